@@ -1,4 +1,4 @@
-// Package check fails tests by errors that they do not expect.
+// Package check fails tests on unexpected errors.
 package check
 
 import "testing"

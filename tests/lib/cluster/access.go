@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Binaries returns the programs that the cluster runs and the clients that go with it.
+// Binaries returns the paths of the control plane's programs and of the clients.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
 // Dir returns the directory of the cluster's files: logs (<program>.log), kubeconfigs, etcd's data.
@@ -23,7 +23,7 @@ func (c *Cluster) Dir() string { return c.dir }
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *Cluster) Kubeconfig() string { return c.file("kubeconfig") }
 
-// AuditLog returns the path of the audit log, which exists when Options.AuditLog was set.
+// AuditLog returns the path of the audit log. The log exists only with Options.AuditLog.
 func (c *Cluster) AuditLog() string {
 	if c.recording != nil {
 		return filepath.Join(c.recording.dir, "audit.log")
@@ -31,7 +31,7 @@ func (c *Cluster) AuditLog() string {
 	return c.file("audit.log")
 }
 
-// Users that a recording tells apart from the administrator, who is everybody else. They may do everything, too.
+// Users with all rights. A recording distinguishes them from the administrator.
 const (
 	// HelmUser is the user of Helm3 and Helm4.
 	HelmUser = "helm"
@@ -54,7 +54,7 @@ func (c *Cluster) HelmKubeconfig() string { return c.file("helm.kubeconfig") }
 func (c *Cluster) RESTConfig() *rest.Config { return c.config(c.credentials.admin) }
 
 // UserConfig returns a configuration that authenticates as a user with groups, by a client certificate. The user has
-// no rights but those that RBAC gives it.
+// only the rights granted by RBAC.
 func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error) {
 	pair, err := c.credentials.authority.client(user, groups...)
 	if err != nil {
@@ -63,8 +63,8 @@ func (c *Cluster) UserConfig(user string, groups ...string) (*rest.Config, error
 	return c.config(pair), nil
 }
 
-// ServiceAccountConfig requests a token (valid for an hour) of an existing ServiceAccount and returns a configuration
-// that authenticates with it.
+// ServiceAccountConfig requests a token of an existing ServiceAccount, valid for an hour, and returns a configuration
+// with that token.
 func (c *Cluster) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {

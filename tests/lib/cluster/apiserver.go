@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// APIServer is one of the API servers of a cluster. All of them are equal: what one stores, the others read.
+// APIServer is one of the API servers of a cluster. All of them share one etcd.
 type APIServer struct {
 	cluster  *Cluster
 	name     string // of its log
@@ -22,9 +22,9 @@ type APIServer struct {
 	*process          // nil while it does not run; guarded by cluster.mu
 }
 
-// AddAPIServer starts one more API server, which reaches etcd at an address (EtcdAddress, or that of a Balancer before
-// it), with more flags, which win over those of the cluster. It returns when the API server is ready. The API server
-// runs until the cluster's Stop.
+// AddAPIServer starts one more API server. It reaches etcd at the given address: EtcdAddress, or a Balancer's. The
+// given flags override those of the cluster. AddAPIServer returns when the API server is ready. The API server runs
+// until the cluster's Stop.
 func (c *Cluster) AddAPIServer(ctx context.Context, etcd string, args ...string) (*APIServer, error) {
 	s, err := c.addAPIServer(etcd, args...)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Cluster) AddAPIServer(ctx context.Context, etcd string, args ...string)
 	return s, nil
 }
 
-// addAPIServer reserves what an API server needs.
+// addAPIServer reserves a port and registers an API server without starting it.
 func (c *Cluster) addAPIServer(etcd string, args ...string) (*APIServer, error) {
 	reserved, err := reservePort()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *APIServer) Start(ctx context.Context) error {
 		return fmt.Errorf("create a client for the API server: %w", err)
 	}
 	defer client.CloseIdleConnections()
-	// What was killed before has left no end of its watches in the audit log.
+	// A killed API server has written no end of its watches to the audit log.
 	if err := c.recording.note(map[string]any{"started": time.Now()}); err != nil {
 		return err
 	}
@@ -98,8 +98,7 @@ func (s *APIServer) Kill() error {
 	return err
 }
 
-// StartAPIServer starts the API server again after StopAPIServer, as APIServer.Start does. Of several, this and what
-// follows is about the first.
+// StartAPIServer starts the first API server again after StopAPIServer, as APIServer.Start does.
 func (c *Cluster) StartAPIServer(ctx context.Context) error { return c.apiServer.Start(ctx) }
 
 // StopAPIServer kills the API server, as APIServer.Kill does.
@@ -131,14 +130,14 @@ func (c *Cluster) withAPIServer(do func(*process) error) error {
 }
 
 const (
-	// apiServersVariable names how many API servers a cluster has, one without it. Several are behind a balancer, to
-	// which all configurations and proxies lead, and the last of them hears from etcd later.
+	// apiServersVariable sets the number of API servers of a cluster; the default is one. Several API servers are
+	// behind a balancer, which all configurations and proxies use. The last of them receives etcd's events later.
 	apiServersVariable = "HELM_LOCKER_API_SERVERS"
 	slowness           = 300 * time.Millisecond
 )
 
-// reserveAPIServers makes the API servers that Start starts. The slow connection is slow once they are ready: an API
-// server makes hundreds of requests one after another when it starts.
+// reserveAPIServers creates the API servers for Start. The slow connection is delayed only once they are ready: an
+// API server makes hundreds of requests one after another when it starts.
 func (c *Cluster) reserveAPIServers() (slow *Balancer, err error) {
 	n := 1
 	if value := os.Getenv(apiServersVariable); value != "" && !c.options.Detach { // the balancer is of this process
@@ -170,7 +169,7 @@ func (c *Cluster) reserveAPIServers() (slow *Balancer, err error) {
 	return slow, err
 }
 
-// address returns host:port at which clients find the API server.
+// address returns the host:port of the API server, or of its balancer.
 func (c *Cluster) address() string {
 	if c.front != nil {
 		return c.front.Address()

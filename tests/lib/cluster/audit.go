@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// ReadAudit calls take with each line of an audit log, which is an event as JSON, that begins at an offset or after it;
-// an error of take ends it. An offset may be the size of the log while a line was being written, so it may be within
-// that. What has no end of line is still being written, and left out.
+// ReadAudit calls take with each line of an audit log from an offset on. A line is an event as JSON. An offset inside
+// a line skips the rest of that line: the size of the log may have been read in the middle of a write. A last line
+// without a line end is incomplete and left out. An error of take ends the reading.
 func ReadAudit(path string, from int64, take func(line []byte) error) (err error) {
 	file, err := os.Open(path)
 	if err != nil {

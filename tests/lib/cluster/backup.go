@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 )
 
-// BackUpEtcd returns a function that restores the data of etcd as it is now. What was written after the backup is then
-// gone, and resource versions continue from those of the backup. The backup and the restoration restart etcd and all
-// API servers.
+// BackUpEtcd returns a function that restores the current data of etcd. The restoration discards all later writes,
+// and resource versions continue from those of the backup. Both steps restart etcd and all API servers.
 func (c *Cluster) BackUpEtcd(ctx context.Context) (restore func(context.Context) error, err error) {
 	data, backup := filepath.Join(c.dir, "etcd"), filepath.Join(c.dir, "etcd-backup")
 	err = c.whileStopped(ctx, func() error { return os.CopyFS(backup, os.DirFS(data)) })

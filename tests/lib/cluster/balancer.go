@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Balancer distributes TCP connections over servers in turn, as load balancers do, and passes over one that does not
-// accept any. With one server it is a link that can be made slow. Its methods may be called concurrently.
+// Balancer distributes TCP connections over servers round-robin and skips servers that refuse connections. With one
+// server it is a link with an adjustable delay. Its methods may be called concurrently.
 type Balancer struct {
 	listener net.Listener
 	backends []string
 	log      io.Writer
 	running  sync.WaitGroup
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu      sync.Mutex
 	changed *sync.Cond // hung or closed have changed
 	next    int
@@ -27,7 +27,7 @@ type Balancer struct {
 	open    map[net.Conn]int // clients, and the backends that they are connected to
 }
 
-// StartBalancer starts a balancer in front of servers (host:port), which runs until its Close or the cluster's Stop.
+// StartBalancer starts a balancer in front of servers (host:port). It runs until its Close or the cluster's Stop.
 func (c *Cluster) StartBalancer(backends ...string) (*Balancer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,15 +46,15 @@ func (c *Cluster) StartBalancer(backends ...string) (*Balancer, error) {
 // Address returns host:port of the balancer.
 func (b *Balancer) Address() string { return b.listener.Addr().String() }
 
-// SetDelay has everything that servers send arrive later by d from now on.
+// SetDelay delays everything sent by the servers by d from now on.
 func (b *Balancer) SetDelay(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.delay = d
 }
 
-// Hang has the servers hang that have connections now, and returns their number. One that hangs keeps its connections
-// open, takes new ones, and the kernel answers keepalives, but nothing passes.
+// Hang makes all servers with open connections hang, and returns their number. A hanging server keeps its connections
+// open, accepts new ones and answers keepalives, but passes no data.
 func (b *Balancer) Hang() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +68,7 @@ func (b *Balancer) Hang() int {
 	return hung
 }
 
-// Cut breaks the connections that choose returns true for, and returns their number.
+// Cut breaks the connections for which choose returns true, and returns their number.
 func (b *Balancer) Cut(choose func() bool) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +99,7 @@ func (b *Balancer) Close() error {
 	return err
 }
 
-// report prints an error unless it is that a connection has ended already.
+// report prints an error, except for one caused by a closed connection.
 func (b *Balancer) report(err error) {
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		fmt.Fprintf(b.log, "balancer: %v\n", err)
@@ -117,7 +117,7 @@ func (b *Balancer) accept() {
 	}
 }
 
-// connect passes a connection on to the next server that accepts it.
+// connect forwards a connection to the next server that accepts it.
 func (b *Balancer) connect(client net.Conn) {
 	for range b.backends {
 		b.mu.Lock()
@@ -145,13 +145,13 @@ func (b *Balancer) connect(client net.Conn) {
 	b.report(client.Close())
 }
 
-// part is something that was sent, and when it is to arrive.
+// part is a chunk of sent data with the time of its arrival.
 type part struct {
 	content []byte
 	due     time.Time
 }
 
-// pass passes on what is sent in one direction. The end of a connection is passed on as the end of both.
+// pass forwards the data of one direction. The end of one direction ends both.
 func (b *Balancer) pass(backend int, from, to net.Conn, answers bool) {
 	parts := make(chan part, 1024)
 	b.running.Go(func() {

@@ -24,15 +24,13 @@ type Binaries struct {
 	Helm4             string
 }
 
-// Build returns the paths of all binaries and builds those that are missing, one after another, and tells on log
-// (nil discards) what it builds, how long that takes, and every few seconds how far it is. The first build on a
-// machine takes several minutes; after that it only looks at the disk. Concurrent calls, also from other processes,
-// wait for each other.
+// Build returns the paths of all binaries and builds the missing ones, one after another. It logs each build, its
+// duration and, every few seconds, its progress; a nil log discards that. The first build on a machine takes several
+// minutes; later calls only check the disk. Concurrent calls, also from other processes, wait for each other.
 //
-// The binaries live in BinDir. A program that exists in the directory that KUBEBUILDER_ASSETS names is taken from
-// there instead, of whatever version it is. One that is not in BinDir, and is in the PATH in the very version that
-// go.mod requires, is taken from there. The environment needs a Go toolchain and, for what is not in the module
-// cache, a module proxy.
+// The binaries live in BinDir. A program in the directory named by KUBEBUILDER_ASSETS takes precedence, whatever its
+// version. A program missing from BinDir is taken from the PATH if it has exactly the version required by go.mod. The
+// environment needs a Go toolchain and, for modules missing from the module cache, a module proxy.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	if log == nil {
 		log = io.Discard
@@ -61,7 +59,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
-	// Whoever held the lock before may have built everything.
+	// The previous holder of the lock may have built everything.
 	bins, missing = locate(dir, all)
 	missing = withoutFound(ctx, io.Discard, source, &bins, missing)
 	announce(log, missing, dir)
@@ -79,7 +77,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 	return bins, nil
 }
 
-// BinDir returns the directory that Build fills: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache
+// BinDir returns the directory filled by Build: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache
 // directory, one per set of module versions, Go version and platform.
 func BinDir() (string, error) {
 	source, err := sourceDir()
@@ -93,7 +91,7 @@ func BinDir() (string, error) {
 	return binDir(source, all)
 }
 
-// locate returns where every program is, or will be after its build, and the ones that do not exist yet.
+// locate returns the path of every program, built or not, and the programs that do not exist yet.
 func locate(dir string, all []program) (Binaries, []program) {
 	var bins Binaries
 	var missing []program
@@ -112,9 +110,9 @@ func locate(dir string, all []program) (Binaries, []program) {
 	return bins, missing
 }
 
-// buildProgram builds with the flags that scripts/build and scripts/demo have: what the programs share is then
-// compiled once. That is most of both Helms and of the operator, as long as their go.mod files require the same
-// versions of golang.org/x and k8s.io.
+// buildProgram builds with the same flags as scripts/build and scripts/demo, so that shared packages are compiled
+// once. As long as the go.mod files require the same versions of golang.org/x and k8s.io, that is most of both Helms
+// and of the operator.
 func buildProgram(ctx context.Context, source, dir string, p program) error {
 	module := filepath.Join(source, p.module)
 	ldflags := "-s -w"
@@ -129,8 +127,8 @@ func buildProgram(ctx context.Context, source, dir string, p program) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return fmt.Errorf("create the binary cache: %w", err)
 	}
-	// The rename below makes the binary appear complete or not at all, so that an interrupted build leaves nothing
-	// that the next one would trust.
+	// The rename below makes the binary appear complete or not at all: an interrupted build leaves no truncated
+	// binary for the next one.
 	partial := target + ".partial"
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags",
 		ldflags, "-o", partial, p.pkg)

@@ -40,8 +40,7 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	}
 }
 
-// fromModules returns the modules that programs are built from, by the name of the program, and the directory that
-// they are built into.
+// fromModules returns the module of each program by its name, and the directory of the binaries.
 func fromModules(t *testing.T) (modules map[string]string, dir string) {
 	t.Helper()
 	source, err := sourceDir()

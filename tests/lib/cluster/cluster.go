@@ -28,11 +28,11 @@ type Cluster struct {
 	etcdPort, peerPort *port
 
 	etcd *process
-	// apiServer is the first one; front is in front of it and others that Start starts, and nil when there are none.
+	// apiServer is the first one; front is the balancer in front of all API servers, and nil when there is only one.
 	apiServer *APIServer
 	front     *Balancer
 
-	// mu guards what follows; it is held while an API server is stopped or started, so that these never overlap.
+	// mu guards the fields below. It is held while an API server is stopped or started, so that these never overlap.
 	mu                sync.Mutex
 	apiServers        []*APIServer // all of them
 	controllerManager *process
@@ -41,9 +41,9 @@ type Cluster struct {
 	stopped           bool
 }
 
-// Start builds what is missing and starts a control plane on free loopback ports. It returns when the API server is
-// ready (and, with ControllerManager, when the controllers work). Ctx bounds the start only: the cluster runs until
-// Stop, or until this process ends, unless it is detached.
+// Start builds the missing programs and starts a control plane on free loopback ports. It returns when the API server
+// is ready (and, with ControllerManager, when the controllers work). Ctx bounds the start only: the cluster runs
+// until Stop, or until this process ends, unless it is detached.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Log == nil {
 		options.Log = io.Discard
@@ -129,7 +129,7 @@ func (c *Cluster) run(path, name string, args []string) (*process, error) {
 	if err != nil || !c.options.Detach {
 		return p, err
 	}
-	// At once, so that Down finds it even when the start is interrupted.
+	// Before the readiness check, so that Down finds the process even when the start is interrupted.
 	if err := recordProcess(c.dir, recordedProcess{Name: name, PID: p.pid}); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
@@ -147,7 +147,7 @@ func (c *Cluster) waitForEtcd(ctx context.Context) error {
 	})
 }
 
-// etcdClient returns a client that etcd trusts, and the URL that etcd's paths are appended to.
+// etcdClient returns a client with a certificate for etcd, and the base URL of etcd.
 func (c *Cluster) etcdClient() (client *http.Client, url string, err error) {
 	config := c.config(c.credentials.etcd)
 	config.Host = "https://" + c.etcdPort.address()
@@ -180,7 +180,7 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The first thing that tests can see of its controllers.
+	// The default ServiceAccount is the first visible work of the controllers.
 	return c.controllerManager.waitFor(ctx, "the controller manager", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
@@ -188,7 +188,7 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 }
 
 // Stop kills all processes, closes the proxies and, unless Options.Dir was set, removes the files. It may be called
-// more than once. That a process had ended by itself before is an error, with the end of its log.
+// more than once. If a process ended by itself before, Stop returns an error with the end of its log.
 func (c *Cluster) Stop() error {
 	crashed, err := c.stop()
 	return errors.Join(crashed, err)

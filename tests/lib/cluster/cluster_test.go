@@ -53,7 +53,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// eventually polls until the condition holds, for things that a controller or a signal does in its own time.
+// eventually polls until the condition holds, for the asynchronous effects of controllers and signals.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ctx := testContext(t)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// processesFile lists, in the directory of a detached cluster, what Down has to end.
+// processesFile lists the processes of a detached cluster for Down, in its directory.
 const processesFile = "processes.json"
 
 // recordedProcess is one entry of the processesFile. Its id is also the id of its process group.
@@ -36,8 +36,8 @@ func recordProcess(dir string, p recordedProcess) error {
 	return writeFile(dir, processesFile, content)
 }
 
-// Running reports whether the directory is that of a detached cluster of which a process still runs. A directory
-// that is missing, or that holds no cluster, is not running.
+// Running reports whether dir belongs to a detached cluster with at least one running process. It returns false for a
+// directory that is missing or holds no cluster.
 func Running(dir string) (bool, error) {
 	recorded, err := readProcesses(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -46,8 +46,8 @@ func Running(dir string) (bool, error) {
 	return len(alive(dir, recorded)) > 0, err
 }
 
-// Down ends the processes of a detached cluster and removes its directory. A directory that is missing is no error; one
-// that holds no cluster is, and stays.
+// Down ends the processes of a detached cluster and removes its directory. A missing directory is no error. For a
+// directory without a cluster, Down returns an error and leaves the directory.
 func Down(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -91,8 +91,8 @@ func readProcesses(dir string) ([]recordedProcess, error) {
 	return recorded, nil
 }
 
-// alive returns the recorded processes that run. An id may have gone to another program since (after a reboot, say), so
-// the command line must name the cluster's directory.
+// alive returns the running processes among the recorded ones. A process ID may have been reused since (after a
+// reboot, for example), so the command line must name the cluster's directory.
 func alive(dir string, recorded []recordedProcess) []recordedProcess {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -107,7 +107,7 @@ func alive(dir string, recorded []recordedProcess) []recordedProcess {
 	return found
 }
 
-// commandLine returns the command line of a process, and "" for one that does not run.
+// commandLine returns the command line of a process, or "" if it does not run.
 func commandLine(pid int) string {
 	var content []byte
 	var err error

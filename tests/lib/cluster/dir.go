@@ -11,11 +11,11 @@ import (
 
 const (
 	temporaryPrefix = "helm-locker-cluster-"
-	// ownerFile is locked, in a temporary directory, for as long as the process lives that made it.
+	// ownerFile, in a temporary directory, is locked as long as its creating process lives.
 	ownerFile = "owner"
 )
 
-// emptyDir makes sure that a directory exists and holds nothing, and returns its absolute path.
+// emptyDir creates a directory if needed, checks that it is empty, and returns its absolute path.
 func emptyDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -34,8 +34,8 @@ func emptyDir(dir string) (string, error) {
 	return dir, nil
 }
 
-// temporaryDir makes a directory that belongs to this process, and returns a function that removes it. A killed test
-// cannot clean up after itself, and etcd alone takes 64 MB: directories whose process is gone are removed on the way.
+// temporaryDir creates a directory owned by this process, and returns a function that removes it. A killed test
+// cannot clean up after itself, and etcd alone takes 64 MB: temporaryDir also removes directories of ended processes.
 func temporaryDir(log io.Writer) (dir string, release func() error, err error) {
 	if err := sweep(log); err != nil {
 		return "", nil, err
@@ -51,8 +51,8 @@ func temporaryDir(log io.Writer) (dir string, release func() error, err error) {
 	return dir, func() error { return errors.Join(os.RemoveAll(dir), owner.Close()) }, nil
 }
 
-// own marks a directory as ours until the file is closed. The file gets its name when it is locked, so that a sweep in
-// another process never sees it unlocked.
+// own marks a directory as owned by this process until the file is closed. The file gets its name only when it is
+// locked, so that sweep in another process never sees it unlocked.
 func own(dir string) (*os.File, error) {
 	unnamed := filepath.Join(dir, ownerFile+".new")
 	file, err := os.OpenFile(unnamed, os.O_CREATE|os.O_RDWR, 0o600)
@@ -69,8 +69,8 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// sweep removes the temporary directories of this user whose process is gone. What cannot be removed (its programs may
-// be ending just now) is left to the next sweep.
+// sweep removes this user's temporary directories whose processes have ended. Directories that cannot be removed
+// (their programs may be ending just now) are left for the next call.
 func sweep(log io.Writer) error {
 	owners, err := filepath.Glob(filepath.Join(os.TempDir(), temporaryPrefix+"*", ownerFile))
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// versionTimeout is how long a program may take to tell its version.
+// versionTimeout bounds a program's version command.
 const versionTimeout = 10 * time.Second
 
-// withoutFound returns the programs that have to be built: those that are in the PATH, in the version that go.mod
-// requires, are put into bins instead, and named on log.
+// withoutFound returns the programs that have to be built. It puts programs found in the PATH in the version required
+// by go.mod into bins, and logs their names.
 func withoutFound(ctx context.Context, log io.Writer, source string, bins *Binaries, missing []program) []program {
 	return slices.DeleteFunc(missing, func(p program) bool {
 		path, err := exec.LookPath(filepath.Base(p.name))
@@ -35,13 +35,13 @@ func withoutFound(ctx context.Context, log io.Writer, source string, bins *Binar
 	})
 }
 
-// hasVersion reports whether a program says that it is of a version, such as "v1.36.3": of exactly that one.
+// hasVersion reports whether a program reports exactly the wanted version, such as "v1.36.3".
 func hasVersion(ctx context.Context, path, name, want string) bool {
 	got, err := versionOf(ctx, path, name)
 	return err == nil && got == want
 }
 
-// versionOf returns the version that a program says it is of, such as "v1.36.3".
+// versionOf returns the version reported by a program, such as "v1.36.3".
 func versionOf(ctx context.Context, path, name string) (string, error) {
 	arguments := map[string][]string{
 		"kubectl": {"version", "--client"},
@@ -65,7 +65,7 @@ func versionOf(ctx context.Context, path, name string) (string, error) {
 	return "", fmt.Errorf("%s tells no version: %q", path, out)
 }
 
-// Versions is what the programs of Build say that they are, such as "v1.36.3".
+// Versions holds the versions reported by the programs of Build, such as "v1.36.3".
 type Versions struct {
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
@@ -73,7 +73,7 @@ type Versions struct {
 	Helm4      string `json:"helm4"`
 }
 
-// Versions asks the programs. A program that does not run or tells no version is an error.
+// Versions runs the programs' version commands. A program that fails or prints no version is an error.
 func (b Binaries) Versions(ctx context.Context) (Versions, error) {
 	var v Versions
 	var errs []error

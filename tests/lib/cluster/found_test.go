@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// script puts a program into a directory that prints a text.
+// script writes a program into a directory; the program prints a text.
 func script(t *testing.T, dir, name, prints string) {
 	t.Helper()
 	check.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+prints+"'\n"), 0o755))

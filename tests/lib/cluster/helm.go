@@ -16,7 +16,7 @@ import (
 
 // Helm runs the command line of Helm 3 or 4 against a cluster.
 type Helm struct {
-	// Name tells the versions apart: "helm 3" or "helm 4".
+	// Name is "helm 3" or "helm 4".
 	Name string
 	// Bin is the path of the program. Its base name becomes Helm's field manager.
 	Bin        string
@@ -27,8 +27,8 @@ type Helm struct {
 	Plugins string
 }
 
-// Helm3 returns Helm 3 with all rights, as HelmUser; of no cluster it returns none, and what asks for one skips
-// the test.
+// Helm3 returns Helm 3 with all rights, as HelmUser. For a nil cluster it returns a zero Helm, and a test that asks
+// for its environment is skipped.
 func (c *Cluster) Helm3() Helm {
 	if c == nil {
 		return Helm{}
@@ -44,9 +44,9 @@ func (c *Cluster) Helm4() Helm {
 	return Helm{Name: "helm 4", Bin: c.binaries.Helm4, Kubeconfig: c.HelmKubeconfig()}
 }
 
-// Run runs one Helm command and returns its standard output; a failure is an error that quotes the standard error. The
-// command sees only directories of its own, which are removed after it: no plugins, repositories or settings of the
-// user, and no environment. The end of ctx kills it.
+// Run runs one Helm command and returns its standard output; a failure is an error that quotes the standard error.
+// The command gets empty directories, removed afterwards: no plugins, repositories or settings of the user, and no
+// environment. The end of ctx kills it.
 func (h Helm) Run(ctx context.Context, args ...string) (output string, err error) {
 	home, err := os.MkdirTemp("", "helm-locker-helm-")
 	if err != nil {
@@ -71,8 +71,8 @@ func (h Helm) Run(ctx context.Context, args ...string) (output string, err error
 	return stdout.String(), nil
 }
 
-// Chart writes a chart into dir/name, in place of what is there, and returns its path. Templates maps file names below
-// templates/ to their content; values is the content of values.yaml.
+// Chart writes a chart into dir/name, replacing an existing one, and returns its path. Templates maps file names
+// below templates/ to their content; values is the content of values.yaml.
 func Chart(dir, name, version string, templates map[string]string, values string) (string, error) {
 	path := filepath.Join(dir, name)
 	if err := os.RemoveAll(path); err != nil {

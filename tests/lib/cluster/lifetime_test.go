@@ -95,7 +95,7 @@ func TestDirectoriesOfKilledTestsAreSwept(t *testing.T) {
 	for _, dir := range []string{left, unknown} {
 		check.NoError(t, os.Mkdir(dir, 0o700))
 	}
-	// What a killed process leaves: the file, without a lock on it.
+	// A killed process leaves the file without a lock on it.
 	check.NoError(t, os.WriteFile(filepath.Join(left, ownerFile), nil, 0o600))
 	second, releaseSecond, err := temporaryDir(os.Stderr)
 	check.NoError(t, err)

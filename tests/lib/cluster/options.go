@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// auditPolicy has the audit log say who did what to which object with what result, without bodies.
+// auditPolicy records author, verb, object and result of each request, without bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -15,8 +15,8 @@ rules:
 - level: Metadata
 `
 
-// auditPolicy returns the policy of the audit log: with a recording, more of what the oracle needs, and less of what
-// nobody reads.
+// auditPolicy returns the policy of the audit log. With a recording, it adds events for the oracle and omits unused
+// ones.
 func (c *Cluster) auditPolicy() string {
 	if c.recording == nil && c.options.AuditRules != "" {
 		return strings.Replace(fmt.Sprintf(recordingPolicy, "None", "None"), "rules:\n",
@@ -32,7 +32,7 @@ func (c *Cluster) auditPolicy() string {
 	return strings.Replace(fmt.Sprintf(recordingPolicy, others, others), "rules:\n", "rules:\n"+c.options.AuditRules, 1)
 }
 
-// Options chooses what Start starts. The zero value is an API server with etcd.
+// Options selects the parts of a control plane. The zero value is an API server with etcd.
 type Options struct {
 	// Dir holds the cluster's files. It must be empty or missing, and Stop leaves it there. When Dir is empty, Start
 	// makes a temporary directory and Stop removes it.
@@ -42,8 +42,8 @@ type Options struct {
 	ControllerManager bool
 	// AuditLog makes the API server write one JSON event per finished request to Cluster.AuditLog.
 	AuditLog bool
-	// AuditRules are rules of an audit policy, as YAML, which the log then follows instead of its own, and before
-	// those of a recording.
+	// AuditRules are rules of an audit policy, as YAML. They replace the default rules, and precede those of a
+	// recording.
 	AuditRules string
 	// ExtraAPIServerArgs are appended to the flags of kube-apiserver and win over the ones before.
 	ExtraAPIServerArgs []string
@@ -51,8 +51,8 @@ type Options struct {
 	ExtraControllerManagerArgs []string
 	// Detach lets the cluster outlive this process; Down stops it.
 	Detach bool
-	// Unrecorded keeps the cluster out of the recordings for the oracle: its etcd loses writes, so that there is no one
-	// order to judge by.
+	// Unrecorded excludes the cluster from the recordings for the oracle: its etcd loses writes, so that there is no
+	// single order for the oracle.
 	Unrecorded bool
 	// Log receives the progress of Build (nil discards).
 	Log io.Writer
@@ -128,7 +128,7 @@ func (c *Cluster) controllerManagerArgs() []string {
 	}, c.options.ExtraControllerManagerArgs...)
 }
 
-// controllers returns the controllers that act on what charts contain. Without nodes, the rest (nodes, volumes,
+// controllers returns the controllers for the objects of charts. Without nodes, the others (nodes, volumes,
 // certificates, devices) would only watch, and take time to start.
 func controllers() []string {
 	return []string{

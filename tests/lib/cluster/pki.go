@@ -65,7 +65,7 @@ func (a *authority) server(name string) (keyPair, error) {
 	return a.issue(template)
 }
 
-// client issues a certificate that authenticates as a user with groups.
+// client issues a client certificate for a user with groups.
 func (a *authority) client(user string, groups ...string) (keyPair, error) {
 	template, err := certificate(user)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
 	return keyPair{cert: encode("CERTIFICATE", der), key: encoded}, nil
 }
 
-// certificate returns what all certificates of a cluster have in common.
+// certificate returns the common fields of all certificates of a cluster.
 func certificate(name string) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
@@ -102,7 +102,7 @@ func certificate(name string) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
-		// An hour of grace for clocks that are set back while a test runs.
+		// An hour of grace for clocks set back during a test.
 		NotBefore: time.Now().Add(-time.Hour),
 		NotAfter:  time.Now().AddDate(1, 0, 0),
 	}, nil
@@ -124,20 +124,20 @@ func encode(kind string, der []byte) []byte {
 type credentials struct {
 	authority *authority
 	server    keyPair
-	// admin and helm may do everything; controllerManager is the user that Kubernetes' default roles know.
+	// admin and helm may do everything; controllerManager is the user of Kubernetes' default roles.
 	admin             keyPair
 	helm              keyPair
 	controllerManager keyPair
-	// proxy may tell the API server, in headers, on whose behalf it asks.
+	// proxy may set the identity of its requests in headers.
 	proxy keyPair
 	// etcd authenticates the API server, and the health check, to etcd.
 	etcd keyPair
 }
 
-// proxyUser is the common name that the API server accepts as an authenticating proxy.
+// proxyUser is the common name of the authenticating proxy that the API server accepts.
 const proxyUser = "helm-locker-test-proxy"
 
-// newCredentials generates everything and writes what the servers read into dir.
+// newCredentials generates all credentials and writes the servers' files into dir.
 func newCredentials(dir string) (*credentials, error) {
 	ca, err := newAuthority()
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is a TCP port on 127.0.0.1 that the kernel keeps for us: a socket is bound to it, and never listens, so nobody
-// else is given the port, and programs of the same user that ask to share it (SO_REUSEPORT) can listen on it. Picking
-// a free port and letting it go again would race with every other test process of the machine, and with the outgoing
-// connections of a restart.
+// port is a TCP port on 127.0.0.1 reserved by a bound socket that never listens: the kernel gives the port to no
+// other process, and programs of the same user can listen on it with SO_REUSEPORT. Picking a free port and releasing
+// it would race with every other test process of the machine, and with the outgoing connections of a restart.
 type port struct {
 	number int
 	socket int

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// pollInterval is how often things without a notification (a port that opens, a lock held elsewhere) are looked at.
+// pollInterval is the interval of checks for events without a notification: an open port, a released lock.
 const pollInterval = 20 * time.Millisecond
 
 // process is a running program in a process group of its own.
@@ -21,13 +21,14 @@ type process struct {
 	name string
 	log  string
 	pid  int
-	// done is closed after the process was reaped; how it ended is set before that and may be read after it.
+	// done is closed after the process was reaped. The fields of its result are set before that and may be read after
+	// it.
 	done chan struct{}
 	how  string
 }
 
-// startProcess runs a program whose output is appended to its log in dir. Unless it is detached, the program is killed
-// when this process ends, however it ends (on Linux; elsewhere only Stop ends it).
+// startProcess runs a program and appends its output to its log in dir. Unless it is detached, the program is killed
+// when this process ends, for whatever reason (on Linux; on other systems only Stop ends it).
 func startProcess(path, name, dir string, detach bool, args ...string) (*process, error) {
 	log := filepath.Join(dir, name+".log")
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -43,8 +44,8 @@ func startProcess(path, name, dir string, detach bool, args ...string) (*process
 	p := &process{name: name, log: log, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The parent-death signal is tied to the thread that forked, not to the process: the goroutine keeps that
-		// thread until the child is gone, and lets it end with itself.
+		// The parent-death signal is tied to the forking thread, not to the process: the goroutine keeps that thread
+		// until the child has ended.
 		runtime.LockOSThread()
 		if err := errors.Join(cmd.Start(), out.Close()); err != nil {
 			started <- err
@@ -75,7 +76,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// signal sends a signal to the process group. A process that has ended already is no error.
+// signal sends a signal to the process group. An ended process is no error.
 func (p *process) signal(sig syscall.Signal) error {
 	if p.ended() {
 		return nil // the id may belong to somebody else by now
@@ -94,7 +95,7 @@ func (p *process) pause() error {
 	return awaitStopped(p.pid)
 }
 
-// ended reports whether the process is gone.
+// ended reports whether the process has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -137,7 +138,7 @@ func (p *process) waitFor(ctx context.Context, what string, condition func(conte
 	}
 }
 
-// lockFile takes an exclusive lock that other processes respect and that ends with this process at the latest.
+// lockFile takes an exclusive lock against other processes. The lock ends with this process at the latest.
 func lockFile(ctx context.Context, path string, log io.Writer) (unlock func() error, err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

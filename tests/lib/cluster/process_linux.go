@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processAttributes gives the program a process group of its own, so that it can be signalled as a whole and a Ctrl-C
-// meant for the test does not reach it. A detached program gets a session of its own and outlives its parent.
+// processAttributes gives the program its own process group: signals reach the group as a whole, and a Ctrl-C meant
+// for the test does not reach it. A detached program gets its own session and outlives its parent.
 func processAttributes(detach bool) *syscall.SysProcAttr {
 	if detach {
 		return &syscall.SysProcAttr{Setsid: true}
@@ -17,10 +17,9 @@ func processAttributes(detach bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitStopped returns when every thread of a child that was sent SIGSTOP has stopped, or the child has ended.
-// Sending the signal does not wait for that: on a busy machine a thread of the API server answers requests for
-// milliseconds more. What the child's state is stays to be read (WNOWAIT), by whoever asks next and by the one that
-// reaps it.
+// awaitStopped returns when every thread of a child has stopped after a SIGSTOP, or the child has ended. Sending the
+// signal does not wait for that: on a busy machine a thread of the API server answers requests for milliseconds more.
+// WNOWAIT leaves the child's state for the next reader and for the reaper.
 func awaitStopped(pid int) error {
 	for {
 		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil); {

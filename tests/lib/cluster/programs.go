@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// program is one binary that Build provides.
+// program is one binary provided by Build.
 type program struct {
-	// name is the path below the cache directory. Its base name is what upstream calls the program, because
-	// Kubernetes and Helm derive their field managers and user agents from it.
+	// name is the path below the cache directory. Its base name is upstream's name of the program, because Kubernetes
+	// and Helm derive their field managers and user agents from it.
 	name string
-	// module is the folder below tests/controlplane whose go.mod pins the program's dependencies.
+	// module is the folder below tests/controlplane whose go.mod pins the dependencies.
 	module string
 	// pkg is the main package to build.
 	pkg string
-	// versionOf is the module whose version, as required by go.mod, is linked into versionVar.
+	// versionOf is a module; its version in go.mod is linked into versionVar.
 	versionOf  string
 	versionVar string
 	// takes is how long the build takes on two cores when nothing of it is compiled.
@@ -29,18 +29,19 @@ type program struct {
 
 const kubeVersionVar = "k8s.io/component-base/version.gitVersion"
 
-// kubernetesVariable names the minor version of Kubernetes ("1.30") whose API server and controller manager are built
-// and started, out of the module of that version below tests/controlplane. Without it that is the newest one. etcd and
-// kubectl are the same with all versions.
+// kubernetesVariable selects the minor version of Kubernetes ("1.30") of the API server and the controller manager.
+// They are built from the module of that version below tests/controlplane. The default is the newest version. etcd
+// and kubectl are the same with all versions.
 const kubernetesVariable = "HELM_LOCKER_KUBERNETES"
 
-// helmVariable is olderHelm for the older versions of Helm 3 and Helm 4, whose modules are below those of the newest.
+// helmVariable is olderHelm for the older versions of Helm 3 and Helm 4. Their modules are below those of the newest
+// versions.
 const (
 	helmVariable = "HELM_LOCKER_HELM"
 	olderHelm    = "older"
 )
 
-// kubernetesModule returns the module that the control plane is built from, "" for the newest version.
+// kubernetesModule returns the module of the control plane, "" for the newest version.
 func kubernetesModule(source string) (string, error) {
 	version := os.Getenv(kubernetesVariable)
 	if version == "" {
@@ -62,7 +63,7 @@ func kubernetesModule(source string) (string, error) {
 	return module, nil
 }
 
-// helmModules returns the modules that Helm 3 and Helm 4 are built from.
+// helmModules returns the modules of Helm 3 and Helm 4.
 func helmModules() (helm3, helm4 string, err error) {
 	switch version := os.Getenv(helmVariable); version {
 	case "":
@@ -75,7 +76,7 @@ func helmModules() (helm3, helm4 string, err error) {
 	}
 }
 
-// programs returns all programs that are built from source, the directory tests/controlplane.
+// programs returns all programs built from source, the directory tests/controlplane.
 func programs(source string) ([]program, error) {
 	kubernetes, err := kubernetesModule(source)
 	if err != nil {
@@ -106,7 +107,7 @@ func programs(source string) ([]program, error) {
 	}, nil
 }
 
-// requiredVersion reads the version that a go.mod file requires of a module.
+// requiredVersion reads the required version of a module from a go.mod file.
 func requiredVersion(goMod, module string) (string, error) {
 	content, err := os.ReadFile(goMod)
 	if err != nil {

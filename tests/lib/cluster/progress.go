@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// tick is how often Step tells that it is still at work.
+// tick is the interval of Step's progress messages.
 const tick = 15 * time.Second
 
-// Step runs what takes minutes, and tells on log when it begins, every 15 seconds how long it has taken of about
-// how long, and how long it took in the end. The estimate is for two cores that do nothing else.
+// Step runs a step of several minutes. It logs the start, every 15 seconds the elapsed and the estimated time, and
+// the total. The estimate is for two otherwise idle cores.
 func Step(log io.Writer, what string, estimate time.Duration, do func() error) error {
 	fmt.Fprintf(log, "building %s\n", what)
 	began := time.Now()
@@ -33,7 +33,7 @@ func Step(log io.Writer, what string, estimate time.Duration, do func() error) e
 
 func elapsed(began time.Time) time.Duration { return time.Since(began).Round(time.Second) }
 
-// announce tells what is built, where to, and about how long all of it takes.
+// announce logs the programs to build, their directory and an estimate of the total time.
 func announce(log io.Writer, missing []program, dir string) {
 	if len(missing) == 0 {
 		return

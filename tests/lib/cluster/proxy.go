@@ -28,9 +28,9 @@ const (
 	closeTimeout = 5 * time.Second
 )
 
-// Proxy is a reverse proxy on loopback in front of the API server, for clients that a test wants to observe or to
-// disturb. Clients keep their identity (certificate or token). It speaks HTTP/1.1, so that each watch has a connection
-// of its own and is disturbed alone. Its methods may be called concurrently.
+// Proxy is a reverse proxy on loopback in front of the API server. A test observes or disturbs its clients. Clients
+// keep their identity (certificate or token). The proxy speaks HTTP/1.1: each watch has its own connection and can be
+// disturbed alone. Its methods may be called concurrently.
 type Proxy struct {
 	cluster *Cluster
 	config  *rest.Config
@@ -41,7 +41,7 @@ type Proxy struct {
 	// inFlight counts the running handlers, and the accept loop.
 	inFlight sync.WaitGroup
 
-	// mu guards what follows, and the contents of the streams.
+	// mu guards the fields below, and the contents of the streams.
 	mu       sync.Mutex
 	hooks    []*hook
 	holds    map[*watchHold]struct{}
@@ -50,7 +50,7 @@ type Proxy struct {
 	closed   bool
 }
 
-// StartProxy starts a proxy that runs until its Close or the cluster's Stop.
+// StartProxy starts a proxy. It runs until its Close or the cluster's Stop.
 func (c *Cluster) StartProxy() (*Proxy, error) { return c.StartProxyTo(c.address()) }
 
 // StartProxyTo is StartProxy in front of an API server, or a Balancer, at an address.
@@ -115,7 +115,7 @@ func (c *Cluster) StartProxyTo(address string) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends all connections and waits for the requests in flight. Hooks that still block are an error.
+// Close ends all connections and waits for the requests in flight. It returns an error while hooks still block.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -142,17 +142,17 @@ func (p *Proxy) As(config *rest.Config) { p.config = p.Via(config) }
 // RESTConfig returns a new configuration by way of the proxy, for the administrator if As was not called.
 func (p *Proxy) RESTConfig() *rest.Config { return rest.CopyConfig(p.config) }
 
-// Via returns a copy of a configuration of this cluster that goes by way of the proxy, with the same identity.
+// Via returns a copy of a configuration of this cluster with the proxy's address and the same identity.
 func (p *Proxy) Via(config *rest.Config) *rest.Config {
 	via := rest.CopyConfig(config)
 	via.Host = p.config.Host
 	return via
 }
 
-// exchange is what the handlers of one request share, by way of its context.
+// exchange is shared by the handlers of one request through its context.
 type exchange struct {
 	record *Request
-	// incoming is the request as the client sent it, which is what matchers and hooks judge.
+	// incoming is the request as sent by the client, for matchers and hooks.
 	incoming *http.Request
 	after    []func(*http.Response) error
 }
@@ -187,7 +187,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e)))
 }
 
-// enter counts a request, unless the proxy is closed: Close waits for the ones that were counted before.
+// enter counts a request, unless the proxy is closed: Close waits for the counted ones.
 func (p *Proxy) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +223,7 @@ func (p *Proxy) forward(r *http.Request) (*http.Response, error) {
 	return p.plain.RoundTrip(r)
 }
 
-// identify turns the client's certificate into the headers that the API server accepts from the proxy.
+// identify turns the client's certificate into the identity headers of an authenticating proxy.
 func identify(r *httputil.ProxyRequest) {
 	r.Out.Header.Del(userHeader)
 	r.Out.Header.Del(groupHeader)

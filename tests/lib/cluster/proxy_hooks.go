@@ -19,13 +19,13 @@ type Match func(*http.Request) bool
 
 func (m Match) matches(r *http.Request) bool { return m == nil || m(r) }
 
-// IsWatch matches the requests that open a watch stream.
+// IsWatch matches requests that open a watch stream.
 func IsWatch(r *http.Request) bool {
 	watch, err := strconv.ParseBool(r.URL.Query().Get("watch"))
 	return err == nil && watch
 }
 
-// IsWrite matches the requests that may change something on the server.
+// IsWrite matches requests of the verbs that can write.
 func IsWrite(r *http.Request) bool { return isWrite(r.Method) }
 
 func isWrite(method string) bool {
@@ -40,7 +40,7 @@ func ForResource(plural string, methods ...string) Match {
 	}
 }
 
-// resourceOf returns the plural that a path of the Kubernetes API names, or "".
+// resourceOf returns the plural in a path of the Kubernetes API, or "".
 func resourceOf(path string) string {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	skip := map[string]int{"api": 2, "apis": 3}[segments[0]]
@@ -54,7 +54,7 @@ func resourceOf(path string) string {
 	return segments[0]
 }
 
-// Action is what a hook decides about a request. The zero Action forwards it.
+// Action is a hook's decision about a request. The zero Action forwards it.
 type Action struct {
 	// Drop closes the connection without an answer; the API server never sees the request.
 	Drop bool
@@ -63,25 +63,25 @@ type Action struct {
 	Status  int
 	Reason  metav1.StatusReason
 	Message string
-	// RetryAfter, with Status, is how many seconds the client is told to wait before it asks again; 0 says nothing.
+	// RetryAfter, with Status, is the Retry-After header in seconds; 0 sends none.
 	RetryAfter int
 	// After runs when the API server has done its work and answered, before the client hears of it. It may block, and
 	// when it returns an error the connection is closed without the answer.
 	After func(*http.Response) error
 }
 
-// Forward returns the Action that lets a request pass.
+// Forward returns the Action for passing a request on.
 func Forward() Action { return Action{} }
 
-// Fail returns the Action that answers with an error.
+// Fail returns the Action for answering with an error.
 func Fail(status int, reason metav1.StatusReason, message string) Action {
 	return Action{Status: status, Reason: reason, Message: message}
 }
 
-// Drop returns the Action that breaks the connection before the API server sees the request.
+// Drop returns the Action for breaking the connection before the API server receives the request.
 func Drop() Action { return Action{Drop: true} }
 
-// DropAnswer returns the Action that lets the API server act and then breaks the connection.
+// DropAnswer returns the Action for breaking the connection after the API server has processed the request.
 func DropAnswer() Action {
 	return Action{After: func(*http.Response) error { return http.ErrAbortHandler }}
 }
@@ -90,9 +90,9 @@ type hook struct {
 	decide func(*http.Request) Action
 }
 
-// Intercept asks a hook about every request before it is forwarded, after the hooks that were added before. The hook
-// may block, and runs concurrently with itself; it should give up when the request's context ends. To see the body of
-// a write it uses r.GetBody. The returned function removes the hook; a call under way is not waited for.
+// Intercept calls a hook for every request before it is forwarded, after the earlier hooks. The hook may block, and
+// runs concurrently with itself; it should return when the request's context ends. It reads the body of a write by
+// r.GetBody. The returned function removes the hook, and does not wait for a running call.
 func (p *Proxy) Intercept(decide func(*http.Request) Action) (remove func()) {
 	added := &hook{decide: decide}
 	p.mu.Lock()
@@ -140,8 +140,8 @@ func (p *Proxy) HoldRequests(match Match) *Hold {
 	return h
 }
 
-// HoldAnswers lets the API server do the work of matching requests, and keeps the answers from the client until
-// Release. (For the events of a watch that is open, see HoldWatch.)
+// HoldAnswers forwards matching requests to the API server, and keeps the answers from the client until Release. (For
+// the events of an open watch, see HoldWatch.)
 func (p *Proxy) HoldAnswers(match Match) *Hold {
 	h := newHold()
 	h.remove = p.Intercept(func(r *http.Request) Action {

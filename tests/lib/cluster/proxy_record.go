@@ -11,22 +11,22 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// Request is what a Proxy recorded of one request.
+// Request is a Proxy's record of one request.
 type Request struct {
 	// Time is when the request arrived.
 	Time   time.Time
 	Method string
 	Path   string
 	Query  url.Values
-	// UserAgent and User tell who asked; User is the common name of the client's certificate, or empty.
+	// UserAgent and User identify the client; User is the common name of the client's certificate, or empty.
 	UserAgent string
 	User      string
-	// Impersonated is in whose name the request is made; empty for the user's own.
+	// Impersonated is the impersonated user, or empty.
 	Impersonated string
-	// ContentType and Body are what a write sent; the Body of a read is not kept.
+	// ContentType and Body are those of a write; the Body of a read is not kept.
 	ContentType string
 	Body        []byte
-	// Code is the HTTP status of the answer; 0 while there is none, and for a connection that was broken before.
+	// Code is the HTTP status of the answer; 0 without an answer yet, and for a connection broken before it.
 	Code int
 }
 
@@ -40,13 +40,13 @@ func (r Request) String() string {
 // IsWrite reports whether the request may have changed something on the server.
 func (r Request) IsWrite() bool { return isWrite(r.Method) }
 
-// Resource returns the plural that the path names ("configmaps"), or "".
+// Resource returns the plural in the path ("configmaps"), or "".
 func (r Request) Resource() string { return resourceOf(r.Path) }
 
 // Requests returns the requests since the start or the last Reset, in the order of their arrival.
 func (p *Proxy) Requests() []Request { return p.recorded(func(Request) bool { return true }) }
 
-// Writes returns those of Requests that may have changed something, Leases and Events included.
+// Writes returns the requests with a writing verb, Leases and Events included.
 func (p *Proxy) Writes() []Request { return p.recorded(Request.IsWrite) }
 
 // Reset forgets the recorded requests.

@@ -122,7 +122,7 @@ func holdsAnswers(ctx context.Context, t *testing.T, p *Proxy, via, direct *kube
 	held(t, p.HoldAnswers(ForResource("configmaps", http.MethodPost)), via, direct, true)
 }
 
-// held creates a ConfigMap that a hold catches, and checks whether it exists on the server meanwhile.
+// held creates a ConfigMap while a hold is active, and checks whether it exists on the server meanwhile.
 func held(t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, exists bool) {
 	t.Helper()
 	ctx := t.Context()

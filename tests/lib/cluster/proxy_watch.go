@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// watchHold keeps back the streams that match; it is active while it is in Proxy.holds.
+// watchHold holds matching streams; it is active while it is in Proxy.holds.
 type watchHold struct{ match Match }
 
-// stream is the body of one open watch on its way to the client. Bytes are taken from the API server as they come, so
-// that a held watch is not ended for being slow, and handed on in order while nothing holds them.
+// stream is the body of one open watch on its way to the client. It reads from the API server at once, so that a held
+// watch is not ended for being slow, and forwards in order while no hold is active.
 type stream struct {
 	proxy    *Proxy
 	request  *http.Request
@@ -23,11 +23,11 @@ type stream struct {
 	// changed is signalled, with proxy.mu held, when anything below or the holds have changed. Proxy.mu guards it all.
 	changed *sync.Cond
 	pending []byte
-	// last is the last byte that the API server sent: a line end between two events of a stream of JSON.
+	// last is the last byte sent by the API server: a line end between two events of a stream of JSON.
 	last byte
-	// end is what the API server's stream ended with; it is handed on after all pending bytes.
+	// end is the end of the API server's stream, forwarded after all pending bytes.
 	end error
-	// broken ends the stream at once, whatever is pending.
+	// broken ends the stream at once and discards pending bytes.
 	broken error
 }
 
@@ -36,10 +36,10 @@ var (
 	errClosed = errors.New("the watch was closed by the client")
 )
 
-// HoldWatch keeps back the events of matching watch streams, of those that are open and of those that are opened
-// later, until release is called; then everything follows in its order. Headers are not held: a client sees its watch
-// established and no events. (A client that lists by watching, as client-go does, gets no initial list either.)
-// Several holds add up. Release may be called more than once.
+// HoldWatch holds the events of matching watch streams, both open ones and later ones, until release is called.
+// Release forwards everything in order. Headers are not held: a client has an established watch without events. (A
+// client that lists by watching, as client-go does, gets no initial list either.) Several holds add up. Release may
+// be called more than once.
 func (p *Proxy) HoldWatch(match Match) (release func()) {
 	hold := &watchHold{match: match}
 	p.mu.Lock()
@@ -55,8 +55,8 @@ func (p *Proxy) HoldWatch(match Match) (release func()) {
 	}
 }
 
-// CutWatches breaks the connections of matching open watches and returns their number. Events that were held are
-// lost, as in a network failure: the clients have to watch again from where they were.
+// CutWatches breaks the connections of matching open watches and returns their number. Held events are lost, as in a
+// network failure: the clients have to watch again from their last resource version.
 func (p *Proxy) CutWatches(match Match) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +70,8 @@ func (p *Proxy) CutWatches(match Match) int {
 	return cut
 }
 
-// Inject adds events, each of them a line of JSON, to the matching open watches that are between two events, as if
-// the API server had sent them, and returns the number of these watches.
+// Inject adds events, each a line of JSON, to the matching open watches, as if the API server had sent them, and
+// returns the number of these watches. It skips watches in the middle of an event.
 func (p *Proxy) Inject(match Match, events []byte) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *Proxy) Unread(match Match) int {
 	return n
 }
 
-// Watches returns the number of matching watches that are open now.
+// Watches returns the number of matching open watches.
 func (p *Proxy) Watches(match Match) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *Proxy) newStream(request *http.Request, body io.ReadCloser) *stream {
 	return s
 }
 
-// receive collects what the API server sends until its stream ends, or Close ends it.
+// receive reads from the API server until its stream ends, or Close ends it.
 func (s *stream) receive() {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -146,7 +146,7 @@ func (s *stream) receive() {
 	}
 }
 
-// Read hands on what is pending; it blocks while there is nothing or the stream is held.
+// Read returns pending bytes; it blocks while there are none or the stream is held.
 func (s *stream) Read(into []byte) (int, error) {
 	s.proxy.mu.Lock()
 	defer s.proxy.mu.Unlock()

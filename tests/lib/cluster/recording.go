@@ -18,17 +18,18 @@ import (
 )
 
 const (
-	// recordingsVariable names the directory in which control planes leave their recordings for tests/cmd/oracle.
-	// Without it nothing is recorded.
+	// recordingsVariable is the directory of the control planes' recordings for tests/cmd/oracle. Without it nothing
+	// is recorded.
 	recordingsVariable = "HELM_LOCKER_RECORDINGS"
-	// endKey is stored last: a recording that has it has everything.
+	// endKey is stored last: a recording that contains it is complete.
 	endKey = "/registry/~recorded"
 	// endTimeout is how long the end of a recording may take to arrive.
 	endTimeout = time.Minute
 )
 
-// recordingPolicy has the audit log join the operators' and Helm's writes to the stored revisions: only the answers
-// hold those. Release records are large, and nobody asks for the revision that Helm gave them.
+// recordingPolicy records the answers to the writes of the operators and of Helm: the oracle joins them to the stored
+// revisions, and only the answers contain those. It omits the answers to writes of release records: they are large,
+// and the oracle does not need their revisions.
 const recordingPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitManagedFields: true
@@ -51,7 +52,7 @@ rules:
 - {level: %s}
 `
 
-// recording is what one control plane leaves behind: the audit log and every write to etcd, in etcd's order.
+// recording is the audit log of one control plane and every write to its etcd, in etcd's order.
 type recording struct {
 	dir    string
 	client *http.Client
@@ -64,7 +65,7 @@ type recording struct {
 	notes *os.File
 }
 
-// newRecording returns the recording of a control plane that is about to start; nil when none is asked for.
+// newRecording returns the recording for a control plane, or nil when none is requested.
 func newRecording() (*recording, error) {
 	base := os.Getenv(recordingsVariable)
 	if base == "" {
@@ -75,7 +76,7 @@ func newRecording() (*recording, error) {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
 	r := &recording{dir: dir}
-	// The API servers append to a file that exists, and would overwrite each other's lines in one that they create.
+	// The API servers append to existing files; in files of their own making they would overwrite each other's lines.
 	for _, name := range []string{"audit.log", "notes.jsonl"} {
 		if err := writeFile(dir, name, nil); err != nil {
 			return nil, err
@@ -88,14 +89,14 @@ func newRecording() (*recording, error) {
 	return r, nil
 }
 
-// Except declares, for a test that breaks a promise on purpose, that the oracle does not judge by a rule what happens
-// to the objects of a namespace, and why. The oracle prints the reason.
+// Except exempts the objects of a namespace from a rule of the oracle, for a test that breaks a promise on purpose.
+// The oracle prints the reason.
 func (c *Cluster) Except(rule, namespace, reason string) error {
 	return c.recording.note(map[string]any{"rule": rule, "namespace": namespace, "reason": reason})
 }
 
-// Impersonates declares that the operator of a namespace runs with --impersonate, so that the oracle allows it no write
-// to an object of a release with its own rights.
+// Impersonates declares that the operator of a namespace runs with --impersonate: the oracle then allows it no write
+// to a release's objects with its own rights.
 func (c *Cluster) Impersonates(namespace string) error {
 	return c.recording.note(map[string]any{"impersonates": namespace})
 }
@@ -159,7 +160,7 @@ func (r *recording) post(ctx context.Context, path string, in any) (*http.Respon
 	return response, nil
 }
 
-// stop returns when everything that etcd has stored is recorded.
+// stop returns when all writes to etcd are recorded.
 func (r *recording) stop() error {
 	if r.ended == nil {
 		return r.notes.Close()
@@ -191,8 +192,8 @@ type event struct {
 	} `json:"kv"`
 }
 
-// writeEvents writes what a watch of etcd sends, one line for each event, until the end of the recording. Leases and
-// events are left out.
+// writeEvents writes the events of a watch of etcd, one a line, until the end of the recording. Leases and events are
+// left out.
 func writeEvents(to io.Writer, from io.Reader) error {
 	packed, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
 	if err != nil {

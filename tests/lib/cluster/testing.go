@@ -15,12 +15,12 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// startTimeout is how long a control plane may take to start when its binaries are there, on a busy machine.
+// startTimeout bounds the start of a control plane with existing binaries, on a busy machine.
 const startTimeout = 2 * time.Minute
 
-// ForTest builds what is missing and starts a control plane that is stopped at the end of the test. It fails the test,
-// with the end of the logs, when the start fails or when one of the processes ended by itself. Where Options.Log is
-// nil, progress goes to the standard error. With -short the test is skipped.
+// ForTest builds the missing programs and starts a control plane until the end of the test. It fails the test, with
+// the end of the logs, when the start fails or when a process ended by itself. With a nil Options.Log, progress goes
+// to the standard error. With -short the test is skipped.
 func ForTest(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	if testing.Short() {
@@ -34,7 +34,7 @@ func ForTest(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// Main is for a TestMain whose tests share one control plane: it starts one, hands it to ready, runs the tests and
+// Main is for a TestMain whose tests share one control plane: it starts one, passes it to ready, runs the tests and
 // stops it. The result is the exit code. With -short there is no control plane and ready is called with nil.
 //
 //	func TestMain(m *testing.M) {
@@ -62,8 +62,8 @@ func Main(m interface{ Run() int }, options Options, ready func(*Cluster)) int {
 	return code
 }
 
-// quietLibraries drops what lasso and client-go say through loggers of the whole process: hundreds of lines about
-// watches that tests end, among which one would look in vain for what a test that fails says.
+// quietLibraries discards the output of the process-wide loggers of lasso and client-go: hundreds of lines about
+// ended watches would bury the output of a failed test.
 func quietLibraries() {
 	logrus.SetOutput(io.Discard)
 	klog.LogToStderr(false)

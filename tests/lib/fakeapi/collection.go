@@ -29,7 +29,7 @@ func (s *Server) collection(w http.ResponseWriter, r *http.Request, k Kind) {
 		return
 	}
 	under := r.URL.Path + "/"
-	// What of an object a field selector can name: nothing else is asked for.
+	// The only fields of an object that field selectors name in these tests.
 	named := func(o *unstructured.Unstructured) fields.Set {
 		kind, _ := o.Object["type"].(string)
 		return fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace(), "type": kind}
@@ -59,8 +59,8 @@ func (s *Server) collection(w http.ResponseWriter, r *http.Request, k Kind) {
 	answer(w, http.StatusOK, list)
 }
 
-// watch streams events until the client goes: what exists first where it asks for that, then what changes after the
-// version that it names.
+// watch streams events until the client disconnects: first the existing objects if requested, then the changes after
+// the requested version.
 func (s *Server) watch(
 	w http.ResponseWriter, r *http.Request, k Kind, matches func(string, *unstructured.Unstructured) bool,
 ) {
@@ -119,7 +119,7 @@ func onlyMetadata(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
 }
 
-// as returns an object in the form that the client asks for.
+// as returns an object in the representation requested by the client.
 func as(r *http.Request, o *unstructured.Unstructured) any {
 	if !onlyMetadata(r) {
 		return o.Object

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Discoveries returns how often a client has asked for the groups that are served.
+// Discoveries returns the number of requests for the API groups.
 func (s *Server) Discoveries() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

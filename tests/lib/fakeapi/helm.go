@@ -18,7 +18,7 @@ func NewKind(group, version, resource, kind string, namespaced bool) Kind {
 	return Kind{GroupVersionResource: gvr, Kind: kind, Namespaced: namespaced}
 }
 
-// builtIn are the kinds that every server serves: those that the operator works with, and some for releases.
+// builtIn returns the kinds of every server: those of the operator, and some for releases.
 func builtIn() []Kind {
 	return []Kind{
 		NewKind("", "v1", "namespaces", "Namespace", false), NewKind("", "v1", "secrets", "Secret", true),

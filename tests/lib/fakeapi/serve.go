@@ -74,7 +74,7 @@ func fromProtobuf(body []byte) ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// route finds the kind of a path, and what follows the path of its collection.
+// route finds the kind of a path, and the rest of the path after its collection.
 func (s *Server) route(path string) (kind Kind, rest string, ok bool) {
 	for _, k := range s.served() {
 		below, found := strings.CutPrefix(path, prefix(k.GroupVersion())+"/")
@@ -157,7 +157,7 @@ func (s *Server) object(
 
 var errPrecondition = errors.New("the object has been modified")
 
-// changed returns what a PUT or a PATCH makes of an object. A server-side apply is taken for a merge patch.
+// changed returns the result of a PUT or a PATCH. It treats a server-side apply as a merge patch.
 func changed(old *unstructured.Unstructured, body []byte, contentType string) (*unstructured.Unstructured, error) {
 	before, err := json.Marshal(old.Object)
 	if err != nil {

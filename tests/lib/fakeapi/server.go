@@ -1,6 +1,6 @@
 // Package fakeapi is a small API server in memory for unit tests: it stores objects, lists, watches and patches them,
-// and keeps resource versions and preconditions. It has no defaulting, validation or field ownership, so nothing that a
-// test finds with it is evidence for a promise. Those tests run against a real control plane.
+// and keeps resource versions and preconditions. It has no defaulting, validation or field ownership, so its tests
+// are no evidence for a promise. Tests of promises run against a real control plane.
 package fakeapi
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// Kind is a kind that the server serves.
+// Kind is a served kind.
 type Kind struct {
 	schema.GroupVersionResource
 	Kind       string
@@ -53,11 +53,11 @@ type Server struct {
 	refuse   func(Request) *apierrors.StatusError
 }
 
-// Request is a request that the server got, as method and path; watches, lists and discovery are not kept.
+// Request is a received request as method and path; watches, lists and discovery are not kept.
 type Request struct {
 	Method, Path string
 	DryRun       bool
-	// Body is what a POST or PATCH carried.
+	// Body is the body of a POST or PATCH.
 	Body string
 }
 
@@ -68,7 +68,7 @@ type event struct {
 	version int
 }
 
-// New returns a server that serves some kinds, with Namespace, until the test ends.
+// New returns a server for the built-in kinds, with Namespace, until the test ends.
 func New(t testing.TB) *Server {
 	s := &Server{
 		TB: t, kinds: builtIn(), changed: make(chan struct{}), objects: map[string]*unstructured.Unstructured{},
@@ -85,7 +85,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Config returns the client configuration that leads to the server.
+// Config returns a client configuration for the server.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: s.http.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
@@ -103,15 +103,15 @@ func (s *Server) served() []Kind {
 	return s.kinds
 }
 
-// Refuse has refuse called with every request about one object, before it is carried out. An error that it returns is
-// the answer; with nil the request goes on.
+// Refuse calls refuse with every request for one object before it is executed. A returned error is the answer; after
+// nil the request continues.
 func (s *Server) Refuse(refuse func(Request) *apierrors.StatusError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse = refuse
 }
 
-// Writes returns the requests so far that were to change an object whose path contains part.
+// Writes returns the writes so far to objects whose path contains part.
 func (s *Server) Writes(part string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,10 +148,10 @@ func (s *Server) Delete(path string) {
 	s.remove(path)
 }
 
-// Patience is how long Await waits: long enough for a busy machine, since a test that passes does not use it up.
+// Patience is the timeout of Await. It is long enough for a busy machine; a passing test does not use it up.
 const Patience = 20 * time.Second
 
-// Await waits until ok says true of the object at a path, which is nil when there is none.
+// Await waits until ok returns true for the object at a path, or for nil if there is none.
 func (s *Server) Await(what, path string, ok func(*unstructured.Unstructured) bool) {
 	s.Helper()
 	late := time.After(Patience)
@@ -195,7 +195,7 @@ func prefix(gv schema.GroupVersion) string {
 	return "/apis/" + gv.String()
 }
 
-// store writes an object and tells the watches. mu is held.
+// store writes an object and notifies the watches. mu is held.
 func (s *Server) store(path string, o *unstructured.Unstructured) {
 	kind := "ADDED"
 	if old := s.objects[path]; old != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// Tamperer is the field manager of changes that tests make.
+// Tamperer is the field manager of the tests' changes.
 const Tamperer = "tamperer"
 
 // In returns the client for a resource in a namespace, cluster-scoped when the namespace is empty.
@@ -83,7 +83,7 @@ func (e *Env) WaitFieldIn(gvr schema.GroupVersionResource, namespace, name, path
 	})
 }
 
-// WaitNewObject waits until an object in Apps exists that is not the one with that uid and is not being deleted.
+// WaitNewObject waits for an object in Apps with another uid that is not being deleted.
 func (e *Env) WaitNewObject(gvr schema.GroupVersionResource, name string, old types.UID) *unstructured.Unstructured {
 	e.Helper()
 	var u *unstructured.Unstructured
@@ -108,7 +108,7 @@ func (e *Env) PatchHelmRelease(name, patch string) {
 	e.PatchIn(HelmReleases, e.Operator, name, patch)
 }
 
-// DeleteHelmRelease deletes a HelmRelease and waits until it is gone.
+// DeleteHelmRelease deletes a HelmRelease and waits until it no longer exists.
 func (e *Env) DeleteHelmRelease(name string) {
 	e.Helper()
 	check.NoError(e, e.In(HelmReleases, e.Operator).Delete(e.Ctx, name, metav1.DeleteOptions{}))
@@ -130,15 +130,15 @@ func (e *Env) Condition(name, condition string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// For returns the environment for a subtest, whose failures it reports.
+// For returns the environment for a subtest and reports failures there.
 func (e *Env) For(t testing.TB) *Env {
 	sub := *e
 	sub.TB, sub.Ctx = t, t.Context()
 	return &sub
 }
 
-// Difference describes the first difference between two JSON values. What is too much may be allowed, by the path of
-// the map that has it, and its key.
+// Difference describes the first difference between two JSON values. allowed excuses a surplus key, by the path of
+// its map and the key.
 func Difference(want, got any, path string, allowed func(path, key string) bool) error {
 	wantMap, ok := want.(map[string]any)
 	gotMap, too := got.(map[string]any)

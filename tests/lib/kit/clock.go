@@ -10,13 +10,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// Time is a clock that passes by itself, at a pace, and can be stepped besides.
+// Time is a clock that runs at a pace and can also be stepped.
 type Time struct {
 	*clocktesting.FakeClock
 	pace atomic.Int32
 }
 
-// FastTime returns a clock on which a hundred times as much time passes as on the wall, until the test ends.
+// FastTime returns a clock that runs a hundred times as fast as real time, until the test ends.
 func FastTime(t testing.TB) *Time {
 	t.Helper()
 	clock := NewTime(t)
@@ -24,7 +24,7 @@ func FastTime(t testing.TB) *Time {
 	return clock
 }
 
-// NewTime returns a clock on which as much time passes as on the wall, until the test ends.
+// NewTime returns a clock that runs in real time, until the test ends.
 func NewTime(t testing.TB) *Time {
 	t.Helper()
 	clock := &Time{FakeClock: clocktesting.NewFakeClock(time.Now())}

@@ -34,14 +34,14 @@ func Corpus(t testing.TB) []string {
 	return files
 }
 
-// ManifestChart makes a chart of a rendered manifest, and of the definitions beside it. It returns the chart's path,
-// and the arguments of Helm that have a release of that name install it. The manifest goes in as a value, so that the
-// chart is one line, and the release holds the manifest twice but as plain text, which is far from 1 MiB when packed.
+// ManifestChart makes a chart of a rendered manifest, and of the definitions beside it. It returns the chart's path
+// and Helm's arguments for a release of the given name. The manifest is passed as a value: the chart is one line, and
+// the release contains the manifest twice but as plain text, far below 1 MiB when compressed.
 func ManifestChart(t testing.TB, chart, release, file string) (path string, args []string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
 	check.NoError(t, err)
-	// The objects of tamper's testdata/kinds that are in no namespace have the release in their names.
+	// The cluster-scoped objects of tamper's testdata/kinds have the release in their names.
 	manifest, dir := strings.ReplaceAll(string(content), "RELEASE-", release+"-"), t.TempDir()
 	if chart == "ingress-nginx" {
 		manifest = confine(t, manifest)
@@ -113,7 +113,7 @@ func DecodeManifest(manifest string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// foldStringData does to a Secret what the API server does: stringData is only for writing.
+// foldStringData moves a Secret's stringData into data, as the API server does: stringData is write-only.
 func foldStringData(u *unstructured.Unstructured) {
 	texts, ok := u.Object["stringData"].(map[string]any)
 	if !ok || u.GetKind() != "Secret" {

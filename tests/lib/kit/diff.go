@@ -6,13 +6,13 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// Diff returns the objects of a release that `helm-locker diff` finds drifted, as kind/name.
+// Diff returns the drifted objects of a release according to `helm-locker diff`, as kind/name.
 func (e *Env) Diff(name string) []string {
 	e.Helper()
 	return e.DiffWith(e.Inspect(), name)
 }
 
-// Inspect returns what `helm-locker diff` reads the cluster by. To make one reads what the API server serves.
+// Inspect returns the reader behind `helm-locker diff`. Creating one requests the API discovery.
 func (e *Env) Inspect() *inspect.Cluster {
 	e.Helper()
 	cluster, err := inspect.Connect(e.Cluster.RESTConfig(), nil)
@@ -20,7 +20,7 @@ func (e *Env) Inspect() *inspect.Cluster {
 	return cluster
 }
 
-// DiffWith is Diff for a test that asks often.
+// DiffWith is Diff for frequent calls, with one reader.
 func (e *Env) DiffWith(cluster *inspect.Cluster, name string) []string {
 	e.Helper()
 	record, err := cluster.Find(e.Ctx, release.Key{Namespace: e.Apps, Name: name}, 0)

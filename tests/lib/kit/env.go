@@ -23,7 +23,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// Resources that tests look at.
+// Common resources.
 var (
 	HelmReleases = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
 	ConfigMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -32,11 +32,11 @@ var (
 	Deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// patience is how long Eventually waits: long enough for a busy machine, as nothing is measured by it.
+// patience is the timeout of Eventually. It is long enough for a busy machine; no measurement depends on it.
 const patience = 60 * time.Second
 
-// Env is one test's part of a control plane: a namespace for HelmReleases, a namespace for releases, and clients
-// that go straight to the API server.
+// Env is one test's part of a control plane: a namespace for HelmReleases, a namespace for releases, and clients with
+// a direct connection to the API server.
 type Env struct {
 	testing.TB
 	Ctx     context.Context
@@ -86,8 +86,8 @@ func (e *Env) Helm(h cluster.Helm, args ...string) string {
 	return out
 }
 
-// Helms are the Helm versions that a test runs with, by their names. Without a control plane there is one entry all
-// the same, so that its test is skipped where it asks for an environment, and seen to be.
+// Helms returns the Helm versions of a test by their names. Without a control plane it returns one entry, so that the
+// test appears as skipped.
 func Helms(c *cluster.Cluster) map[string]cluster.Helm {
 	if c == nil {
 		return map[string]cluster.Helm{"no control plane": {}}
@@ -103,7 +103,7 @@ func (e *Env) Chart(name, template string) string {
 	return path
 }
 
-// CreateHelmRelease creates a HelmRelease for the release of that name in Apps, without waiting for anything.
+// CreateHelmRelease creates a HelmRelease for the release of that name in Apps, and does not wait.
 func (e *Env) CreateHelmRelease(name string, change ...func(*v1alpha1.HelmRelease)) {
 	e.Helper()
 	hr := &v1alpha1.HelmRelease{
@@ -122,7 +122,7 @@ func (e *Env) CreateHelmRelease(name string, change ...func(*v1alpha1.HelmReleas
 	check.NoError(e, err)
 }
 
-// Installed has Helm install a chart of one template as a release of that name in Apps, and locks it.
+// Installed installs a chart of one template as a release of that name in Apps by Helm, and locks it.
 func (e *Env) Installed(h cluster.Helm, name, template string) {
 	e.Helper()
 	e.Helm(h, "install", name, e.Chart(name, template))
@@ -146,7 +146,7 @@ func (e *Env) HelmRelease(name string) *v1alpha1.HelmRelease {
 	return hr
 }
 
-// WaitReady waits until a HelmRelease is Ready and, unless revision is 0, has that revision locked.
+// WaitReady waits until a HelmRelease is Ready and, unless revision is 0, has locked that revision.
 func (e *Env) WaitReady(name string, revision int) *v1alpha1.HelmRelease {
 	e.Helper()
 	var hr *v1alpha1.HelmRelease
@@ -195,7 +195,7 @@ func (e *Env) Get(gvr schema.GroupVersionResource, name string) *unstructured.Un
 	return u
 }
 
-// Eventually tries until a condition holds, and fails the test with its last error when it does not come to.
+// Eventually retries until a condition holds, and fails the test with the last error after the timeout.
 func (e *Env) Eventually(what string, holds func() error) {
 	e.Helper()
 	deadline := time.NewTimer(patience)
@@ -215,7 +215,7 @@ func (e *Env) Eventually(what string, holds func() error) {
 	}
 }
 
-// Until looks again and again until a condition holds; what it saw last is told when that does not come to be.
+// Until polls until a condition holds; after the timeout it reports the last value of saw.
 func (e *Env) Until(what string, look func() (saw any, holds bool)) {
 	e.Helper()
 	e.Eventually(what, func() error {
@@ -227,8 +227,8 @@ func (e *Env) Until(what string, look func() (saw any, holds bool)) {
 	})
 }
 
-// NextSecond waits until a second has begun that is later than the one in which an object was created. Ages are
-// compared by the whole seconds of the API server's clock.
+// NextSecond waits for the second after the creation of an object. Ages are compared by whole seconds of the API
+// server's clock.
 func (e *Env) NextSecond(u *unstructured.Unstructured) {
 	e.Helper()
 	created := u.GetCreationTimestamp()

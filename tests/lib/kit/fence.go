@@ -10,10 +10,10 @@ func ConfigMap(name, value string) string {
 	return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata:\n  key: %q\n", name, value)
 }
 
-// Fence is a locked release of one ConfigMap, called fence, by which tests know how far the operator has come.
+// Fence is a locked release of one ConfigMap, called fence. Its reverts show the operator's progress.
 type Fence struct{ times int }
 
-// fenceKeys are the keys that a fence is changed at in turn: one that is changed again and again is a fight.
+// fenceKeys is the number of keys changed in turn: repeated changes of one key would count as a fight.
 const fenceKeys = 100
 
 // Lock locks the release of the fence.
@@ -33,9 +33,8 @@ func FenceManifest() string {
 	return manifest.String()
 }
 
-// Pass returns when the operator has seen all changes of ConfigMaps that were made before the call, and has had the
-// time to act on them: it sees the events of one kind in their order, and the fence has been restored three times
-// since.
+// Pass returns when the operator has seen all changes of ConfigMaps before the call, and has had time to act on them:
+// it receives the events of one kind in order, and it has reverted the fence three times since.
 func (f *Fence) Pass(e *Env) {
 	e.Helper()
 	for range 3 {

@@ -16,18 +16,18 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// Shared is the control plane of a suite, which Main starts; nil with -short.
+// Shared is the control plane of a suite, started by Main; nil with -short.
 var Shared *cluster.Cluster
 
-// Main is the TestMain of a suite whose tests share a control plane.
+// Main is the TestMain of a suite with a shared control plane.
 func Main(m *testing.M, options cluster.Options) { os.Exit(Run(m, options)) }
 
-// Run is Main for a suite that has more to do: it returns the exit code.
+// Run is Main for a suite with more steps: it returns the exit code.
 func Run(m *testing.M, options cluster.Options) int {
 	return cluster.Main(m, options, func(c *cluster.Cluster) { Shared = c })
 }
 
-// Fixture is what most tests need: an environment, and an operator that reaches the API server through a proxy.
+// Fixture is the setup of most tests: an environment, and an operator behind a proxy.
 type Fixture struct {
 	*Env
 	Proxy   *cluster.Proxy
@@ -35,7 +35,7 @@ type Fixture struct {
 	Fenced  Fence
 }
 
-// Start returns an environment of its own on the shared control plane, in which an operator runs.
+// Start returns a new environment on the shared control plane with a running operator.
 func Start(t testing.TB, options ...func(*operator.ControllerOptions)) *Fixture {
 	t.Helper()
 	e := New(t, Shared)
@@ -53,7 +53,7 @@ func StartBoth(t testing.TB, options ...func(*operator.ControllerOptions)) *Fixt
 	return f
 }
 
-// On returns the fixture for a subtest, whose failures it reports.
+// On returns the fixture for a subtest and reports failures there.
 func (f *Fixture) On(t testing.TB) *Fixture {
 	sub := *f
 	sub.Env = f.For(t)
@@ -66,13 +66,13 @@ func (f *Fixture) LockFence() {
 	f.Fenced.Lock(f.Env)
 }
 
-// PassFence returns when the operator has acted on all changes of ConfigMaps that were made before the call.
+// PassFence returns when the operator has acted on all changes of ConfigMaps before the call.
 func (f *Fixture) PassFence() {
 	f.Helper()
 	f.Fenced.Pass(f.Env)
 }
 
-// RefusedService is a document for a manifest that the API server refuses: Helm fails when it comes to it.
+// RefusedService is a manifest document refused by the API server: Helm fails at it.
 const RefusedService = `
 ---
 apiVersion: v1
@@ -100,8 +100,7 @@ func (e *Env) ExpectKey(name, want string) {
 	}
 }
 
-// EachHelm runs a test with every Helm version at the same time. Without a control plane there is one test all the
-// same, which is skipped where it asks for an environment.
+// EachHelm runs a test with every Helm version in parallel. Without a control plane there is one skipped test.
 func EachHelm(t *testing.T, do func(t *testing.T, h cluster.Helm)) {
 	t.Helper()
 	for name, h := range Helms(Shared) {

@@ -18,14 +18,14 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// ForgedRecord is a release record that no Helm wrote: what a test needs that Helm cannot be made to write. Zero fields
-// get what Helm would write for revision 1, deployed, in the Apps namespace.
+// ForgedRecord is a release record not written by Helm, for contents that Helm cannot be made to write. Zero fields
+// get Helm's values for revision 1, deployed, in the Apps namespace.
 type ForgedRecord struct {
 	Name     string
 	Revision int
 	Status   string
 	Manifest string
-	// Namespace is the one that the payload names; empty for Apps, where the record is stored.
+	// Namespace is the namespace in the payload; empty for Apps, the namespace of the record.
 	Namespace string
 	// Labels replace those of the same name; an empty value removes one.
 	Labels map[string]string
@@ -53,14 +53,14 @@ func (r ForgedRecord) payload(namespace string) ([]byte, error) {
 // EncodePayload compresses and encodes the bytes of a record as Helm does.
 func EncodePayload(record []byte) ([]byte, error) { return EncodeMembers(Compressed{Content: record}) }
 
-// Compressed is content that is compressed once and stands Times times (once when 0) in a payload.
+// Compressed is content compressed once and repeated Times times (once when 0) in a payload.
 type Compressed struct {
 	Content []byte
 	Times   int
 }
 
-// EncodeMembers is EncodePayload for content that is too large to be compressed in a test: compressed members one after
-// another decompress to one stream.
+// EncodeMembers is EncodePayload for content too large to compress in a test: a sequence of compressed members
+// decompresses to one stream.
 func EncodeMembers(members ...Compressed) ([]byte, error) {
 	var all []byte
 	for _, member := range members {

@@ -20,12 +20,12 @@ type HelmSDK struct {
 	answers  *bufio.Scanner
 }
 
-// HelmSDK starts Helm 3 as a library for a release in a namespace, whose records are stored in another one if
-// storage says so.
+// HelmSDK starts Helm 3 as a library for a release in a namespace. A nonempty storage names another namespace for its
+// records.
 func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 	e.Helper()
-	// It ends when there are no more requests, and so after the context of the test. Compiled as helm3 is for the
-	// control plane, whose packages are these.
+	// It ends with its standard input, after the context of the test. The flags equal those of helm3 for the control
+	// plane, so that the compiled packages are shared.
 	program := exec.CommandContext(context.WithoutCancel(e.Ctx), "go", "-C", "../lib/kit/helmsdk", "run", "-trimpath",
 		"-buildvcs=false", ".",
 		"-kubeconfig", e.Cluster.HelmKubeconfig(), "-namespace", namespace, "-storage", storage, "-cache", e.TempDir())
@@ -46,7 +46,7 @@ func (e *Env) HelmSDK(namespace, storage string) *HelmSDK {
 // Install installs a chart.
 func (h *HelmSDK) Install(chart string) error { return h.do("install", chart, nil) }
 
-// TakeOver installs a chart with the objects that exist already, as helm install --take-ownership does.
+// TakeOver installs a chart over existing objects, as helm install --take-ownership does.
 func (h *HelmSDK) TakeOver(chart string) error { return h.do("take over", chart, nil) }
 
 // Upgrade upgrades the release to a chart with values.

@@ -20,7 +20,7 @@ type ObjectKey struct {
 	Name     string
 }
 
-// History is what an independent watch saw of the objects in a namespace: every state that the API server stored, in
+// History is an independent watch's record of the objects in a namespace: every state stored by the API server, in
 // order.
 type History struct {
 	env       *Env
@@ -31,8 +31,9 @@ type History struct {
 	version map[ObjectKey]string
 }
 
-// Record starts to record every state of the objects of some resources in Apps, from the ones that exist now on, until
-// the test ends. Helm's own Secrets are left out. A watch that breaks fails the test, because states could be missing.
+// Record starts to record every state of the objects of some resources in Apps, beginning with the existing ones,
+// until the test ends. Helm's own Secrets are left out. A broken watch fails the test, because states could be
+// missing.
 func (e *Env) Record(resources ...schema.GroupVersionResource) *History {
 	e.Helper()
 	return e.RecordIn(e.Apps, resources...)
@@ -102,7 +103,7 @@ func (h *History) States(gvr schema.GroupVersionResource, name string) []*unstru
 	return append([]*unstructured.Unstructured(nil), h.states[ObjectKey{gvr, name}]...)
 }
 
-// Objects returns the keys of all objects that were seen.
+// Objects returns the keys of all recorded objects.
 func (h *History) Objects() []ObjectKey {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +114,7 @@ func (h *History) Objects() []ObjectKey {
 	return keys
 }
 
-// CatchUp waits until what the objects that exist now are like has been recorded.
+// CatchUp waits until the current states of the existing objects are recorded.
 func (h *History) CatchUp() {
 	h.env.Helper()
 	for _, key := range h.Objects() {
@@ -134,8 +135,8 @@ func (h *History) CatchUp() {
 	}
 }
 
-// Throughout checks a condition again and again for a stated time, and fails the test when it does not hold. It
-// measures that something does not happen; nothing may depend on what happens meanwhile.
+// Throughout checks a condition repeatedly for a stated time, and fails the test when it does not hold. It measures
+// that something does not happen; no test may use it as a delay.
 func (e *Env) Throughout(period time.Duration, what string, holds func() error) {
 	e.Helper()
 	end := time.NewTimer(period)

@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// URL returns where an operator serves "page" or "metrics", without a path. It must have been started with an address
-// for that, such as 127.0.0.1:0.
+// URL returns the base URL of an operator's "page" or "metrics". The operator must have been started with an address
+// for it, such as 127.0.0.1:0.
 func (e *Env) URL(o *Operator, what string) string {
 	e.Helper()
 	address := regexp.MustCompile(what + ` on (?:http://)?([\d.:]+)`)
@@ -25,7 +25,7 @@ func (e *Env) URL(o *Operator, what string) string {
 	return "http://" + found[1]
 }
 
-// HTTPGet returns the answer to a GET, with a bearer token unless that is empty.
+// HTTPGet returns the answer to a GET, with a bearer token unless token is empty.
 func HTTPGet(t testing.TB, url, token string) (status int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

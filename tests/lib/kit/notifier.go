@@ -18,8 +18,8 @@ import (
 // Events has an operator serve its events, for a notifier to read.
 func Events(o *operator.ControllerOptions) { o.MetricsAddress, o.Events = "127.0.0.1:0", true }
 
-// Reader returns the configuration of a ServiceAccount of its own that may read the events of the operators of the
-// environment, and has no further rights but those that a notifier needs.
+// Reader returns the configuration of a new ServiceAccount with a notifier's rights only: it may read the events of
+// the environment's operators.
 func (e *Env) Reader(name string) *rest.Config {
 	e.Helper()
 	meta := metav1.ObjectMeta{Namespace: e.Operator, Name: name}
@@ -50,8 +50,8 @@ func (e *Env) Reader(name string) *rest.Config {
 	return config
 }
 
-// StartNotifier starts the process that sends what the operators of namespace do to URLs. It is stopped at the end of
-// the test.
+// StartNotifier starts the notifications process, which sends the operators' actions in namespace to URLs. It is
+// stopped at the end of the test.
 func StartNotifier(t testing.TB, config *rest.Config, namespace string, urls ...string) *Operator {
 	t.Helper()
 	op := newOperator(t)

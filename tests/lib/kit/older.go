@@ -26,7 +26,7 @@ type Applier struct {
 	apply apply.Apply
 }
 
-// NewApplier returns a user of wrangler; program is its name, after which the API server names its field manager.
+// NewApplier returns a user of wrangler. The API server derives its field manager from program.
 func NewApplier(e *Env, program string) *Applier {
 	e.Helper()
 	config := e.Cluster.RESTConfig()
@@ -36,7 +36,7 @@ func NewApplier(e *Env, program string) *Applier {
 	return &Applier{e: e, apply: apply.New(client, apply.NewClientFactory(config))}
 }
 
-// OlderOperator leaves what the older operator left: it did no more than wrangler's apply, so that the same calls
+// OlderOperator leaves the traces of the older operator. That one only called wrangler's apply, so the same calls
 // leave the same labels, annotations and field ownership. It locks once per call instead of watching.
 type OlderOperator struct{ *Applier }
 
@@ -46,8 +46,8 @@ func NewOlderOperator(e *Env) *OlderOperator {
 	return &OlderOperator{NewApplier(e, "helm-locker")}
 }
 
-// HelmRelease creates a HelmRelease that the older operator has claimed. At the end of the test its finalizer goes,
-// if it is still there: with it the definition of HelmReleases could not be deleted any more.
+// HelmRelease creates a HelmRelease claimed by the older operator. At the end of the test it removes a remaining
+// finalizer, which would block the deletion of the CRD.
 func (o *OlderOperator) HelmRelease(name string) {
 	o.e.Helper()
 	o.e.CreateHelmRelease(name, func(hr *v1alpha1.HelmRelease) {
@@ -64,14 +64,14 @@ func (o *OlderOperator) HelmRelease(name string) {
 	})
 }
 
-// Lock makes the objects of a manifest what the release of that name in Apps declares, and marks them.
+// Lock applies a manifest as the ObjectSet of the release of that name in Apps, and labels the objects.
 func (o *OlderOperator) Lock(name, manifest string) {
 	o.e.Helper()
 	o.Apply("object-set-applier", o.e.Apps+"/"+name,
 		schema.FromAPIVersionAndKind("internal.cattle.io/v1alpha1", "objectSetState"), manifest)
 }
 
-// Apply applies and marks objects under the name of a set and with an owner, which is called NAMESPACE/NAME.
+// Apply applies and labels objects under the name of a set and with an owner called NAMESPACE/NAME.
 func (o *Applier) Apply(setID, owner string, kind schema.GroupVersionKind, manifest string) {
 	o.e.Helper()
 	var objects []runtime.Object

@@ -1,5 +1,5 @@
-// Package kit is what tests of the operator share: an operator in this process against a control plane, releases
-// made by real Helm, and ways to wait for and to look at what becomes of them.
+// Package kit is the shared fixture of the operator's tests: an operator in this process against a control plane,
+// releases made by real Helm, and helpers to wait for and inspect their state.
 package kit
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// Operator is an operator that runs in this process, perhaps with the process of policies beside it.
+// Operator is an operator in this process, optionally with the process of policies beside it.
 type Operator struct {
 	t    testing.TB
 	ctx  context.Context
@@ -33,9 +33,9 @@ type Operator struct {
 	Policies *Operator
 }
 
-// StartOperator starts an operator that talks to the API server by config, manages the HelmReleases of
-// namespace, and logs at trace level. It is stopped at the end of the test; an operator that ends by itself fails
-// the test. Without further options it leads at once and serves nothing.
+// StartOperator starts an operator with a client configuration. It manages the HelmReleases of namespace, and logs at
+// trace level. It is stopped at the end of the test; an operator that ends by itself fails the test. Without further
+// options it leads at once and serves nothing.
 func StartOperator(
 	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
 ) *Operator {
@@ -59,7 +59,7 @@ func StartWithPolicies(
 	return op
 }
 
-// StartPolicies starts the process of policies alone, with the options that an operator beside it has.
+// StartPolicies starts only the process of policies, with the options for an operator beside it.
 func StartPolicies(
 	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
 ) *Operator {
@@ -83,8 +83,8 @@ func policiesOptions(o operator.ControllerOptions) policies.Options {
 	}
 }
 
-// Supervise is StartOperator for an operator that may end by itself: it is started again at once, as a kubelet does
-// later. ended is called with each error.
+// Supervise is StartOperator for an operator that may end by itself: it is restarted at once, as a kubelet restarts
+// it later. ended is called with each error.
 func Supervise(
 	t testing.TB, config *rest.Config, namespace string, ended func(error),
 	options ...func(*operator.ControllerOptions),
@@ -120,7 +120,7 @@ func (o *Operator) again(run func() error, ended func(error)) {
 	}()
 }
 
-// newOperator returns an operator that is about to run, and is stopped at the end of the test.
+// newOperator returns an Operator before its run, and registers its stop at the end of the test.
 func newOperator(t testing.TB) *Operator {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -172,8 +172,8 @@ func (o *Operator) Stop() {
 	}
 }
 
-// StopWhileHeld tells the operator to stop while it waits for a request that is held, lets the request go once the
-// operator has begun to stop (it watches nothing by way of proxy any more), and waits until it has ended.
+// StopWhileHeld stops the operator while it waits for a held request, releases the request once the operator has
+// begun to stop (it has no more watches through proxy), and waits for its end.
 func (e *Env) StopWhileHeld(o *Operator, proxy *cluster.Proxy, hold *cluster.Hold) {
 	e.Helper()
 	stopped := make(chan struct{})
@@ -189,7 +189,7 @@ func (e *Env) StopWhileHeld(o *Operator, proxy *cluster.Proxy, hold *cluster.Hol
 	<-stopped
 }
 
-// Log returns what the operator has logged so far.
+// Log returns the operator's log so far.
 func (o *Operator) Log() string { return o.log.String() }
 
 // Metrics returns the metrics of an operator as they are now. It must have been started with the
@@ -204,10 +204,10 @@ func Metrics(t testing.TB, o *Operator) string {
 	return text
 }
 
-// Done is closed when the operator has ended; Err then says why.
+// Done is closed when the operator has ended; Err then returns the reason.
 func (o *Operator) Done() <-chan struct{} { return o.done }
 
-// Err returns what operator.Run returned; call it after Done is closed.
+// Err returns the error of operator.Run; call it after Done is closed.
 func (o *Operator) Err() error { return o.err }
 
 type logBuffer struct {
@@ -234,7 +234,7 @@ func tail(s string, n int) string {
 	return fmt.Sprintf("... (%d bytes before)\n%s", len(s)-n, s[len(s)-n:])
 }
 
-// clientConfig makes a rest.Config what operator.Run takes.
+// clientConfig adapts a rest.Config to operator.Run.
 type clientConfig struct{ config *rest.Config }
 
 func (c clientConfig) ClientConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }

@@ -21,7 +21,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// Versions returns "uid resourceVersion" of every object of some resources in a namespace that Helm manages, by
+// Versions returns "uid resourceVersion" of every object of some resources in a namespace managed by Helm, by
 // "resource/name": two results are equal when nothing was written in between.
 func (e *Env) Versions(namespace string, resources ...schema.GroupVersionResource) map[string]string {
 	e.Helper()
@@ -37,7 +37,7 @@ func (e *Env) Versions(namespace string, resources ...schema.GroupVersionResourc
 	return versions
 }
 
-// ExpectVersions fails the test when the objects are not the very ones, unchanged, that Versions returned before.
+// ExpectVersions fails the test unless the objects equal the earlier result of Versions.
 func (e *Env) ExpectVersions(before map[string]string, namespace string, resources ...schema.GroupVersionResource) {
 	e.Helper()
 	after := e.Versions(namespace, resources...)
@@ -51,9 +51,8 @@ func (e *Env) ExpectVersions(before map[string]string, namespace string, resourc
 	}
 }
 
-// ObjectWrites returns the requests through a proxy that were to change objects of releases: all writes but those
-// to HelmReleases, Events and Leases, to definitions, to the operator's own Secrets and registration, questions to the
-// authorizer, and dry runs.
+// ObjectWrites returns a proxy's write requests to objects of releases. It leaves out HelmReleases, Events and
+// Leases, definitions, the operator's own Secrets and registration, access reviews, and dry runs.
 func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	var writes []cluster.Request
 	for _, r := range p.Writes() {
@@ -69,16 +68,15 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	return writes
 }
 
-// IsOwn reports whether a request is about what the operator writes to in its own name and on its own account:
-// HelmReleases, Events, Leases, the certificate of the guard, the settled forms of objects and the Secret of
-// IsFenceWrite.
+// IsOwn reports whether a request concerns the operator's own objects: HelmReleases, Events, Leases, the certificate
+// of the guard, the settled forms of objects and the Secret of IsFenceWrite.
 func IsOwn(r cluster.Request) bool {
 	return IsFenceWrite(r) || isGuardsSecret(r) || isSettledForms(r) ||
 		slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
-// IsFenceWrite reports whether a request writes a fence, which an operator does in place of a list of release records.
-// The first one makes the Secret.
+// IsFenceWrite reports whether a request writes a fence. An operator writes a fence instead of listing release
+// records. The first one creates the Secret.
 func IsFenceWrite(r cluster.Request) bool {
 	return r.Resource() == "secrets" &&
 		(strings.HasSuffix(r.Path, proof.FenceSuffix) ||
@@ -91,15 +89,15 @@ func isGuardsSecret(r cluster.Request) bool {
 		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte("kubernetes.io/tls")))
 }
 
-// isSettledForms reports whether a request writes what the operator remembers of settled forms of objects.
+// isSettledForms reports whether a request writes the operator's stored settled forms of objects.
 func isSettledForms(r cluster.Request) bool {
 	const infix = "-settled-"
 	return r.Resource() == "secrets" && (strings.Contains(r.Path, infix) ||
 		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(infix)))
 }
 
-// WaitEvent waits until an Event of a reason about a HelmRelease is stored. An operator writes Events in their
-// order, after what they tell of, and waits for none of them: what is to follow it in peace has to.
+// WaitEvent waits until an Event with a reason about a HelmRelease is stored. An operator writes Events in order,
+// after their cause, and waits for none of them; a test of silence has to wait.
 func (e *Env) WaitEvent(helmRelease, reason string) {
 	e.Helper()
 	about := fields.Set{"involvedObject.kind": "HelmRelease", "involvedObject.name": helmRelease,
@@ -131,8 +129,8 @@ func (e *Env) Quiet(p *cluster.Proxy, duration time.Duration) {
 	}
 }
 
-// NewProxy starts a proxy for the operator in front of the API server, which is closed at the end of the test. Start
-// it before the operator that goes through it, so that it outlives it.
+// NewProxy starts a proxy for the operator in front of the API server, and closes it at the end of the test. Start it
+// before its operator, so that it outlives it.
 func (e *Env) NewProxy() *cluster.Proxy {
 	e.Helper()
 	return e.closing(e.Cluster.StartProxy())
@@ -154,7 +152,7 @@ func (e *Env) closing(p *cluster.Proxy, err error) *cluster.Proxy {
 	return p
 }
 
-// OperatorConfig returns a configuration for the operator, which may do everything and is a user of its own.
+// OperatorConfig returns a configuration for the operator: its own user, with all rights.
 func (e *Env) OperatorConfig() *rest.Config {
 	e.Helper()
 	config, err := e.Cluster.OperatorConfig(e.Operator)

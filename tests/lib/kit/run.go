@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// RunOperator is StartOperator for an operator that is expected to end by itself: what operator.Run returns is sent
-// once.
+// RunOperator is StartOperator for an operator that is expected to end by itself: the channel receives the error of
+// operator.Run once.
 func RunOperator(
 	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
 ) <-chan error {

@@ -15,7 +15,7 @@ import (
 type Tampering struct {
 	// Path leads to it in the declared object: keys, and list indexes as decimal numbers.
 	Path []string
-	// Remove is set to take away what is there, otherwise it gets another value.
+	// Remove deletes the value; without it, the value is changed.
 	Remove bool
 }
 
@@ -27,7 +27,7 @@ func (t Tampering) String() string {
 	return "edit " + drift.Pointer(t.Path...)
 }
 
-// shape is the path without list indexes: what differs only in them is tampered with alike.
+// shape is the path without list indexes: paths that differ only in indexes count as one shape.
 func (t Tampering) shape() string {
 	segments := []string{strconv.FormatBool(t.Remove)}
 	for _, s := range t.Path {
@@ -39,8 +39,8 @@ func (t Tampering) shape() string {
 	return strings.Join(segments, "/")
 }
 
-// Tamperings returns every way to damage what an object declares, in a fixed order: an edit of each scalar, and a
-// removal of each scalar, map and list element. What identifies the object, null and status are left out.
+// Tamperings returns every way to damage the declared fields of an object, in a fixed order: an edit of each scalar,
+// and a removal of each scalar, map and list element. Identifying fields, null and status are left out.
 func Tamperings(declared map[string]any) []Tampering {
 	var found []Tampering
 	var walk func(path []string, value any)
@@ -77,8 +77,8 @@ func identifies(path []string) bool {
 	return false
 }
 
-// Sample returns at most limit tamperings that differ as much as they can: one of each shape before a second of
-// any, and spread evenly over the object.
+// Sample returns at most limit different tamperings: one of each shape before a second of any, spread evenly over the
+// object.
 func Sample(all []Tampering, limit int) []Tampering {
 	if len(all) <= limit {
 		return all
@@ -103,8 +103,8 @@ func Sample(all []Tampering, limit int) []Tampering {
 	return chosen
 }
 
-// Patches returns JSON patches that do a tampering to the live form of the declared object, the likeliest to be
-// accepted first; none when the live object does not hold what is declared there.
+// Patches returns JSON patches for a tampering with the live form of the declared object, starting with the likeliest
+// to be accepted; none when the live object lacks the declared value.
 func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
 	path, value, found := locate(t.Path, declared, live)
 	if !found {
@@ -128,13 +128,13 @@ func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
 	return patches, nil
 }
 
-// Locate returns the path in the live object that the tampering is about, and what is there; not ok when the live
-// object does not hold what is declared there.
+// Locate returns the path and the value of the tampering in the live object; not ok when the live object lacks the
+// declared value.
 func (t Tampering) Locate(declared, live map[string]any) (path []string, value any, ok bool) {
 	return locate(t.Path, declared, live)
 }
 
-// locate translates a path in the declared object to the live one, where list elements may stand elsewhere.
+// locate translates a path in the declared object to the live one, whose list elements may have other indexes.
 func locate(path []string, declared, live any) (translated []string, value any, found bool) {
 	for _, segment := range path {
 		switch d := declared.(type) {
@@ -161,8 +161,7 @@ func locate(path []string, declared, live any) (translated []string, value any, 
 	return translated, live, true
 }
 
-// likest returns the index of the element that agrees most with the declared one; the one at its own index, if none
-// agrees more.
+// likest returns the index of the element most similar to the declared one; its own index on a tie.
 func likest(declared any, live []any, at int) int {
 	best, most := min(at, len(live)-1), -1
 	for i, l := range live {

@@ -7,8 +7,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// AsTool returns a Helm that writes as another field manager, as tools do that are built on Helm's library: the
-// command itself always calls itself helm, so its requests go through a proxy that changes the name.
+// AsTool returns a Helm with another field manager, as of a tool built on Helm's library: the helm command always
+// uses the name helm, so its requests go through a proxy that changes the name.
 func (e *Env) AsTool(h cluster.Helm, manager string) cluster.Helm {
 	e.Helper()
 	proxy := e.NewProxy()

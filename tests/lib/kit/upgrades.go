@@ -18,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// manyValues renders ten objects of each of four kinds, all of which carry the number of the revision.
+// manyValues renders ten objects of each of four kinds. Each contains the number of the revision.
 const manyValues = `
 {{ $value := .Values.value | toString | quote }}
 {{ range $i := until 10 }}
@@ -55,14 +55,14 @@ spec:
 {{ end }}
 `
 
-// byCommandEvery and waitEvery make some of the upgrades come from Helm's commands, and some wait until the revision
-// before is locked, so that upgrades find the release in every stage of locking.
+// byCommandEvery and waitEvery make some upgrades use Helm's commands, and some wait until the previous revision is
+// locked: upgrades then meet the release in every stage of locking.
 const (
 	byCommandEvery = 10
 	waitEvery      = 5
 )
 
-// upgradedKinds are the kinds of manyValues, with a patch that sets the value of an object, as fmt.Sprintf takes it.
+// upgradedKinds are the kinds of manyValues, each with a patch for the value of an object as a format of fmt.Sprintf.
 var upgradedKinds = map[schema.GroupVersionResource]string{
 	ConfigMaps:  `{"data":{"value":%q}}`,
 	Secrets:     `{"stringData":{"value":%q}}`,
@@ -70,8 +70,8 @@ var upgradedKinds = map[schema.GroupVersionResource]string{
 	Deployments: `{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"VALUE","value":%q}]}]}}}}`,
 }
 
-// Upgrades is the release app, locked, which Helm 3 and Helm 4 upgrade again and again. Each revision changes all of
-// its objects, and every state of each is recorded.
+// Upgrades is the locked release app under repeated upgrades by Helm 3 and Helm 4. Each revision changes all of its
+// objects, and every state of each is recorded.
 type Upgrades struct {
 	*Env
 	Helm3, Helm4 cluster.Helm
@@ -81,8 +81,8 @@ type Upgrades struct {
 	value        int // of the newest revision, and its number
 }
 
-// NewUpgrades installs the release and locks it. Helm goes straight to the API server, unless the caller sets Helm3
-// and Helm4; most upgrades are by Helm 3 as a library, which takes milliseconds where a command takes a second.
+// NewUpgrades installs the release and locks it. Helm connects to the API server directly, unless the caller sets
+// Helm3 and Helm4. Most upgrades use Helm 3 as a library: they take milliseconds where a command takes a second.
 func NewUpgrades(e *Env) *Upgrades {
 	e.Helper()
 	u := &Upgrades{Env: e, Helm3: e.Cluster.Helm3(), Helm4: e.Cluster.Helm4(), sdk: e.HelmSDK(e.Apps, e.Apps),
@@ -126,7 +126,7 @@ func (u *Upgrades) byCommand(h cluster.Helm) error {
 	return err
 }
 
-// carried returns the value that an object of manyValues carries.
+// carried returns the value in an object of manyValues.
 func carried(u *unstructured.Unstructured) string {
 	var value string
 	var err error
@@ -164,8 +164,8 @@ func first(object map[string]any, path ...string) map[string]any {
 	return element
 }
 
-// Tamper changes a random object every few milliseconds, to a value that no revision has, until stop is closed. Who
-// tampers goes straight to the API server.
+// Tamper changes a random object every few milliseconds, to a value of no revision, until stop is closed. It connects
+// to the API server directly.
 func (u *Upgrades) Tamper(stop <-chan struct{}) {
 	u.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -192,8 +192,8 @@ func (u *Upgrades) Tamper(stop <-chan struct{}) {
 	}
 }
 
-// Check waits until the newest revision is locked and every object is as it says, and checks that no object ever went
-// back to the value of an older revision. Where no one tampers, it also checks that each write was one of Helm's: it
+// Check waits until the newest revision is locked and every object has its value, and checks that no object ever
+// returned to the value of an older revision. Unless tampered is set, it also checks that each write was Helm's: it
 // brought the value of a newer revision.
 func (u *Upgrades) Check(tampered bool) {
 	u.Helper()

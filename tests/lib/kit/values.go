@@ -41,7 +41,7 @@ func otherTexts(v string) []any {
 	return append(found, v+"-x", v+"x", "dGFtcGVyZWQ=")
 }
 
-// enumerations are values of which the API server takes no others in some place.
+// enumerations returns sets of values; in some field, the API server accepts only the values of one set.
 func enumerations() [][]string {
 	return [][]string{
 		{"TCP", "UDP"}, {"http", "https"}, {"Always", "IfNotPresent", "Never"}, {"Fail", "Ignore"},

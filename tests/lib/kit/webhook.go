@@ -44,14 +44,13 @@ func (e *Env) ServeTLS(answer func(body []byte) any) *httptest.Server {
 	return server
 }
 
-// CertificateOf returns what a client has to trust, as PEM.
+// CertificateOf returns the server's certificate for clients, as PEM.
 func CertificateOf(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// Webhook serves a mutating webhook for ConfigMaps and Deployments in Apps until the test ends, and waits until it
-// is called. Its patch for an object that is to be written is made of the JSON patch operations that mutate returns,
-// each as JSON.
+// Webhook serves a mutating webhook for ConfigMaps and Deployments in Apps until the test ends, and waits until the
+// API server calls it. Its patch consists of the JSON patch operations returned by mutate, each as JSON.
 func (e *Env) Webhook(mutate func(object map[string]any) []string) {
 	e.Helper()
 	var called atomic.Bool

@@ -1,5 +1,4 @@
-// Package process runs the operator as a process of its own, for what cannot be tested or measured inside of the
-// test: its death, its memory, its processor time.
+// Package process runs the operator as a separate process, for tests of its death, its memory and its processor time.
 package process
 
 import (
@@ -18,17 +17,17 @@ import (
 
 // Operator is the operator, running as a process of its own. Its methods must not be called concurrently.
 type Operator struct {
-	// Path is the program, Kubeconfig and Namespace are what it is given.
+	// Path is the program; Kubeconfig and Namespace are its flags.
 	Path, Kubeconfig, Namespace string
 	// Pprof has it serve profiles on localhost:6060.
 	Pprof bool
-	// Log receives what it prints.
+	// Log receives its output.
 	Log *os.File
 	// Metrics is the address of its metrics; none when empty.
 	Metrics string
 	// Args are more arguments for it, Env more of its environment.
 	Args, Env []string
-	// OwnGroup keeps it from a Ctrl-C that is for this program, which stops it in an orderly way.
+	// OwnGroup gives the process its own group: a Ctrl-C for this program does not reach it.
 	OwnGroup bool
 
 	process *os.Process
@@ -37,8 +36,8 @@ type Operator struct {
 	how     error
 }
 
-// Build builds the operator and the commands of this tree into a directory, with the flags of scripts/build. It returns
-// the operator's path; CLI returns that of the commands.
+// Build builds the operator and the commands of this tree into a directory, with the flags of scripts/build. It
+// returns the operator's path; CLI returns that of the commands.
 func Build(ctx context.Context, dir string) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
@@ -56,11 +55,11 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-// CLI returns the path of the commands that Build made beside an operator.
+// CLI returns the path of the commands built by Build beside an operator.
 func CLI(operator string) string { return filepath.Join(filepath.Dir(operator), "helm-locker") }
 
-// Main is for a TestMain whose tests need the program: it builds the operator, hands its path to run, and removes it
-// after that. The result is the exit code of run, or 1.
+// Main is for a TestMain whose tests need the program: it builds the operator, passes its path to run, and removes it
+// afterwards. The result is the exit code of run, or 1.
 func Main(run func(path string) int) (code int) {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
@@ -99,7 +98,7 @@ func (p *Operator) Start(ctx context.Context) error {
 	}
 	args = append(args, p.Args...)
 	cmd := exec.Command(p.Path, args...)
-	// Nothing of the surroundings changes what is measured.
+	// The surrounding environment does not influence the measurements.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	cmd.Env = append(cmd.Env, p.Env...)
 	cmd.Stdout, cmd.Stderr = p.Log, p.Log
@@ -177,7 +176,7 @@ func (p *Operator) Kill() error {
 	return nil
 }
 
-// FreeAddress returns an address on loopback that nothing listened on a moment ago.
+// FreeAddress returns a loopback address without a listener at the time of the call.
 func FreeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -186,7 +185,7 @@ func FreeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// Ready reports whether the operator that serves its health at an address says that it is ready.
+// Ready reports whether the operator with its health endpoint at an address is ready.
 func Ready(ctx context.Context, address string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {

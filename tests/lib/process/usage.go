@@ -35,12 +35,12 @@ func (p *Operator) Profile(ctx context.Context, what, file string) (err error) {
 	return os.WriteFile(file, content, 0o644)
 }
 
-// Resident is memory in bytes: now, at most so far, and how much of that now is pages of the program's file, which the
-// system can drop at will.
+// Resident is resident memory in bytes: the current value, the peak, and the current share of pages of the program's
+// file. The system can drop those pages at any time.
 type Resident struct{ Now, Most, Program int64 }
 
-// Own returns what the process holds now of its own, in bytes: how many pages of its program's file are resident
-// says more about the system than about the process.
+// Own returns the current memory without the program's file, in bytes: its resident pages depend on the system more
+// than on the process.
 func (r Resident) Own() int64 { return r.Now - r.Program }
 
 // Memory returns the resident memory of the operator.
@@ -65,7 +65,7 @@ func (p *Operator) Memory() (r Resident, err error) {
 	return r, nil
 }
 
-// Sockets returns how many sockets the operator has open: connections, and what it listens on.
+// Sockets returns the number of the operator's open sockets, connections and listeners.
 func (p *Operator) Sockets() (n int, err error) {
 	dir := fmt.Sprintf("/proc/%d/fd", p.process.Pid)
 	files, err := os.ReadDir(dir)
@@ -84,16 +84,16 @@ func (p *Operator) Sockets() (n int, err error) {
 	return n, nil
 }
 
-// ticksPerSecond is the unit of times in /proc, the same on every Linux that Go runs on.
+// ticksPerSecond is the unit of times in /proc, the same on every Linux supported by Go.
 const ticksPerSecond = 100
 
-// Processor is the processor time that the operator has used.
+// Processor returns the operator's processor time so far.
 func (p *Operator) Processor() (time.Duration, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("processor time of the operator: %w", err)
 	}
-	// The name, in parentheses, may hold spaces. What follows begins with field 3; utime is 14 and stime 15.
+	// The name, in parentheses, may contain spaces. The rest begins with field 3; utime is 14 and stime 15.
 	_, rest, _ := strings.Cut(string(content), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
