@@ -20,6 +20,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -93,7 +94,7 @@ func (a *app) style(cmd *cli.Command) report.Style {
 
 // note prints a remark that does not belong to the output.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.errOut, report.Line(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.errOut, plain.Line(fmt.Sprintf(format, args...)))
 }
 
 // Categories of the commands' flags.

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -45,7 +46,7 @@ func (a *app) printChanged(cmd *cli.Command, done []changed) error {
 	for i, c := range done {
 		switch format {
 		case "":
-			text := report.Line(c.text)
+			text := plain.Line(c.text)
 			if cmd.Bool("dry-run") {
 				text += " (dry run)"
 			}

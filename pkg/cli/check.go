@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -110,11 +111,11 @@ func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
 		levelError: style.Red}
 	for _, f := range findings {
 		level := paint[f.Level](fmt.Sprintf("%-8s", f.Level))
-		if _, err := fmt.Fprintf(a.out, "%s %s: %s\n", level, report.Line(f.Subject), report.Line(f.Message)); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%s %s: %s\n", level, plain.Line(f.Subject), plain.Line(f.Message)); err != nil {
 			return err
 		}
 		if f.Advice != "" {
-			if _, err := fmt.Fprintf(a.out, "%9s%s\n", "", report.Line(f.Advice)); err != nil {
+			if _, err := fmt.Fprintf(a.out, "%9s%s\n", "", plain.Line(f.Advice)); err != nil {
 				return err
 			}
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 func (a *app) diffCommand() *cli.Command {
@@ -143,7 +143,7 @@ func (a *app) progress(key release.Key, n, of int) func(done, all int) {
 	return func(done, all int) {
 		fmt.Fprintf(a.errOut, "\r\x1b[K")
 		if done < all {
-			fmt.Fprintf(a.errOut, "%s", report.Line(fmt.Sprintf("comparing release %s: %d of %d objects", which, done,
+			fmt.Fprintf(a.errOut, "%s", plain.Line(fmt.Sprintf("comparing release %s: %d of %d objects", which, done,
 				all)))
 		}
 	}

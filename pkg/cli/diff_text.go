@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -96,12 +97,12 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	}
 	switch n := len(c.Differences); {
 	case n == 0 && incomplete == "":
-		return report.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", report.Count(c.Compared, "object"))) + additions
+		return plain.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", report.Count(c.Compared, "object"))) + additions
 	case n == 0:
-		return report.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", report.Count(c.Compared, "object"),
+		return plain.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", report.Count(c.Compared, "object"),
 			incomplete)) + additions
 	default:
-		return report.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n,
+		return plain.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n,
 			report.Count(c.Compared, "object"), kinds, incomplete)) + additions
 	}
 }
@@ -109,13 +110,13 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 // differenceText describes an object that differs: what, who and when, and the diff.
 func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time, style report.Style) (string, error) {
 	var b strings.Builder
-	fmt.Fprintln(&b, style.Bold(report.Line(d.ID.String()))+": "+style.Yellow(report.Line(whatDiffers(d))))
+	fmt.Fprintln(&b, style.Bold(plain.Line(d.ID.String()))+": "+style.Yellow(plain.Line(whatDiffers(d))))
 	if len(d.Changes) == 0 {
 		b.WriteByte('\n')
 		return b.String(), nil
 	}
 	for _, line := range inspect.Blame(d.Changes, now) {
-		fmt.Fprintln(&b, style.Dim(report.Line("  "+line)))
+		fmt.Fprintln(&b, style.Dim(plain.Line("  "+line)))
 	}
 	diff, err := unified(d, fmt.Sprintf("release %s, revision %d", c.Release.Key, c.Release.Revision), "cluster", style)
 	if err != nil {

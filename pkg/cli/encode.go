@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -23,7 +24,7 @@ func encode(value any, format string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode as YAML: %w", err)
 	}
-	return report.Block(string(encoded)), nil
+	return plain.Block(string(encoded)), nil
 }
 
 // contentOf returns a HelmRelease as one would write it: without status and what the API server adds.
@@ -69,12 +70,12 @@ func encodeJSON(value any, indent string) (string, error) {
 
 // escapeInvisible writes characters that could hide something in a terminal as JSON escapes; JSON has escaped the rest.
 func escapeInvisible(text string) string {
-	if report.Block(text) == text {
+	if plain.Block(text) == text {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if one := string(r); report.Block(one) == one {
+		if one := string(r); plain.Block(one) == one {
 			b.WriteRune(r)
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // explain returns an error with what to do next, for a terminal: a line each, the first one led in by the program's
@@ -23,9 +23,9 @@ func explain(name string, err error) string {
 	if errors.As(err, &status) && apierrors.IsInvalid(err) {
 		text = invalid(status)
 	}
-	lines := []string{name + ": " + report.Line(text)}
+	lines := []string{name + ": " + plain.Line(text)}
 	for _, hint := range hintsFor(name, err) {
-		lines = append(lines, "  "+report.Line(hint))
+		lines = append(lines, "  "+plain.Line(hint))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -190,9 +191,9 @@ func (a *app) showDetails(d *release.Details, part, format string) error {
 	case "":
 		text = summary(d, a.now())
 	case "manifest":
-		text = report.Block(d.Manifest)
+		text = plain.Block(d.Manifest)
 	case "notes":
-		text = report.Block(d.Notes)
+		text = plain.Block(d.Notes)
 	default:
 		shown, err := detailsOf(d)
 		if err != nil {

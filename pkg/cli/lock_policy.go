@@ -17,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -162,7 +163,7 @@ func matchText(m v1alpha1.ReleaseMatch) string {
 func (a *app) printPolicy(cmd *cli.Command, p *v1alpha1.HelmReleasePolicy, text string) error {
 	switch format := cmd.String("output"); format {
 	case "":
-		if text = report.Line(text); cmd.Bool("dry-run") {
+		if text = plain.Line(text); cmd.Bool("dry-run") {
 			text += " (dry run)"
 		}
 		text += "\n"

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/migrate"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -140,21 +141,21 @@ func (a *app) migrationKeys(
 // showPlan prints what there is to take off a release, and reports whether anything of it could not be read.
 func (a *app) showPlan(m migration) bool {
 	p := m.plan
-	fmt.Fprintln(a.out, report.Line(fmt.Sprintf("release %s, revision %d: %d of %s marked by the older operator",
+	fmt.Fprintln(a.out, plain.Line(fmt.Sprintf("release %s, revision %d: %d of %s marked by the older operator",
 		p.Key, p.Revision, len(p.Marked), report.Count(p.Declared, "object"))))
 	for _, o := range p.Unseen {
 		a.complain(o)
 	}
 	for _, o := range p.Marked {
-		fmt.Fprintln(a.out, "  "+report.Line(o.ID.String()))
+		fmt.Fprintln(a.out, "  "+plain.Line(o.ID.String()))
 		for _, name := range o.Legacy.Labels {
-			fmt.Fprintln(a.out, "    label "+report.Line(name))
+			fmt.Fprintln(a.out, "    label "+plain.Line(name))
 		}
 		for _, name := range o.Legacy.Annotations {
-			fmt.Fprintln(a.out, "    annotation "+report.Line(name))
+			fmt.Fprintln(a.out, "    annotation "+plain.Line(name))
 		}
 		if o.Legacy.HandsOver {
-			fmt.Fprintln(a.out, "    "+report.Line("fields of manager "+strings.Join(o.Legacy.Managers, ", ")+
+			fmt.Fprintln(a.out, "    "+plain.Line("fields of manager "+strings.Join(o.Legacy.Managers, ", ")+
 				" become Helm's"))
 		}
 	}

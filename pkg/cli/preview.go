@@ -13,8 +13,8 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/policy"
-	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
@@ -185,7 +185,7 @@ func (r *previewRelease) compared(found []*inspect.Comparison, err error, a *app
 		return false
 	}
 	if err != nil {
-		r.Error = report.Line(err.Error())
+		r.Error = plain.Line(err.Error())
 		return true
 	}
 	for _, comparison := range found {

@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -82,7 +83,7 @@ func previewTable(out *previewOut, style report.Style, width int) string {
 	}
 	total += fmt.Sprintf("; enforcing would change %s in %s", report.Count(objects, "object"),
 		report.Count(drifted, "release"))
-	total = report.Line(total) + "\n" + report.Line("rights: "+out.Rights) + "\n"
+	total = plain.Line(total) + "\n" + plain.Line("rights: "+out.Rights) + "\n"
 	if len(out.Releases) == 0 {
 		return total
 	}

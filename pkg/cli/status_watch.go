@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -133,20 +134,20 @@ func (a *app) watchStatus(
 
 // happeningText returns the line for people.
 func happeningText(h happening, style report.Style) string {
-	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(report.Line(h.Release)) +
+	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(plain.Line(h.Release)) +
 		"  "
 	if h.Drift == nil {
-		text := report.Line(report.LockWords(h.Locked) + ": " + h.Message)
+		text := plain.Line(report.LockWords(h.Locked) + ": " + h.Message)
 		if h.Locked == report.LockedYes {
 			return head + style.Green(text)
 		}
 		return head + style.Yellow(text)
 	}
 	text := fmt.Sprintf("%s %s", h.Drift.Object, report.WhatDrifted(*h.Drift))
-	done := style.Green(report.Line(report.Outcome(*h.Drift)))
+	done := style.Green(plain.Line(report.Outcome(*h.Drift)))
 	if h.Drift.Action == v1alpha1.DriftActionReported || h.Drift.Action == v1alpha1.DriftActionRefused ||
 		h.Drift.Action == v1alpha1.DriftActionDenied {
-		done = style.Red(report.Line(report.Outcome(*h.Drift)))
+		done = style.Red(plain.Line(report.Outcome(*h.Drift)))
 	}
-	return head + report.Line(text) + ": " + done
+	return head + plain.Line(text) + ": " + done
 }

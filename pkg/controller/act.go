@@ -12,7 +12,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
@@ -258,7 +258,7 @@ func (rm *remediation) driftProblem(v *result) *lock.Problem {
 	case v.found.Deletion != "" && len(v.found.Changes) == 0:
 		p.Reason = v1alpha1.ReasonBeingDeleted
 	case v.found.Deletion != "":
-		p.Message += "; " + report.Line(v.found.Deletion)
+		p.Message += "; " + plain.Line(v.found.Deletion)
 	}
 	return p
 }

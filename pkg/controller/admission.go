@@ -19,8 +19,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/proof"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // admission is the worker of the guard: it decides on each change or deletion of a locked object before the API server
@@ -206,7 +206,7 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 	}
 	if q.Guard == v1alpha1.GuardWarn || q.lock.Detect {
 		if !q.DryRun {
-			q.lock.RecordRequest(q.ID, cut(report.Line(q.By.User), v1alpha1.MaxUserBytes))
+			q.lock.RecordRequest(q.ID, cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes))
 		}
 		return guard.Decision{Message: q.Warning(changes, q.lock.Detect)}, reason
 	}
@@ -280,7 +280,7 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	paths, more := pathsOf(changes)
 	r := v1alpha1.DriftRecord{
 		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
-		MorePaths: more, User: cut(report.Line(q.By.User), v1alpha1.MaxUserBytes),
+		MorePaths: more, User: cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes),
 		Action: v1alpha1.DriftActionDenied, Count: 1,
 	}
 	rep.entries.update(q.lock.Key, func(e *entry) {

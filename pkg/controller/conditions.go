@@ -11,7 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // named is the maximum number of objects named in a message. It only counts the others.
@@ -22,7 +22,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	out := slices.Clone(hr.Status.Conditions)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&out, metav1.Condition{Type: kind, Status: status, Reason: reason,
-			Message:            cut(report.Line(message), v1alpha1.MaxConditionMessageBytes),
+			Message:            cut(plain.Line(message), v1alpha1.MaxConditionMessageBytes),
 			ObservedGeneration: v.entry.generation})
 	}
 	ready, reason, message := readiness(v)

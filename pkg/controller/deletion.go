@@ -7,7 +7,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // pendingDeletion returns the problem of an object with a pending deletion and declared content.
@@ -16,7 +16,7 @@ func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Proble
 	if !judge.MayHaveRun(w.ID) {
 		text += ", and it is re-created when it is gone"
 	}
-	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: report.Line(text), Drifted: true}
+	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: plain.Line(text), Drifted: true}
 }
 
 // endsDeletion reports whether a write with the result done removed the last finalizer of an object with a pending

@@ -10,7 +10,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // mayReplace reports whether an object may be deleted and re-created because the API server refused to revert it.
@@ -79,7 +79,7 @@ func (rm *remediation) removeAndCreate(
 func (rm *remediation) refusalOf(l *lock.Lock, v *result, err error) *lock.Problem {
 	p := problemOf(v.ID, err, true)
 	if v.found.Deletion != "" {
-		p.Message += "; " + report.Line(v.found.Deletion)
+		p.Message += "; " + plain.Line(v.found.Deletion)
 		return p
 	}
 	if v.Live == nil || !apierrors.IsInvalid(err) {

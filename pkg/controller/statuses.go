@@ -21,7 +21,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // statuses is the worker that writes the statuses of HelmReleases.
@@ -193,9 +193,9 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 	s := v1alpha1.HelmReleaseStatus{
 		ObservedGeneration: e.generation, State: e.decision.State,
 		// Neutral, since they are shown: by kubectl, dashboards and this program.
-		Description: cut(report.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)),
+		Description: cut(plain.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)),
 			v1alpha1.MaxDescriptionBytes),
-		Notes:       cut(report.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
+		Notes:       cut(plain.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
 		RecentDrift: v.recent,
 	}
 	if st.Shard != nil {

@@ -6,7 +6,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // portion is one author's part of the changes to an object. The name of an unknown author is empty.
@@ -53,7 +53,7 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 		if p.Manager != "" {
 			text += " by " + p.Manager + evidence(p.Author)
 		}
-		texts = append(texts, report.Line(text))
+		texts = append(texts, plain.Line(text))
 	}
 	return strings.Join(texts[:min(named, len(texts))], ", ") + andMore(len(texts)-named)
 }
@@ -77,7 +77,7 @@ func evidence(a drift.Author) string {
 func pathsOf(changes []drift.Change) ([]string, int) {
 	paths := make([]string, 0, len(changes))
 	for _, ch := range changes {
-		paths = append(paths, report.Line(ch.Path)) // keys of custom resources may be anything
+		paths = append(paths, plain.Line(ch.Path)) // keys of custom resources may be anything
 	}
 	slices.Sort(paths)
 	paths = slices.Compact(paths)

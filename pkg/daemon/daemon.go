@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
@@ -36,11 +36,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err == nil {
 		return command.ExitOK
 	}
-	lines := []string{command.Program + ": " + report.Line(err.Error())}
+	lines := []string{command.Program + ": " + plain.Line(err.Error())}
 	var advised *command.HintError
 	if errors.As(err, &advised) {
 		for _, hint := range advised.Hints {
-			lines = append(lines, report.Line(hint))
+			lines = append(lines, plain.Line(hint))
 		}
 	}
 	fmt.Fprintln(stderr, strings.Join(lines, "\n  "))

@@ -8,6 +8,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/rules"
@@ -77,7 +78,7 @@ func (p *Page) current(ctx context.Context, hr *v1alpha1.HelmRelease) ([]release
 // notes say what a comparison does not cover, and which revision it is about if that is not plain.
 func notes(hr *v1alpha1.HelmRelease, records []release.Record, record release.Record, c *inspect.Comparison) []string {
 	var notes []string
-	note := func(format string, args ...any) { notes = append(notes, report.Line(fmt.Sprintf(format, args...))) }
+	note := func(format string, args ...any) { notes = append(notes, plain.Line(fmt.Sprintf(format, args...))) }
 	if newest, _ := release.Newest(records); newest.Revision != record.Revision {
 		note("revision %d is %s; this is about revision %d, the last one that was deployed", newest.Revision,
 			newest.Status, record.Revision)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -52,7 +53,7 @@ type differenceView struct {
 }
 
 func (p *Page) refuse(w http.ResponseWriter, status int, message string) {
-	answer(w, status, map[string]string{"error": report.Line(message)})
+	answer(w, status, map[string]string{"error": plain.Line(message)})
 }
 
 func answer(w http.ResponseWriter, status int, content any) {
@@ -66,16 +67,16 @@ func answer(w http.ResponseWriter, status int, content any) {
 // its bounds.
 func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error) {
 	out := &comparison{
-		Release: report.Line(c.Release.Key.String()), Revision: c.Release.Revision, Compared: c.Compared, At: now.UTC(),
+		Release: plain.Line(c.Release.Key.String()), Revision: c.Release.Revision, Compared: c.Compared, At: now.UTC(),
 		Differences: []differenceView{}, Omitted: c.Omitted,
 	}
 	left := mostBytes
 	for i := range c.Differences {
 		d := &c.Differences[i]
-		view := differenceView{Object: report.Line(d.ID.String()), State: report.Line(string(d.State)),
+		view := differenceView{Object: plain.Line(d.ID.String()), State: plain.Line(string(d.State)),
 			What: whatDiffers(d)}
 		for _, line := range inspect.Blame(d.Changes, now) {
-			view.Blame = append(view.Blame, report.Line(line))
+			view.Blame = append(view.Blame, plain.Line(line))
 		}
 		if len(d.Changes) > 0 {
 			if err := view.diff(d, &left); err != nil {
@@ -98,7 +99,7 @@ func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error)
 func some(texts []string) []string {
 	var few []string
 	for _, text := range texts[:min(len(texts), mostReasons)] {
-		few = append(few, report.Line(text))
+		few = append(few, plain.Line(text))
 	}
 	if more := len(texts) - mostReasons; more > 0 {
 		few = append(few, fmt.Sprintf("and %d more", more))
@@ -109,11 +110,11 @@ func some(texts []string) []string {
 func whatDiffers(d *inspect.Difference) string {
 	switch {
 	case d.Note != "":
-		return report.Line(d.Note)
+		return plain.Line(d.Note)
 	case d.State == inspect.StateMissing:
 		return "it does not exist"
 	}
-	return report.Line(inspect.Describe(d.Changes, 3))
+	return plain.Line(inspect.Describe(d.Changes, 3))
 }
 
 // diff adds the lines of the diff; left is how many bytes all diffs of the comparison may still have.

@@ -10,7 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lease"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 const (
@@ -49,7 +49,7 @@ func (p *Page) checkOperators(ctx context.Context) {
 			continue
 		}
 		if seen, gone := lease.LastSeen(spec, now); gone {
-			stopped = append(stopped, stoppedView{report.Line(name), report.Line(lease.NotRunning(hr, seen))})
+			stopped = append(stopped, stoppedView{plain.Line(name), plain.Line(lease.NotRunning(hr, seen))})
 		}
 	}
 	if ctx.Err() != nil {

@@ -4,7 +4,7 @@
 //
 // It is read-only. With Options.Viewers the API server says who a viewer is and what they may see; without, there
 // are no comparisons, which show the content of objects. Nothing on it is a value of a Secret, and every text from
-// the cluster is neutral (see report.Line) before it leaves. What it costs is bounded: viewers, connections,
+// the cluster is neutral (see plain.Line) before it leaves. What it costs is bounded: viewers, connections,
 // comparisons at a time, the size of a comparison.
 package page
 

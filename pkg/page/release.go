@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
@@ -142,7 +143,7 @@ func (p *Page) objects(ctx context.Context, hr *v1alpha1.HelmRelease, _ viewer.U
 	view := objectsView{Revision: details.Revision, Objects: []string{}, Omitted: max(len(objects)-mostObjects, 0)}
 	for _, id := range objects[:len(objects)-view.Omitted] {
 		object := v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
-		view.Objects = append(view.Objects, report.Cut(report.Line(object.String()), mostName))
+		view.Objects = append(view.Objects, report.Cut(plain.Line(object.String()), mostName))
 	}
 	return view, nil
 }

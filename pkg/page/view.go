@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/version"
 )
@@ -37,9 +38,9 @@ func (p *Page) operatorNow() operatorView {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	view := operatorView{
-		Namespace: report.Line(p.Namespace), Controller: report.Line(p.ControllerName),
-		Version:  report.Line(version.String()),
-		Compares: p.Viewers != nil, Leads: p.leads, Leader: report.Line(p.leader), Stopped: p.stopped,
+		Namespace: plain.Line(p.Namespace), Controller: plain.Line(p.ControllerName),
+		Version:  plain.Line(version.String()),
+		Compares: p.Viewers != nil, Leads: p.leads, Leader: plain.Line(p.leader), Stopped: p.stopped,
 		Now: p.Clock.Now().UTC(),
 	}
 	if i := strings.LastIndex(view.Leader, "_"); i > 0 {
@@ -128,9 +129,9 @@ func rowOf(hr *v1alpha1.HelmRelease, now time.Time) rowView {
 	reason, message, since := report.Ready(hr)
 	lock := report.LockState(hr, now)
 	row := rowView{
-		Key: report.Line(keyOf(hr)), Namespace: report.Line(hr.Spec.Release.Namespace),
-		Name: report.Line(hr.Spec.Release.Name), Lock: lock,
-		Reason: report.Line(reason), Message: report.Line(message), Since: since.UTC(),
+		Key: plain.Line(keyOf(hr)), Namespace: plain.Line(hr.Spec.Release.Namespace),
+		Name: plain.Line(hr.Spec.Release.Name), Lock: lock,
+		Reason: plain.Line(reason), Message: plain.Line(message), Since: since.UTC(),
 		Version: status.Version, Objects: status.Objects,
 		Attention: lock == report.LockedNo && reason != v1alpha1.ReasonTransitioning ||
 			lock == report.LockedUnknown || status.Objects.Drifted > 0 || status.Objects.Contended > 0 ||
@@ -140,14 +141,14 @@ func rowOf(hr *v1alpha1.HelmRelease, now time.Time) rowView {
 		row.Attention = true
 		row.Message += "; its guard is not in force, so changes are only reverted"
 		if guarded := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionGuarded); guarded != nil {
-			row.Message += ": " + report.Line(guarded.Message)
+			row.Message += ": " + plain.Line(guarded.Message)
 		}
 	}
 	if owner := v1alpha1.PolicyOf(hr); owner != nil {
-		row.Policy = report.Line(owner.Name)
+		row.Policy = plain.Line(owner.Name)
 	}
 	if name, ok := lease.Of(hr); ok {
-		row.Lease = report.Line(name)
+		row.Lease = plain.Line(name)
 	}
 	if len(status.RecentDrift) > 0 {
 		last := status.RecentDrift[0].Time.UTC()
@@ -161,13 +162,13 @@ func keyOf(hr *v1alpha1.HelmRelease) string { return hr.Namespace + "/" + hr.Nam
 func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 	status := hr.Status
 	view := releaseView{
-		rowView: rowOf(hr, now), Owner: report.Line(hr.Annotations[v1alpha1.ManagedByAnnotation]),
-		State: report.Line(string(status.State)), Revision: status.Revision,
-		Mode: report.Line(string(hr.Spec.Mode)), Scope: report.Line(string(hr.Spec.Scope)),
+		rowView: rowOf(hr, now), Owner: plain.Line(hr.Annotations[v1alpha1.ManagedByAnnotation]),
+		State: plain.Line(string(status.State)), Revision: status.Revision,
+		Mode: plain.Line(string(hr.Spec.Mode)), Scope: plain.Line(string(hr.Spec.Scope)),
 		MoreExceptions: status.MoreExceptions,
 	}
 	if view.Lock == report.LockedSuspended {
-		view.Suspended = report.Line(strings.TrimSpace(report.SuspendedFor(hr)))
+		view.Suspended = plain.Line(strings.TrimSpace(report.SuspendedFor(hr)))
 	}
 	for _, c := range status.Conditions {
 		view.Conditions = append(view.Conditions, conditionOf(c))
@@ -177,9 +178,9 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 	}
 	for _, e := range status.Exceptions {
 		view.Exceptions = append(view.Exceptions, exceptionView{
-			Object: report.Line(e.Object.String()), Reason: report.Line(string(e.Reason)),
-			Fields:  report.Line(report.Paths(e.Paths, 0)),
-			Message: report.Line(e.Message),
+			Object: plain.Line(e.Object.String()), Reason: plain.Line(string(e.Reason)),
+			Fields:  plain.Line(report.Paths(e.Paths, 0)),
+			Message: plain.Line(e.Message),
 		})
 	}
 	return view
@@ -187,22 +188,22 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 
 func conditionOf(c metav1.Condition) conditionView {
 	return conditionView{
-		Type: report.Line(c.Type), Status: report.Line(string(c.Status)), Reason: report.Line(c.Reason),
-		Message: report.Line(c.Message),
+		Type: plain.Line(c.Type), Status: plain.Line(string(c.Status)), Reason: plain.Line(c.Reason),
+		Message: plain.Line(c.Message),
 		Since:   c.LastTransitionTime.UTC(),
 	}
 }
 
 func driftOf(hr *v1alpha1.HelmRelease, r v1alpha1.DriftRecord) driftView {
 	view := driftView{
-		Key: report.Line(keyOf(hr)), Namespace: report.Line(hr.Spec.Release.Namespace),
-		Name: report.Line(hr.Spec.Release.Name),
-		Time: r.Time.UTC(), Object: report.Line(r.Object.String()), What: report.Line(report.WhatDrifted(r)),
-		Action: report.Line(string(r.Action)), Outcome: report.Line(report.Outcome(r)),
-		Operation: report.Line(string(r.Operation)),
+		Key: plain.Line(keyOf(hr)), Namespace: plain.Line(hr.Spec.Release.Namespace),
+		Name: plain.Line(hr.Spec.Release.Name),
+		Time: r.Time.UTC(), Object: plain.Line(r.Object.String()), What: plain.Line(report.WhatDrifted(r)),
+		Action: plain.Line(string(r.Action)), Outcome: plain.Line(report.Outcome(r)),
+		Operation: plain.Line(string(r.Operation)),
 	}
 	for _, path := range r.Paths {
-		view.Paths = append(view.Paths, report.Line(path))
+		view.Paths = append(view.Paths, plain.Line(path))
 	}
 	return view
 }

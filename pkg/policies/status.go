@@ -17,6 +17,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -122,7 +123,7 @@ func (w *worker) tell(s policy.Summary, e *effect) (again time.Time) {
 	}
 	status := s.Status(e.progress(), shard, now)
 	for i := range status.Conditions {
-		status.Conditions[i].Message = report.Line(status.Conditions[i].Message)
+		status.Conditions[i].Message = plain.Line(status.Conditions[i].Message)
 	}
 	last := w.told[s.Policy.Name]
 	if last.uid != s.Policy.UID {
@@ -194,7 +195,7 @@ func (w *worker) sayPolicy(p *v1alpha1.HelmReleasePolicy, e event) {
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PolicyKind},
 	}
 	ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion = p.Namespace, p.Name, p.UID, p.ResourceVersion
-	w.events.Event(ref, e.kind, e.reason, report.Cut(report.Line(e.text), maxEvent))
+	w.events.Event(ref, e.kind, e.reason, report.Cut(plain.Line(e.text), maxEvent))
 }
 
 // measure sets the metrics of the policies that this process handles; a standby has none.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // NewLogger returns a logger that writes to w at a level (error, warn, info, debug, trace) in a format (text, json).
@@ -35,7 +35,7 @@ func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
 type neutral struct{ logrus.Formatter }
 
 func (n neutral) Format(entry *logrus.Entry) ([]byte, error) {
-	if line := report.Line(entry.Message); line != entry.Message {
+	if line := plain.Line(entry.Message); line != entry.Message {
 		copied := *entry
 		copied.Message = line
 		entry = &copied

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // auditMargin is how far apart the clocks of an operator and of an API server are at most, for a query.
@@ -42,5 +43,5 @@ func quoted(text string) string {
 	if err != nil {
 		return `""` // a string is never refused
 	}
-	return Line(string(b))
+	return plain.Line(string(b))
 }

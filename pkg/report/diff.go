@@ -6,6 +6,8 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // context is how many unchanged lines a diff shows around changed ones.
@@ -50,14 +52,14 @@ func Substance(object map[string]any) map[string]any {
 // Unified returns the unified diff of two texts under two names, neutral and, with a style, coloured; "" when they
 // are equal.
 func Unified(fromName, toName, from, to string, style Style) (string, error) {
-	text, err := udiff.ToUnified(Line(fromName), Line(toName), from, udiff.Lines(from, to), context)
+	text, err := udiff.ToUnified(plain.Line(fromName), plain.Line(toName), from, udiff.Lines(from, to), context)
 	if err != nil {
 		return "", fmt.Errorf("compare line by line: %w", err)
 	}
 	var b strings.Builder
 	head := 2 // lines that begin with --- and +++
 	for line := range strings.Lines(text) {
-		line = Line(strings.TrimSuffix(line, "\n"))
+		line = plain.Line(strings.TrimSuffix(line, "\n"))
 		paint := func(text string) string { return text }
 		switch head--; {
 		case head >= 0:

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 //go:embed report.html
@@ -15,7 +17,7 @@ var reportPage string
 // sheet, and icon an SVG element; both are trusted. All texts of the report are escaped.
 func (d *Drift) HTML(style, icon string) (string, error) {
 	parsed, err := template.New("report").Funcs(template.FuncMap{
-		"line": Line, "lines": diffLines, "count": Count, "lock": lockPill, "tone": func(r *ReleaseDrift) string {
+		"line": plain.Line, "lines": diffLines, "count": Count, "lock": lockPill, "tone": func(r *ReleaseDrift) string {
 			if r.LeftOut != "" {
 				return "quiet"
 			}
@@ -77,7 +79,7 @@ var markerText = regexp.MustCompile(`<secret [0-9a-f]{8}>`)
 func diffLines(diff string) []diffLine {
 	var lines []diffLine
 	for text := range strings.Lines(diff) {
-		text = Line(strings.TrimSuffix(text, "\n"))
+		text = plain.Line(strings.TrimSuffix(text, "\n"))
 		line := diffLine{}
 		switch {
 		case strings.HasPrefix(text, "+"):

@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // The elements that Jenkins and GitLab read. Jenkins takes what stands before the last dot of a class name for a
@@ -53,10 +55,10 @@ func (d *Drift) JUnit() (string, error) {
 		}
 		suite := &all.Suites[len(all.Suites)-1]
 		test := junitCase{ClassName: "helm-locker." + r.Namespace, Name: r.Name}
-		result := &junitResult{Message: Line(r.Result()), Text: r.text()}
+		result := &junitResult{Message: plain.Line(r.Result()), Text: r.text()}
 		switch {
 		case r.LeftOut != "":
-			result.Message, result.Text = Line(r.LeftOut), ""
+			result.Message, result.Text = plain.Line(r.LeftOut), ""
 			test.Skipped = result
 			suite.Skipped++
 		case r.Incomplete():
@@ -68,7 +70,7 @@ func (d *Drift) JUnit() (string, error) {
 			test.Failure = result
 			suite.Failures++
 		case r.Additions > 0:
-			test.Output = Line(r.Result())
+			test.Output = plain.Line(r.Result())
 		}
 		suite.Tests++
 		suite.Cases = append(suite.Cases, test)
@@ -89,18 +91,18 @@ func (d *Drift) JUnit() (string, error) {
 func (r *ReleaseDrift) text() string {
 	var b strings.Builder
 	if r.Error != "" {
-		fmt.Fprintln(&b, Line(r.Error))
+		fmt.Fprintln(&b, plain.Line(r.Error))
 	}
 	for _, failure := range r.Failures {
-		fmt.Fprintln(&b, Line("not compared: "+failure.Object.String()+": "+failure.Error))
+		fmt.Fprintln(&b, plain.Line("not compared: "+failure.Object.String()+": "+failure.Error))
 	}
 	for i := range r.Differences {
 		o := &r.Differences[i]
-		fmt.Fprintln(&b, Line(o.Object.String()+": "+o.What))
+		fmt.Fprintln(&b, plain.Line(o.Object.String()+": "+o.What))
 		for _, line := range o.Blame {
-			fmt.Fprintln(&b, "  "+Line(line))
+			fmt.Fprintln(&b, "  "+plain.Line(line))
 		}
-		b.WriteString(Block(o.Diff))
+		b.WriteString(plain.Block(o.Diff))
 	}
 	return b.String()
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // Markdown returns the report for a ticket. Texts from the cluster are in code spans and blocks, in which nothing of
@@ -60,14 +62,14 @@ func (r *ReleaseDrift) markdown(b *strings.Builder) {
 		}
 		if o.Diff != "" {
 			fence := strings.Repeat("`", max(3, backticks(o.Diff)+1))
-			fmt.Fprintf(b, "\n%sdiff\n%s\n%s\n", fence, strings.TrimSuffix(Block(o.Diff), "\n"), fence)
+			fmt.Fprintf(b, "\n%sdiff\n%s\n%s\n", fence, strings.TrimSuffix(plain.Block(o.Diff), "\n"), fence)
 		}
 	}
 }
 
 // code returns a text as a code span.
 func code(text string) string {
-	text = Line(text)
+	text = plain.Line(text)
 	fence := strings.Repeat("`", backticks(text)+1)
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") || text == "" {
 		text = " " + text + " "

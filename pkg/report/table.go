@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // Table lays cells out in columns. Cells are made neutral; colours are given apart, since they take no room.
@@ -15,7 +17,7 @@ type Table struct {
 func (t *Table) Add(paint func(column int, text string) string, cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
-		row[i] = Line(cell)
+		row[i] = plain.Line(cell)
 	}
 	t.rows = append(t.rows, row)
 	t.paint = append(t.paint, paint)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // ForHosts answers only requests for a host that no stranger can have in the public DNS, or one of hosts:
@@ -19,7 +19,7 @@ func ForHosts(hosts []string, flag string, next http.Handler) http.Handler {
 			if flag != "" {
 				message += ", or name the host with " + flag
 			}
-			http.Error(w, report.Line(message), http.StatusMisdirectedRequest)
+			http.Error(w, plain.Line(message), http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

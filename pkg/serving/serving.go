@@ -15,7 +15,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // Limits bound what clients may take. A handler that streams sets its own deadlines with http.ResponseController.
@@ -79,6 +79,6 @@ func Run(
 type complaints struct{ log logrus.FieldLogger }
 
 func (c complaints) Write(text []byte) (int, error) {
-	c.log.Debug(report.Line(string(text)))
+	c.log.Debug(plain.Line(string(text)))
 	return len(text), nil
 }

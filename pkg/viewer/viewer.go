@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/serving"
 )
 
@@ -60,7 +60,7 @@ func (r *Refusal) Write(w http.ResponseWriter) {
 	if r.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	http.Error(w, report.Line(r.Message), r.Status)
+	http.Error(w, plain.Line(r.Message), r.Status)
 }
 
 // User is who sent a request, as the API server says.
