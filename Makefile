@@ -117,7 +117,7 @@ demo: ## Lock charts on a real control plane, tamper with them, and show every r
 BENCH ?= -docs docs
 
 .PHONY: bench
-bench: ## Measure the operator next to a minimal watch-and-patch reactor, and write docs/performance.md (15 minutes)
+bench: ## Measure the operator next to a minimal watch-and-patch reactor, and write docs/benchmarks.md (15 minutes)
 	@$(RUN) ./tests/cmd/cluster build >&2
 	@$(RUN) ./tests/cmd/bench $(BENCH)
 

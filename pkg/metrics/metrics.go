@@ -1,5 +1,5 @@
 // Package metrics holds the Prometheus metrics of the operator and of the processes beside it, all under helm_locker_.
-// docs/metrics.md describes each.
+// docs/operations.md describes each.
 //
 // Labels are bounded: by what is locked (release, kind, resource), or by a closed list (everything else). Names of
 // objects, field managers and users are never labels. What a release brought goes when it is not locked any

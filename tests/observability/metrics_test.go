@@ -26,9 +26,8 @@ import (
 )
 
 const (
-	chart     = "../../charts/helm-locker"
-	metricsMD = "../../docs/metrics.md"
-	alertsMD  = "../../docs/alerts.md"
+	chart      = "../../charts/helm-locker"
+	operations = "../../docs/operations.md"
 )
 
 // Everything that an operator measures happens once; then what it serves is compared with the documentation,
@@ -165,7 +164,7 @@ func parse(t *testing.T, text string) map[string]*dto.MetricFamily {
 
 // documented compares names, types and labels with the table of the documentation.
 func documented(t *testing.T, families map[string]*dto.MetricFamily) {
-	content, err := os.ReadFile(metricsMD)
+	content, err := os.ReadFile(operations)
 	check.NoError(t, err)
 	described := map[string]string{}
 	for line := range strings.Lines(string(content)) {

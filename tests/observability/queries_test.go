@@ -178,14 +178,14 @@ func TestAlerts(t *testing.T) {
 	content, err := os.ReadFile(rules)
 	check.NoError(t, err)
 	check.NoError(t, yaml.Unmarshal(content, &file))
-	book, err := os.ReadFile(alertsMD)
+	book, err := os.ReadFile(operations)
 	check.NoError(t, err)
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
-			if !strings.Contains(string(book), "\n## "+r.Alert+"\n") {
-				t.Errorf("docs/alerts.md does not say what to do about %s", r.Alert)
+			if !strings.Contains(string(book), "\n### "+r.Alert+"\n") {
+				t.Errorf("docs/operations.md does not say what to do about %s", r.Alert)
 			}
-			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/alerts.md#"+strings.ToLower(r.Alert)) ||
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/operations.md#"+strings.ToLower(r.Alert)) ||
 				r.Annotations["summary"] == "" {
 				t.Errorf("annotations of %s are %v", r.Alert, r.Annotations)
 			}

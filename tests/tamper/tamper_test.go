@@ -22,7 +22,7 @@ import (
 )
 
 // TestTamper installs every chart, locks all releases at the same time and tampers with every object. The full form
-// has a second pass, in which the charts of the corpus are installed by the other Helm. docs/tampering.md describes
+// has a second pass, in which the charts of the corpus are installed by the other Helm. README.md describes
 // it.
 func TestTamper(t *testing.T) {
 	t.Logf("seed %d, full %t", *seed, *full)

@@ -13,7 +13,7 @@ import (
 const (
 	resultFile  = "bench.json"
 	beforeFile  = "bench-before.json" // read only: an earlier result to show beside, made with -json
-	pageFile    = "performance.md"
+	pageFile    = "benchmarks.md"
 	latencyFile = "bench-latency.svg"
 	scalingFile = "bench-scaling.svg"
 
