@@ -14,7 +14,7 @@ import (
 // audit counts requests in the API server's audit log.
 type audit struct{ path string }
 
-// requests counts requests by what they ask for, as in "patch deployments.apps".
+// requests counts requests by verb and resource, as in "patch deployments.apps".
 type requests map[string]int
 
 // mark returns the present end of the log.
@@ -62,13 +62,13 @@ func (e event) String() string {
 	return e.Verb + " " + what
 }
 
-// events returns the requests that were finished since the mark, watches left out.
+// events returns the requests finished since the mark, without watches.
 func (a audit) events(mark int64) (all []event, err error) {
 	err = a.read(mark, func(e event) { all = append(all, e) })
 	return all, err
 }
 
-// since counts the requests that agent has finished since the mark, watches left out.
+// since counts the agent's requests finished since the mark, without watches.
 func (a audit) since(mark int64, agent string) (requests, error) {
 	counted := requests{}
 	err := a.read(mark, func(e event) {
@@ -92,8 +92,7 @@ func (a audit) read(mark int64, take func(event)) error {
 	})
 }
 
-// apart reports whether a request is none of a revert: reports, and what the operator does whether anything drifts
-// or not.
+// apart reports whether a request is no part of a revert: a status write, an Event, or periodic work.
 func apart(request string) bool {
 	_, what, _ := strings.Cut(request, " ")
 	return what == "events" || strings.HasPrefix(what, "events.") || what == "leases.coordination.k8s.io" ||

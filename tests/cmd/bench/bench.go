@@ -21,7 +21,7 @@ import (
 
 const (
 	operatorNamespace = "cattle-helm-system"
-	// patience bounds every wait for something that is expected to happen within seconds.
+	// patience bounds every wait for an event that is expected within seconds.
 	patience = 2 * time.Minute
 	// pause is how long either side may finish its reports before the other one is measured.
 	pause = 700 * time.Millisecond
@@ -44,8 +44,8 @@ type bench struct {
 	floor         *floor
 	audit         audit
 	releases      *readiness
-	// many is what the sections about many objects share, nil until one needs it; locked reports whether it is, and
-	// empty is the memory that the operator held before.
+	// many is shared by the sections about many objects, nil until the first of them; locked reports whether it is
+	// locked, and empty is the operator's memory before the lock.
 	many   *world
 	locked bool
 	empty  process.Resident
@@ -54,7 +54,7 @@ type bench struct {
 	foreign atomic.Int64 // counts the foreign values used so far
 }
 
-// measure takes all measures that are asked for.
+// measure runs the selected sections.
 func measure(ctx context.Context, o options) (r *result, err error) {
 	dir, err := os.MkdirTemp("", "helm-locker-bench-")
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *bench) stage(ctx context.Context, log *os.File, parts []part) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, b.operator.Stop()) }()
-	// The operator brings the definition of HelmReleases, without which they cannot be followed.
+	// The operator creates the CRD of HelmReleases, which the watch needs.
 	if err := b.operator.Start(ctx); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (b *bench) prepare(ctx context.Context, log *os.File) (err error) {
 	return b.namespace(ctx, operatorNamespace)
 }
 
-// newProgram returns an operator of this stage, which is not started yet.
+// newProgram returns an operator of this stage before its start.
 func (b *bench) newProgram(log *os.File, args ...string) *process.Operator {
 	return &process.Operator{
 		Path: b.options.operator, Kubeconfig: b.kubeconfig, Namespace: operatorNamespace,
@@ -173,7 +173,7 @@ func (b *bench) newProgram(log *os.File, args ...string) *process.Operator {
 	}
 }
 
-// fresh restarts the operator, so that what came before is not counted.
+// fresh restarts the operator, so that earlier work is not counted.
 func (b *bench) fresh(ctx context.Context) error {
 	if err := b.operator.Stop(); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (b *bench) churn(ctx context.Context) error {
 // timesChurn is how many times the rate of status updates drift must still be found at.
 const timesChurn = 4
 
-// driftAmongUpdates has objects drift whose status is updated all the time, as fast as the API server can.
+// driftAmongUpdates makes objects drift while their status is updated as fast as the API server can.
 func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) error {
 	rate := timesChurn * churnRate
 	progress("%d drifts among status updates: %d per second for %s", len(deployments), rate, b.churnTime)
@@ -73,7 +73,7 @@ func (b *bench) updateStatus(ctx context.Context, deployments []object, rate int
 	})
 }
 
-// atRate calls write for a time and at a rate per second, with a number that grows, and returns how often.
+// atRate calls write for a time at a rate per second, with an increasing number, and returns the number of calls.
 func atRate(
 	ctx context.Context, duration time.Duration, rate int, write func(context.Context, int) error,
 ) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// What -docs writes into its directory. The page has the table between two markers; the rest of it is written by hand.
+// Files of -docs in its directory. The page has the table between two markers; the rest is written by hand.
 const (
 	resultFile  = "bench.json"
 	beforeFile  = "bench-before.json" // read only: an earlier result to show beside, made with -json
@@ -21,7 +21,7 @@ const (
 	tableEnd   = "<!-- bench: end -->"
 )
 
-// document writes the result into a directory of documentation. Sections that this run left out stay as they are there.
+// document writes the result into a directory of documentation. Sections left out of this run stay unchanged there.
 func (r *result) document(dir string) error {
 	earlier, err := readResult(filepath.Join(dir, resultFile))
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *result) document(dir string) error {
 	return nil
 }
 
-// between returns the page with text in the place of what is between the markers.
+// between returns the page with the part between the markers replaced by text.
 func between(page []byte, text string) ([]byte, error) {
 	head, rest, found := bytes.Cut(page, []byte(tableBegin))
 	_, tail, ended := bytes.Cut(rest, []byte(tableEnd))
@@ -96,7 +96,7 @@ func (r *result) markdown(before *result) string {
 	return b.String() + "\n"
 }
 
-// latencyPlot shows the distribution of latencies: the share of drifts that lived no longer than so many milliseconds.
+// latencyPlot shows the distribution of latencies: the share of drifts reverted within a number of milliseconds.
 func (r *result) latencyPlot() plot {
 	p := plot{title: "From the tampering to the declared state", x: "milliseconds", y: "% of the drifts", logX: true}
 	styles := map[string]struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// failover measures how soon a standby puts drift right when the leader is gone.
+// failover measures the time until a standby reverts drift after the end of the leader.
 func (b *bench) failover(ctx context.Context) error {
 	w, err := b.world(ctx, "failover", 1, 10)
 	if err != nil {

@@ -22,9 +22,8 @@ var (
 	deploymentsGVR = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// floor is the least that a reactor has to do: watch, see that an object is not as declared, patch it straight back
-// with a patch made beforehand. It knows nothing of Helm, and no precondition keeps it from undoing a write of
-// Helm's.
+// floor is the least work of a reactor: it watches, detects an object that is not as declared, and patches it back
+// with a prepared patch. It knows nothing of Helm, and no precondition prevents it from undoing a write of Helm's.
 type floor struct {
 	client *client
 	writes chan struct{}
@@ -65,7 +64,7 @@ func (f *floor) protect(objects []object) error {
 	return nil
 }
 
-// error returns what went wrong first.
+// error returns the first error.
 func (f *floor) error() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	timesGuard = 5
 )
 
-// guard measures what the guard adds to writes. The same write goes by turns to an object of a release without a guard
-// and to one of a release with a guard; both are locked.
+// guard measures the guard's share of the latency of writes. The same write goes alternately to an object of a
+// release without a guard and to one of a release with a guard; both are locked.
 func (b *bench) guard(ctx context.Context) error {
 	if err := b.serveGuard(ctx); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (b *bench) guard(ctx context.Context) error {
 	return b.unlock(ctx, both)
 }
 
-// serveGuard restarts the operator as one that serves the guard.
+// serveGuard restarts the operator with the guard.
 func (b *bench) serveGuard(ctx context.Context) error {
 	address, err := process.FreeAddress()
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) serveGuard(ctx context.Context) error {
 	return b.operator.Start(ctx)
 }
 
-// guardInForce has the release of a world guarded, and returns once the API server asks the guard.
+// guardInForce enables the guard for the release of a world, and returns once the API server calls the guard.
 func (b *bench) guardInForce(ctx context.Context, w *world) error {
 	_, err := b.setup.dynamic.Resource(helmReleasesGVR).Namespace(operatorNamespace).Patch(ctx, w.releases[0].Name,
 		types.MergePatchType, []byte(`{"spec":{"guard":"Deny"}}`), metav1.PatchOptions{})
@@ -92,7 +92,7 @@ func (b *bench) guardInForce(ctx context.Context, w *world) error {
 	})
 }
 
-// unmanaged makes a ConfigMap and a Deployment that are of no release beside the objects of either side.
+// unmanaged creates a ConfigMap and a Deployment of no release beside the objects of either side.
 func (b *bench) unmanaged(ctx context.Context, sides [2][]object) (others [2][]object, err error) {
 	for i, locked := range sides {
 		others[i] = objects(locked[0].namespace, "", "unmanaged", 2)
@@ -105,7 +105,7 @@ func (b *bench) unmanaged(ctx context.Context, sides [2][]object) (others [2][]o
 	return others, nil
 }
 
-// annotate is a write that is no drift.
+// annotate writes to an object without drift.
 func (b *bench) annotate(ctx context.Context, o object) error {
 	return b.tamper.patch(ctx, o, types.MergePatchType,
 		fmt.Appendf(nil, `{"metadata":{"annotations":{"bench.example/note":%q}}}`, foreign(b.nextForeign())))
@@ -131,7 +131,7 @@ func (b *bench) allowedWrites(ctx context.Context, sides [2][]object) error {
 	return nil
 }
 
-// unguardedWrites are to objects of kinds that are guarded: in a guarded namespace, and in another one.
+// unguardedWrites writes to unguarded objects of guarded kinds: in a guarded namespace, and in another one.
 func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
 	const name = "write of an unguarded object of the same kind"
 	before, err := b.guardDecisions(ctx, "allowed")
@@ -224,7 +224,7 @@ func (b *bench) guardProcessor(ctx context.Context, sides [2][]object) error {
 	return nil
 }
 
-// decisions are how often the guard gave an answer, and how long that took in all.
+// decisions is the number of the guard's answers, and their total duration.
 type decisions struct{ count, seconds float64 }
 
 // guardDecisions reads from the operator's metrics how often the guard gave an answer.

@@ -63,7 +63,7 @@ func (b *bench) history(ctx context.Context) error {
 	return nil
 }
 
-// startedMemory restarts the operator and returns what it holds when it has locked everything and rests.
+// startedMemory restarts the operator and returns its memory when it has locked everything and is idle.
 func (b *bench) startedMemory(ctx context.Context, w *world) (process.Resident, error) {
 	if _, err := b.startAll(ctx, w); err != nil {
 		return process.Resident{}, err
@@ -71,7 +71,7 @@ func (b *bench) startedMemory(ctx context.Context, w *world) (process.Resident, 
 	return b.restingMemory(ctx)
 }
 
-// ballast returns n bytes that do not compress.
+// ballast returns n incompressible bytes.
 func ballast(n int) []byte {
 	random := rand.New(rand.NewPCG(uint64(n), uint64(time.Now().UnixNano())))
 	content := make([]byte, n)

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// side is who restores: the floor or the operator.
+// side is one of the two reactors: the floor or the operator.
 type side struct {
 	agent   string
 	objects []object
@@ -65,8 +65,8 @@ func (b *bench) latency(ctx context.Context) error {
 	return errors.Join(<-profiled, b.unlock(ctx, w))
 }
 
-// The section of drifts in many releases: so many of them, and the time before every drift, with which the operator has
-// some 30 drifts a second to revert.
+// Parameters of the section of drifts in many releases: their number, and the time before every drift. With it the
+// operator has some 30 drifts a second to revert.
 const (
 	manyReleases = 200
 	manyGap      = 10 * time.Millisecond
@@ -98,11 +98,11 @@ func (b *bench) across(ctx context.Context) error {
 	return b.unlock(ctx, w)
 }
 
-// alone is the time before a drift that has nothing to do with the one before. It is more than the 100 ms for which the
-// API server, after a consistent list from its cache, makes the next one wait.
+// alone is the time before a drift that is independent of the previous one. It is longer than 100 ms: for so long the
+// API server delays a consistent list from its cache after another one.
 const alone = 120 * time.Millisecond
 
-// turns are rounds in which the floor and the operator have to restore one object each.
+// turns is a number of rounds; in each, the floor and the operator restore one object.
 type turns struct {
 	name   string
 	rounds int
@@ -110,11 +110,11 @@ type turns struct {
 	gap    time.Duration
 	pick   func([]object) object
 	tamper func(context.Context, object) error
-	// quantiles, if set, is given the times of the floor and of the operator, which are then no rows of their own.
+	// quantiles, if set, receives the times of the floor and of the operator; no rows are added for them then.
 	quantiles func([2][]time.Duration)
 }
 
-// turns measures rounds in which first the floor and then the operator restores, or the other way round.
+// turns measures rounds of one restoration each by the floor and the operator, in alternating order.
 func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 	progress("%s: %d rounds", t.name, t.rounds)
 	times := [2][]time.Duration{}

@@ -17,8 +17,7 @@ type machine struct {
 	System     string    `json:"system"`
 	Go         string    `json:"go"`
 	Kubernetes string    `json:"kubernetes"`
-	// LoadBefore and LoadAfter are the load averages of the last minute, which tell whether the machine was busy
-	// otherwise.
+	// LoadBefore and LoadAfter are the load averages of the last minute. They show other load on the machine.
 	LoadBefore string `json:"loadBefore"`
 	LoadAfter  string `json:"loadAfter"`
 }
@@ -53,7 +52,7 @@ func load() string {
 	return first
 }
 
-// read returns a file of the system, empty where there is none: what describes a machine is not worth failing for.
+// read returns a file of the system, or "" on an error: a missing description of the machine is no reason to fail.
 func read(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

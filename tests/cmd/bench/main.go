@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// errMissed is what a run ends with whose figures miss a target.
+// errMissed ends a run with a missed target.
 var errMissed = errors.New("targets were missed")
 
-// options are the sizes of a run and what becomes of its result.
+// options are the sizes of a run and the outputs of its result.
 type options struct {
 	only                         string
 	rounds, deletions            int
@@ -35,7 +35,7 @@ type options struct {
 	sizes                        []int // of scale
 }
 
-// What has the same size in every run.
+// Sizes that are the same in every run.
 const (
 	warmUp    = 10  // rounds before those that count
 	tamperers = 8   // requests at once that tamper in a storm
@@ -45,7 +45,7 @@ const (
 	payload   = 300 // KB of each of these
 )
 
-// number is a size that a flag sets, and what it is in a full run and in a quick one.
+// number is a size set by a flag, with its defaults for a full and for a quick run.
 type number struct {
 	name        string
 	value       *int
@@ -103,7 +103,7 @@ func parse(args []string) (options, error) {
 	return o, err
 }
 
-// complete works out what the flags mean, and whether it makes sense.
+// complete derives values from the flags, and validates them.
 func (o *options) complete() error {
 	o.chosen = sectionNames()
 	if o.only != "" {

@@ -13,8 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// locking measures what it takes to lock many objects: time, writes and memory, in a process that has done nothing
-// else.
+// locking measures the cost of locking many objects: time, writes and memory, in a new process.
 func (b *bench) locking(ctx context.Context) error {
 	w, err := b.manyWorld(ctx)
 	if err != nil {
@@ -41,7 +40,7 @@ func (b *bench) locking(ctx context.Context) error {
 	return nil
 }
 
-// manyWorld returns the world that the sections of one stage share.
+// manyWorld returns the world shared by the sections of one stage.
 func (b *bench) manyWorld(ctx context.Context) (*world, error) {
 	if b.many != nil {
 		return b.many, nil
@@ -67,7 +66,7 @@ func (b *bench) manyLocked(ctx context.Context) (*world, error) {
 	return w, nil
 }
 
-// measureLock measures a lock of all releases of a world: its time, its requests, and the memory that it leaves.
+// measureLock measures a lock of all releases of a world: its time, its requests, and the memory afterwards.
 func (b *bench) measureLock(ctx context.Context, w *world, k lockKind) error {
 	progress("%s", k.what)
 	took, err := b.writesOf(k.lock, k.requests, len(w.releases))
@@ -83,14 +82,14 @@ func (b *bench) measureLock(ctx context.Context, w *world, k lockKind) error {
 	return b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, k.profile+".heap"))
 }
 
-// lockKind is a way to come to locked releases, and the names of what is measured.
+// lockKind is a way to lock releases, with the names of its measures.
 type lockKind struct {
 	what, requests, memory, profile string
 	lock                            func() (time.Duration, error)
 }
 
-// startAll restarts the operator, with all HelmReleases of a world in place, and returns how long it took from its
-// start until all were Ready again.
+// startAll restarts the operator with all HelmReleases of a world, and returns the time from its start until all were
+// Ready again.
 func (b *bench) startAll(ctx context.Context, w *world) (time.Duration, error) {
 	if err := b.operator.Stop(); err != nil {
 		return 0, err
@@ -110,7 +109,7 @@ func (b *bench) startAll(ctx context.Context, w *world) (time.Duration, error) {
 	return last.Sub(b.operator.Started()), err
 }
 
-// writesOf runs f and reports what it made the operator ask of the API server.
+// writesOf runs f and adds a note about the operator's requests during f.
 func (b *bench) writesOf(f func() (time.Duration, error), name string, releases int) (time.Duration, error) {
 	mark, err := b.audit.mark()
 	if err != nil {
@@ -129,8 +128,8 @@ func (b *bench) writesOf(f func() (time.Duration, error), name string, releases 
 	return took, nil
 }
 
-// restingMemory lets the operator rest and returns the least memory that it held meanwhile; garbage collections make it
-// go up and down.
+// restingMemory waits for an idle operator and returns its least memory meanwhile: garbage collection makes the
+// figure vary.
 func (b *bench) restingMemory(ctx context.Context) (process.Resident, error) {
 	r := process.Resident{}
 	end := time.Now().Add(b.rest)
@@ -145,7 +144,7 @@ func (b *bench) restingMemory(ctx context.Context) (process.Resident, error) {
 	return r, err
 }
 
-// strangers measures whether Secrets and ConfigMaps of nobody cost memory.
+// strangers measures the memory cost of Secrets and ConfigMaps of no release.
 func (b *bench) strangers(ctx context.Context) error {
 	if _, err := b.manyLocked(ctx); err != nil {
 		return err

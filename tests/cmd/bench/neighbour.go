@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// How much an attacker does, and how much slower single drifts of another namespace may be put right meanwhile.
+// Rates of an attacker, and the permitted slowdown of single reverts in another namespace.
 const (
 	fightRate     = 50 // edits a second of the objects of one release
 	bigObjects    = 2000
@@ -22,15 +22,15 @@ const (
 	neighbourP99    = 4.0
 )
 
-// attack is something that a tenant does all the time.
+// attack is a continuous activity of a tenant.
 type attack struct {
 	name string
 	rate int // times a second
 	once func(ctx context.Context, n int) error
 }
 
-// neighbour measures what one tenant's releases cost those of another: single drifts of a release without attackers,
-// and then with each of them.
+// neighbour measures the cost of one tenant's releases for another tenant: single drifts of a release without
+// attackers, and then with each of them.
 func (b *bench) neighbour(ctx context.Context) error {
 	victim, err := b.world(ctx, "victim", 1, 10)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a attack) goOn(ctx context.Context) error {
 	}
 }
 
-// drifts has objects of a world drift, one after the other, and returns how long each took.
+// drifts makes objects of a world drift, one after the other, and returns the latency of each revert.
 func (b *bench) drifts(ctx context.Context, w *world, rounds int) ([]time.Duration, error) {
 	var times []time.Duration
 	for round := range warmUp + rounds {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// declared is what the manifest declares in the one place of an object that is tampered with.
+	// declared is the declared value of the field that the bench tampers with.
 	declared      = "declared"
 	declaredImage = "registry.example/shop/web:1.0.0"
 
@@ -102,10 +102,10 @@ func (o object) liveContent() map[string]any {
 	return content
 }
 
-// foreign returns a value that nobody has used before.
+// foreign returns a new value.
 func foreign(n int) string { return fmt.Sprintf("foreign-%d", n) }
 
-// restoring is the content of the merge patch that puts the object right.
+// restoring is the content of the merge patch that restores the object.
 func (o object) restoring() map[string]any {
 	if !o.deployment {
 		return map[string]any{"data": map[string]any{"value": declared}}
@@ -127,7 +127,7 @@ func isDeclared(obj metav1.Object) bool {
 	return false
 }
 
-// isDeclaredUnstructured is isDeclared for what a dynamic client returns.
+// isDeclaredUnstructured is isDeclared for the result of a dynamic client.
 func isDeclaredUnstructured(u *unstructured.Unstructured) bool {
 	if u.GetKind() == "ConfigMap" {
 		data, ok := u.Object["data"].(map[string]any)

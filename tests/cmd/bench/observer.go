@@ -21,11 +21,11 @@ type observer struct {
 	err     error
 }
 
-// sight is what was last seen of an object.
+// sight is the last observed state of an object.
 type sight struct {
 	version  uint64
 	declared bool
-	// turned and at are the version and the time with which it became as declared.
+	// turned and at are the version and the time of its last restoration.
 	turned uint64
 	at     time.Time
 }
@@ -55,7 +55,7 @@ func newObserver(ctx context.Context, c *client) (*observer, error) {
 	return o, nil
 }
 
-// tell has every restoration told to f, nil for nobody.
+// tell sets f as the callback for every restoration; nil for none.
 func (o *observer) tell(f func(object, time.Time)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,7 +100,7 @@ func (o *observer) take(event apiwatch.Event) {
 	}
 }
 
-// keyOf returns which object it is, without its release, which a live object tells only by what may be tampered with.
+// keyOf returns the object's key without its release: only fields open to tampering name the release.
 func keyOf(obj metav1.Object) object {
 	_, deployment := obj.(*appsv1.Deployment)
 	return object{deployment: deployment, namespace: obj.GetNamespace(), name: obj.GetName()}
@@ -111,7 +111,7 @@ func (o object) key() object {
 	return o
 }
 
-// mark returns the versions that were last seen of objects. Call it before they are tampered with.
+// mark returns the last observed versions of objects. Call it before tampering.
 func (o *observer) mark(objects ...object) map[object]uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,8 +122,8 @@ func (o *observer) mark(objects ...object) map[object]uint64 {
 	return versions
 }
 
-// restored waits until every object has become as declared after the version that was marked, and returns when each
-// did. When ctx ends before, it returns those that did by then. Only one caller may wait at a time.
+// restored waits until every object has been restored after its marked version, and returns the times. When ctx ends
+// before, it returns the restorations so far. Only one caller may wait at a time.
 func (o *observer) restored(ctx context.Context, marked map[object]uint64) (map[object]time.Time, error) {
 	done := make(chan struct{})
 	o.mu.Lock()

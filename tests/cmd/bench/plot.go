@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// plot is a diagram of lines. It writes itself as SVG that reads on light and dark pages.
+// plot is a line diagram. It is written as SVG for light and dark pages.
 type plot struct {
 	title, x, y string
 	// logX and logY make an axis logarithmic.
@@ -25,7 +25,7 @@ type line struct {
 	x, y []float64
 }
 
-// Colours that are told apart on light and on dark, and by people who do not see red and green.
+// Colours with enough contrast on light and on dark, also for people with red-green blindness.
 const (
 	colourFloor    = "#7f8c8d"
 	colourOperator = "#0072b2"
@@ -33,7 +33,7 @@ const (
 	colourThird    = "#009e73"
 )
 
-// Attributes of a text that say where it stands.
+// Attributes for the alignment of a text.
 const (
 	anchorStart  = `text-anchor="start"`
 	anchorMiddle = `text-anchor="middle"`
@@ -118,8 +118,8 @@ type axis struct {
 	low, high float64
 }
 
-// axis returns the range that holds all values of the lines: from zero, or, for a logarithmic one, from what is below
-// the least to what is above the greatest, in whole steps of 1, 2, 5, 10.
+// axis returns the range for all values of the lines in whole steps of 1, 2, 5, 10. A linear one begins at zero, a
+// logarithmic one below the least value.
 func (p plot) axis(logarithmic bool, of func(line) []float64) axis {
 	a := axis{log: logarithmic, low: math.Inf(1), high: math.Inf(-1)}
 	for _, l := range p.lines {
@@ -182,7 +182,7 @@ func step(high float64) float64 {
 	return roundTo125(high/10, true)
 }
 
-// roundTo125 returns the nearest number above or below v that is 1, 2 or 5 times a power of ten; v itself if it is one.
+// roundTo125 rounds v up or down to 1, 2 or 5 times a power of ten.
 func roundTo125(v float64, up bool) float64 {
 	if v <= 0 {
 		return 1

@@ -23,7 +23,7 @@ const (
 	perPolicyRelease = 10
 )
 
-// policies measures one policy that locks many releases, next to as many HelmReleases written by hand.
+// policies measures one policy for many releases, next to as many HelmReleases written by hand.
 func (b *bench) policies(ctx context.Context) (err error) {
 	beside := b.newProgram(b.operator.Log, "policies")
 	beside.Pprof = false // the operator has the port
@@ -92,7 +92,7 @@ func (b *bench) changePolicy(ctx context.Context, w *world) error {
 	return nil
 }
 
-// followed reports whether n HelmReleases are as the template has them, and the operator has acted on that.
+// followed reports whether n HelmReleases match the template, and the operator has acted on that.
 func (b *bench) followed(ctx context.Context, n int) (bool, error) {
 	list, err := b.setup.dynamic.Resource(helmReleasesGVR).Namespace(operatorNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *bench) followed(ctx context.Context, n int) (bool, error) {
 	return len(list.Items) == n, nil
 }
 
-// lockByPolicy locks the releases of a world by a policy and returns how long it took until all were Ready.
+// lockByPolicy locks the releases of a world by a policy and returns the time until all were Ready.
 func (b *bench) lockByPolicy(ctx context.Context, w *world) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -33,10 +33,10 @@ type revision struct {
 	release    types.NamespacedName
 	number     int
 	superseded bool
-	// ballast is a file of the chart, which the record holds, too.
+	// ballast is a file of the chart. The record contains it, too.
 	ballast []byte
 	objects []object
-	// replace is set when there is a record of that revision.
+	// replace is set when a record of that revision exists.
 	replace bool
 }
 
@@ -75,14 +75,14 @@ func (c *client) record(r revision) error {
 	return nil
 }
 
-// readiness follows which HelmReleases are Ready. It is safe for concurrent use.
+// readiness follows the Ready conditions of HelmReleases. It is safe for concurrent use.
 type readiness struct {
 	client    *client
 	namespace string
 
 	mu    sync.Mutex
 	since map[string]time.Time // of those that are Ready
-	// revisions are those that are locked.
+	// revisions are the locked ones.
 	revisions map[string]int64
 	err       error
 }
@@ -189,7 +189,7 @@ func (r *readiness) unlock(ctx context.Context, releases []types.NamespacedName)
 	})
 }
 
-// forget empties the status of HelmReleases, so that it can be seen when an operator has looked at them again.
+// forget empties the status of HelmReleases: a new status then proves that an operator has reconciled them.
 func (r *readiness) forget(ctx context.Context, releases []types.NamespacedName) error {
 	return each(ctx, 8, releases, func(ctx context.Context, rel types.NamespacedName) error {
 		_, err := r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// User agents, by which the audit log tells who made a request.
+// User agents. The audit log identifies the clients by them.
 const (
 	agentFloor    = "bench-floor"
 	agentBench    = "bench-setup"
@@ -27,8 +27,7 @@ type client struct {
 	dynamic dynamic.Interface
 }
 
-// newClient returns a client that is named agent. The answers to its typed requests come as protobuf, which costs
-// least.
+// newClient returns a client with agent as its user agent. Its typed requests use protobuf, the cheapest encoding.
 func newClient(config *rest.Config, agent string) (*client, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = agent

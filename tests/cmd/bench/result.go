@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// result is everything that a run found out. It is what -json writes, and docs/bench.json.
+// result contains all measures of a run. It is the output of -json, and docs/bench.json.
 type result struct {
 	Machine  machine    `json:"machine"`
 	Sizes    sizes      `json:"sizes"`
 	Sections []*section `json:"sections"`
 }
 
-// section is one part of a run: what -only names.
+// section is one part of a run, selected by -only.
 type section struct {
 	Name string `json:"name"`
 	// Time is when it began, Seconds how long it took, set-up included.
@@ -26,12 +26,12 @@ type section struct {
 
 	Rows     []row         `json:"rows"`
 	Requests []requestNote `json:"requests,omitempty"`
-	// Curves and Points are what the plots show.
+	// Curves and Points are the data of the plots.
 	Curves []curve `json:"curves,omitempty"`
 	Points []point `json:"points,omitempty"`
 }
 
-// sizes are the options that the figures depend on.
+// sizes are the options that influence the figures.
 type sizes struct {
 	Rounds    int    `json:"rounds"`
 	Deletions int    `json:"deletions"`
@@ -54,12 +54,12 @@ type row struct {
 	Floor    *float64 `json:"floor,omitempty"`
 	Operator float64  `json:"operator"`
 	Ratio    *float64 `json:"ratio,omitempty"`
-	// Target says in words what is wanted; empty for a figure without a target, whose Met is missing too.
+	// Target describes the target; empty for a figure without one, whose Met is missing too.
 	Target string `json:"target,omitempty"`
 	Met    *bool  `json:"met,omitempty"`
 }
 
-// requestNote says what a measure made the operator ask of the API server.
+// requestNote lists the operator's requests during a measure.
 type requestNote struct {
 	Measure string         `json:"measure"`
 	Per     string         `json:"per"`
@@ -74,12 +74,12 @@ type curve struct {
 	Operator []float64 `json:"operator"`
 }
 
-// point is what so many locked releases cost.
+// point is the cost of a number of locked releases.
 type point struct {
 	Releases int `json:"releases"`
 	Objects  int `json:"objects"`
-	// Lock is the time until all of them were Ready, in seconds; Memory is resident, in MiB, and Own is what of it
-	// is no page of the program's file.
+	// Lock is the time until all of them were Ready, in seconds; Memory is resident, in MiB, and Own excludes the
+	// pages of the program's file.
 	Lock   float64 `json:"lock"`
 	Memory float64 `json:"memory"`
 	Own    float64 `json:"own"`
@@ -127,7 +127,7 @@ func (r *result) row(measure string) *row {
 	return nil
 }
 
-// missed returns the measures whose target is missed.
+// missed returns the measures with a missed target.
 func (r *result) missed() []string {
 	var names []string
 	for _, s := range r.Sections {
@@ -140,7 +140,7 @@ func (r *result) missed() []string {
 	return names
 }
 
-// value returns the figure that the target is about.
+// value returns the figure compared with the target.
 func (x row) value() string {
 	if x.Ratio != nil {
 		return fmt.Sprintf("%.2fx the floor, %s", *x.Ratio, figure(x.Operator))
@@ -148,8 +148,8 @@ func (x row) value() string {
 	return figure(x.Operator)
 }
 
-// over returns the result with its sections in the place of those of the same name in an earlier one, in the order in
-// which sections run.
+// over returns the result of an earlier run with its sections replaced by those of the same name in r, in the order
+// of the run.
 func (r *result) over(earlier *result) *result {
 	merged := *r
 	merged.Sections = slices.Clone(r.Sections)
@@ -192,7 +192,7 @@ func (x *row) ratioAtLeast(limit float64) {
 	x.want(x.Ratio != nil && *x.Ratio >= limit, ">= %gx", limit)
 }
 
-// readResult reads what writeResult wrote; nil for a file that is missing.
+// readResult reads the output of writeResult; nil for a missing file.
 func readResult(path string) (*result, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

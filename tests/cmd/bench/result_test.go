@@ -143,7 +143,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// points are those of a cost that grows with a power of the objects.
+// points are those of a cost proportional to a power of the number of objects.
 func points(power float64) []point {
 	var all []point
 	for _, n := range []int{100, 1000, 10000} {
@@ -172,7 +172,7 @@ func TestExponent(t *testing.T) {
 	}
 }
 
-// upgradeLog is one upgrade, by lines "who verb namespace".
+// upgradeLog is the audit log of one upgrade, by lines "agent verb namespace".
 func upgradeLog(lines ...string) []event {
 	var all []event
 	for _, line := range lines {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// scaleRounds are the single drifts that are measured at every size.
+// scaleRounds is the number of single drifts at every size.
 const scaleRounds = 40
 
-// scaling measures what more and more locked releases cost, each time in a process of its own. What is not locked
-// does not exist yet.
+// scaling measures the cost of increasing numbers of locked releases, each in a new process. Releases are created
+// just before they are locked.
 func (b *bench) scaling(ctx context.Context) error {
 	reference, err := b.world(ctx, "reference", 1, upgradeObjects) // for the floor
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// part is a section of a run and what measures it.
+// part is a section of a run with its function.
 type part struct {
 	name    string
 	measure func(*bench, context.Context) error
 }
 
-// stages are the parts of a run. Those of one stage share a control plane, which is new for every stage: what one left
-// behind is no burden to the next.
+// stages are the parts of a run. Those of one stage share a control plane. Every stage has a new one, so that objects
+// of an earlier stage have no influence.
 func stages() [][]part {
 	return [][]part{
 		{{"single", (*bench).latency}, {"many", (*bench).across}, {"burst", (*bench).bursts}, {"upgrades", (*bench).upgrades}},
@@ -27,7 +27,7 @@ func stages() [][]part {
 	}
 }
 
-// sectionNames returns the names of all parts in the order in which they run.
+// sectionNames returns the names of all parts in the order of the run.
 func sectionNames() []string {
 	var names []string
 	for _, stage := range stages() {

@@ -8,7 +8,7 @@ import (
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// quantile returns the smallest value that at least a share q of the sample does not exceed; zero for an empty sample.
+// quantile returns the smallest value not exceeded by at least a share q of the sample; zero for an empty sample.
 func quantile(sample []time.Duration, q float64) time.Duration {
 	if len(sample) == 0 {
 		return 0
@@ -30,7 +30,7 @@ func percentiles(sample []time.Duration) []float64 {
 	return all
 }
 
-// slowerPairs returns in how many pairs the second sample's value is the greater one, of how many that differ.
+// slowerPairs returns the number of pairs with a greater second value, and the number of pairs with different values.
 func slowerPairs(first, second []time.Duration) (slower, pairs int) {
 	for i := range min(len(first), len(second)) {
 		switch {
@@ -57,15 +57,14 @@ func chanceOf(k, n int) float64 {
 	return min(1, sum)
 }
 
-// middle returns the median of a sample that is not empty, the lower one of two.
+// middle returns the median of a nonempty sample, the lower one of two.
 func middle(sample []float64) float64 {
 	sorted := slices.Sorted(slices.Values(sample))
 	return sorted[(len(sorted)-1)/2]
 }
 
-// exponent returns the k for which y is nearest to c * x^k: the slope of the line that fits the logarithms best, in
-// the sense of least squares. Values that are not positive are left out: too small to be measured. With fewer than
-// two others nothing is known to grow, and it is zero.
+// exponent returns k of the best fit y = c * x^k: the least-squares slope of the logarithms. Values that are not
+// positive are left out: they are too small to be measured. With fewer than two others it returns zero.
 func exponent(x, y []float64) float64 {
 	var n, sumX, sumY, sumXX, sumXY float64
 	for i := range x {

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// bursts measures one release of which all objects drift at once.
+// bursts measures one release whose objects all drift at once.
 func (b *bench) bursts(ctx context.Context) error {
 	w, err := b.world(ctx, "burst", 1, b.burst)
 	if err != nil {
@@ -55,15 +55,15 @@ func (b *bench) storms(ctx context.Context) error {
 	return nil
 }
 
-// stormKind is how a storm goes through the objects of a world: one release after the other or, when mixed, all of
-// them at once; how many times; and what share of the floor's throughput is wanted.
+// stormKind describes a storm over the objects of a world: release by release or, when mixed, all of them at once;
+// its repetitions; and the target as a share of the floor's throughput.
 type stormKind struct {
 	mixed bool
 	times int
 	limit float64
 }
 
-// stormTurns lets the floor and the operator weather storms over all objects of a world by turns.
+// stormTurns measures storms over all objects of a world for the floor and the operator alternately.
 func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stormKind) error {
 	progress("%s: %d objects, %d times", name, len(w.locked), kind.times)
 	var rates, shares [2][]float64
@@ -114,8 +114,8 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stor
 	return b.operator.Profile(ctx, "allocs", filepath.Join(b.profiles, name+".allocs"))
 }
 
-// storm tampers with all objects as fast as it can and returns how many were restored per second, counted from the
-// first tampering to the last restoration, and the share that was restored at all.
+// storm tampers with all objects as fast as it can. It returns the restorations per second, from the first tampering
+// to the last restoration, and the share of restored objects.
 func (b *bench) storm(ctx context.Context, objects []object) (rate, share float64, err error) {
 	marked := b.observer.mark(objects...)
 	begun := time.Now()

@@ -10,17 +10,17 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// steady is what a steady stream of drifts did to one side.
+// steady is the effect of a steady stream of drifts on one side.
 type steady struct {
 	rate  float64 // drifts per second that were really made
 	share float64 // of them that were put right
 	lived []time.Duration
-	// queue samples how many drifts were not put right, at equal intervals while the stream went on.
+	// queue samples the number of pending drifts at equal intervals during the stream.
 	queue []int
 }
 
-// growth returns how many more drifts waited in the last quarter of the time than in the second: what does not keep
-// up grows all the time, and what does has settled after the first quarter.
+// growth returns the increase of pending drifts from the second quarter of the time to the last. It is positive for a
+// side that does not keep up; for another one, the number is stable after the first quarter.
 func (s steady) growth() float64 {
 	n := len(s.queue)
 	return max(0, mean(s.queue[n*3/4:])-mean(s.queue[n/4:n/2]))
@@ -43,7 +43,7 @@ func (b *bench) sustained(ctx context.Context, w *world) error {
 	return nil
 }
 
-// stream tampers with objects that are as declared, at a rate, whether they are put right or not.
+// stream tampers with restored objects at a rate, whatever the number of pending ones.
 func (b *bench) stream(ctx context.Context, objects []object) (steady, error) {
 	watching := newTally(objects)
 	b.observer.tell(watching.restored)
@@ -80,7 +80,7 @@ func (b *bench) stream(ctx context.Context, objects []object) (steady, error) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// A drift that is lost is no error here: the share tells.
+	// A lost drift is no error here: the share shows it.
 	lost := process.Poll(waiting, 10*time.Millisecond, func() (bool, error) { return watching.waiting() == 0, nil })
 	if ctx.Err() != nil {
 		return s, lost
@@ -90,7 +90,7 @@ func (b *bench) stream(ctx context.Context, objects []object) (steady, error) {
 	return s, b.floor.error()
 }
 
-// tally follows which of some objects are tampered with and not yet put right. It is safe for concurrent use.
+// tally tracks pending drifts among some objects. It is safe for concurrent use.
 type tally struct {
 	mu      sync.Mutex
 	objects []object
@@ -107,7 +107,7 @@ func newTally(objects []object) *tally {
 	return &tally{objects: objects, drifts: map[object]*drifting{}}
 }
 
-// next returns the next object that is as declared, and counts it as drifted; none when there is none.
+// next returns the next object without a pending drift, and counts it as drifted; false when there is none.
 func (t *tally) next() (object, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +147,7 @@ func (t *tally) waiting() int {
 	return len(t.drifts)
 }
 
-// result returns how many drifts were made, and how long those lived that were put right.
+// result returns the number of drifts, and the lifetimes of the reverted ones.
 func (t *tally) result() (made int, lived []time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

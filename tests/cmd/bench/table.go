@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// print writes the table, what was asked of the API server, and the machine. Before, when there is one, is an earlier
-// result to show beside this one.
+// print writes the table, the requests to the API server, and the machine. A non-nil before is an earlier result
+// shown beside this one.
 func (r *result) print(w io.Writer, before *result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(append([]string{"measure"}, header(before)...), "\t"))
@@ -31,7 +31,7 @@ func (r *result) print(w io.Writer, before *result) error {
 	return err
 }
 
-// header returns the names of the columns that cells returns.
+// header returns the names of the columns of cells.
 func header(before *result) []string {
 	names := []string{"floor", "helm-locker", "unit", "ratio", "target", ""}
 	if before != nil {
@@ -70,7 +70,7 @@ func optional(v *float64, text func(float64) string) string {
 	return text(*v)
 }
 
-// figure returns a number with as many digits as say something.
+// figure returns a number with its significant digits.
 func figure(v float64) string {
 	if v == math.Trunc(v) || math.Abs(v) >= 100 {
 		return fmt.Sprintf("%.0f", v)

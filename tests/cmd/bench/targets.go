@@ -65,15 +65,15 @@ func (s *section) latency(name string, floor, operator []time.Duration) {
 	}
 }
 
-// storm adds the middle one of the storms of either side, and what became of the operator's objects. A storm over one
-// release has a target of its own.
+// storm adds the median of the storms of either side, and the operator's share of restored objects. A storm over one
+// release has a separate target.
 func (s *section) storm(name string, limit float64, rates [2][]float64, shares []float64) {
 	s.against(name+", throughput", "reverts/s", middle(rates[0]), middle(rates[1])).ratioAtLeast(limit)
 	least := 100 * slices.Min(shares)
 	s.plain(name+", restored", "%", least).want(least == 100, "100 %%")
 }
 
-// requests adds what the operator asked of the API server, divided by n.
+// requests adds the operator's requests to the API server, divided by n.
 func (s *section) requests(name string, counted requests, n int) {
 	s.Requests = append(s.Requests, requestNote{Measure: name, Per: counted.per(n), Counts: counted, Over: n})
 	if strings.Contains(name, "per release") {
@@ -89,7 +89,7 @@ func (s *section) requests(name string, counted requests, n int) {
 	}
 }
 
-// neighbour adds how long single drifts took beside what another tenant did; what they took without that is the floor.
+// neighbour adds the latency of single drifts during another tenant's attack; the latency without it is the floor.
 func (s *section) neighbour(name string, alone, attacked []time.Duration) {
 	for _, q := range []struct {
 		name      string
@@ -100,8 +100,8 @@ func (s *section) neighbour(name string, alone, attacked []time.Duration) {
 	}
 }
 
-// sustained adds what a steady stream of drifts does: how fast it really was, how long single drifts lived, and whether
-// those not yet put right became more and more. The floor's is the first of each pair.
+// sustained adds the effect of a steady stream of drifts: its real rate, the latency of single drifts, and the growth
+// of pending ones. The floor's run is the first of each pair.
 func (s *section) sustained(asked int, runs [2]steady) {
 	name := fmt.Sprintf("%d drifts/s on one release", asked)
 	s.against(name+", drifts made", "1/s", runs[0].rate, runs[1].rate).ratioAtLeast(madeLimit)
@@ -120,8 +120,8 @@ func (s *section) sustained(asked int, runs [2]steady) {
 	s.plain(name+", restored", "%", share).want(share == 100, "100 %%")
 }
 
-// upgrades adds how long Helm took beside how long it took without a lock, and how often the operator wrote to what
-// Helm was upgrading.
+// upgrades adds the duration of Helm's upgrades with and without a lock, and the number of the operator's writes to
+// the release during them.
 func (s *section) upgrades(helm string, unlocked, locked []time.Duration, between, total int) {
 	name := "upgrade by " + helm
 	s.against(name+", median", "ms", milliseconds(quantile(unlocked, 0.5)), milliseconds(quantile(locked, 0.5)))
@@ -136,8 +136,8 @@ func (s *section) upgrades(helm string, unlocked, locked []time.Duration, betwee
 		float64(total)).want(total == 0, "0")
 }
 
-// locked adds how long a lock of so many objects took. The target is for a size and grows in proportion, but never
-// under that of the size.
+// locked adds the duration of a lock of a number of objects. The target is for a size and grows in proportion, but
+// never falls below that of the size.
 func (s *section) locked(name string, took time.Duration, objects int) {
 	limit := lockLimit
 	if objects > lockObjects {
@@ -150,9 +150,9 @@ func (s *section) writes(name string, n int) {
 	s.plain(name, "", float64(n)).want(n == 0, "0")
 }
 
-// memory adds what the operator holds when it rests with so many objects locked, and what it held at most. Empty is
-// what it held with none, zero when that is what is being added. For an object, the program's file does not count:
-// more of it comes and goes than a few thousand objects hold.
+// memory adds the operator's memory when idle with a number of objects locked, and its peak. Empty is the memory with
+// none, zero when that is the added measure. The figure per object excludes the program's file: its resident pages
+// vary by more than the size of a few thousand objects.
 func (s *section) memory(name string, m, empty process.Resident, locked int) {
 	limit := float64(baseMemory+locked*objectMemory) / bytesPerMiB
 	now := float64(m.Now) / bytesPerMiB
@@ -165,8 +165,8 @@ func (s *section) memory(name string, m, empty process.Resident, locked int) {
 	s.plain("memory of its own per object, "+name, "KiB", float64(m.Own()-empty.Own())/1024/float64(locked))
 }
 
-// growth adds what something that is none of ours costs in memory. The program's file does not count: its pages
-// come and go with whatever happens to run.
+// growth adds the memory cost of foreign objects. It excludes the program's file: its resident pages vary with other
+// load.
 func (s *section) growth(by string, before, after process.Resident) {
 	grown := float64(after.Own()-before.Own()) / bytesPerMiB
 	s.plain("memory of its own, growth by "+by, "MiB", grown).want(grown <= growthLimit/bytesPerMiB,
@@ -174,22 +174,22 @@ func (s *section) growth(by string, before, after process.Resident) {
 	s.plain("memory, growth by "+by, "MiB", float64(after.Now-before.Now)/bytesPerMiB)
 }
 
-// churn adds the share of a core that the operator takes for so many status updates a second. On a busy machine fewer
-// than asked for get through; the share is then that of all those asked for, in proportion.
+// churn adds the operator's share of a core for a number of status updates a second. A busy machine achieves fewer
+// than requested; the share is then scaled up to the requested rate.
 func (s *section) churn(asked int, achieved, share float64) {
 	per := 100 * share * max(1, float64(asked)/achieved)
 	s.plain(fmt.Sprintf("processor for %d status updates/s (measured at %.0f)", asked, achieved), "% core", per).
 		want(per <= churnLimit, "<= %g %%", churnLimit)
 }
 
-// churnDrift adds the share of drifts that were put right while so many status updates a second were asked for.
+// churnDrift adds the share of reverted drifts during a number of requested status updates a second.
 func (s *section) churnDrift(asked int, achieved, share float64) {
 	s.plain(fmt.Sprintf("drift among %d status updates/s (measured at %.0f), restored", asked, achieved), "%",
 		100*share).
 		want(share == 1, "100 %%")
 }
 
-// guard adds how long a write took without the guard, which is the floor, and with it.
+// guard adds the latency of a write without the guard, which is the floor, and with it.
 func (s *section) guard(name string, times [2][]time.Duration) {
 	for _, q := range []struct {
 		name  string
@@ -205,8 +205,8 @@ func (s *section) guard(name string, times [2][]time.Duration) {
 	}
 }
 
-// guardProcessor adds the share of a core that the operator takes for so many allowed writes a second to objects
-// without the guard, which is the floor, and with it.
+// guardProcessor adds the operator's share of a core for a number of allowed writes a second to objects without the
+// guard, which is the floor, and with it.
 func (s *section) guardProcessor(asked int, achieved float64, shares [2]float64) {
 	s.against(fmt.Sprintf("processor for %d allowed writes/s (measured at %.0f)", asked, achieved), "% core",
 		100*shares[0], 100*shares[1]).
@@ -214,8 +214,8 @@ func (s *section) guardProcessor(asked int, achieved float64, shares [2]float64)
 	s.plain(fmt.Sprintf("of it the guard, for %d allowed writes/s", asked), "% core", 100*(shares[1]-shares[0]))
 }
 
-// graceful adds how long a drift lived that came when the leader had just ended, in several rounds, and how long the
-// leader took to end. Killed adds the same after a kill, which the standby only learns of when the lease has run out.
+// graceful adds the latency of a drift right after the leader's orderly end, in several rounds, and the duration of
+// that end. Killed adds the same after a kill: the standby takes over only when the lease has expired.
 func (s *section) graceful(lived, ended []time.Duration) {
 	worst := slices.Max(lived)
 	s.plain("failover, leader told to stop: drift reverted by the standby, median", "ms",
@@ -232,7 +232,7 @@ func (s *section) killed(lived []time.Duration, lease time.Duration) {
 		want(worst <= limit, "<= %g s", limit.Seconds())
 }
 
-// scale adds what grows with the releases: the exponents of time and memory against objects.
+// scale adds the exponents of time and memory against the number of objects.
 func (s *section) scale(points []point, empty process.Resident) {
 	s.Points = points
 	for _, p := range points {
@@ -244,13 +244,13 @@ func (s *section) scale(points []point, empty process.Resident) {
 		s.against("scale, "+name+": single drift, median", "ms", p.Floor, p.Drift).ratioAtMost(medianLimit)
 	}
 	s.exponent("time to lock", points, func(p point) float64 { return p.Lock })
-	// Without the program's file: a few MiB more or less of it would hide what thousands of objects hold.
+	// Without the program's file: a few MiB of variation would hide the size of thousands of objects.
 	base := float64(empty.Own()) / bytesPerMiB
 	s.exponent("memory of its own beyond that of none", points, func(p point) float64 { return p.Own - base })
 }
 
-// exponent adds the exponent of what grows, over all sizes and over the last two: what every size costs in any case
-// flattens the curve at its beginning.
+// exponent adds the exponent of a growing measure, over all sizes and over the last two: the fixed cost flattens the
+// curve at its beginning.
 func (s *section) exponent(what string, points []point, of func(point) float64) {
 	if len(points) < 2 {
 		return

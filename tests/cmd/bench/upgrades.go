@@ -16,12 +16,12 @@ import (
 
 const (
 	upgradeObjects = 40
-	// The agent that Helm names itself as begins so.
+	// The prefix of Helm's user agent.
 	agentHelm = "Helm/"
 )
 
-// upgrades measures how long Helm takes to upgrade a release of 40 objects that is locked, beside one that is not,
-// and whether the operator writes to it meanwhile.
+// upgrades measures Helm's upgrades of a locked release of 40 objects, beside an unlocked one, and counts the
+// operator's writes to it meanwhile.
 func (b *bench) upgrades(ctx context.Context) error {
 	for _, h := range []struct {
 		name string
@@ -128,7 +128,7 @@ func writesWithin(log []event, namespace string) int {
 	return n
 }
 
-// upgradeChart writes a chart of 40 objects, each of which changes with the value round.
+// upgradeChart writes a chart of 40 objects that all change with the value round.
 func upgradeChart(dir string) (string, error) {
 	templates := map[string]string{}
 	for _, o := range objects("", "upgraded", "object", upgradeObjects) {

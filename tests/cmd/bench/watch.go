@@ -20,12 +20,12 @@ type source struct {
 	watch func(context.Context, metav1.ListOptions) (apiwatch.Interface, error)
 }
 
-// WatchWithContext makes a source what a RetryWatcher reads from.
+// WatchWithContext makes a source readable for a RetryWatcher.
 func (s source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 	return s.watch(ctx, o)
 }
 
-// selecting restricts a source to what has the labels.
+// selecting restricts a source to objects with the labels.
 func (s source) selecting(labels string) source {
 	return source{
 		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -39,8 +39,8 @@ func (s source) selecting(labels string) source {
 	}
 }
 
-// follow hands every event of the source from now on to take, in order, until ctx ends. It returns once the watch is
-// about to begin: what happens after that is seen. Failed receives what ends the watch before ctx does.
+// follow passes every event of the source from now on to take, in order, until ctx ends. It returns once the start of
+// the watch is fixed: later changes are delivered. Failed receives the error of a watch that ends before ctx.
 func follow(ctx context.Context, s source, take func(apiwatch.Event), failed func(error)) error {
 	list, err := s.list(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -70,7 +70,7 @@ func follow(ctx context.Context, s source, take func(apiwatch.Event), failed fun
 	return nil
 }
 
-// versionOf returns the resource version as a number, which the API server makes it.
+// versionOf returns the resource version as a number, which it is for this API server.
 func versionOf(obj metav1.Object) uint64 {
 	n, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 	if err != nil {

@@ -20,14 +20,14 @@ type world struct {
 // releasesPerNamespace spreads releases as clusters do.
 const releasesPerNamespace = 20
 
-// world makes releases with a total of objects, spread evenly, and the same objects for the floor. Nothing is
-// locked yet.
+// world creates releases with a total of objects, spread evenly, and the same objects for the floor. It locks
+// nothing.
 func (b *bench) world(ctx context.Context, name string, releases, total int) (*world, error) {
 	w := &world{}
 	return w, b.grow(ctx, w, name, releases, total)
 }
 
-// grow adds releases to a world as world makes them, up to the given number of releases and objects.
+// grow adds releases to a world, up to the given number of releases and objects.
 func (b *bench) grow(ctx context.Context, w *world, name string, releases, total int) error {
 	begin, has := len(w.releases), len(w.locked)
 	progress("setting up %s: %d objects in %d releases", name, total-has, releases-begin)
@@ -73,7 +73,7 @@ func (b *bench) grow(ctx context.Context, w *world, name string, releases, total
 	return b.floor.protect(w.floor[floor:])
 }
 
-// allRestored waits until the objects are as declared, and fails when one does not come to be.
+// allRestored waits until the objects are as declared, and fails otherwise.
 func (b *bench) allRestored(ctx context.Context, marked map[object]uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -90,7 +90,7 @@ func (b *bench) allRestored(ctx context.Context, marked map[object]uint64) error
 	return nil
 }
 
-// lock locks the releases of a world and returns how long it took until all were Ready.
+// lock locks the releases of a world and returns the time until all were Ready.
 func (b *bench) lock(ctx context.Context, w *world) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -102,7 +102,7 @@ func (b *bench) lock(ctx context.Context, w *world) (time.Duration, error) {
 	return last.Sub(begun), err
 }
 
-// unlock ends the lock of a world.
+// unlock unlocks the releases of a world.
 func (b *bench) unlock(ctx context.Context, w *world) error {
 	if err := b.releases.unlock(ctx, w.releases); err != nil {
 		return fmt.Errorf("delete HelmReleases: %w", err)

@@ -1,10 +1,10 @@
-// Command cluster-cmd runs a control plane outside of tests, for the demo and for trying things out.
+// Command cluster-cmd runs a control plane outside of tests, for the demo and for experiments.
 //
-//	up        build what is missing and start a control plane that stays, with its files in .cluster
+//	up        build the missing programs and start a detached control plane, with its files in .cluster
 //	down      stop it and remove .cluster
 //	build     only build the binaries
 //	bin       print the directory of the binaries
-//	versions  build what is missing, and print which versions of Kubernetes, etcd and Helm these are, as JSON
+//	versions  build the missing programs, and print the versions of Kubernetes, etcd and Helm, as JSON
 //
 // The Makefile calls it by cluster-up and cluster-down.
 package main
@@ -89,7 +89,7 @@ func up(ctx context.Context, root, dir string, out, log io.Writer) error {
 		fmt.Fprintln(log, "a control plane is running already")
 		return instructions(out, root, dir, binaries)
 	}
-	// What is left of a cluster that ended otherwise, by a reboot for example. Down refuses to remove anything else.
+	// The files of a cluster that ended otherwise, by a reboot for example. Down refuses to remove anything else.
 	if err := cluster.Down(dir); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func up(ctx context.Context, root, dir string, out, log io.Writer) error {
 	defer cancel()
 	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Detach: true,
 		Log: log}); err != nil {
-		// The error quotes the logs; what is left would only be in the way of the next attempt.
+		// The error quotes the logs; the remaining files would only block the next attempt.
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	// The directory holds keys: it must never be committed.
@@ -109,7 +109,7 @@ func up(ctx context.Context, root, dir string, out, log io.Writer) error {
 	return instructions(out, root, dir, binaries)
 }
 
-// repository returns the top directory of the repository that the working directory is in.
+// repository returns the top directory of the repository around the working directory.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

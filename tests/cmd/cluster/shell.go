@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// instructions prints what to type next: one line, after which everything is there under its usual name.
+// instructions prints the next command line for the user, which puts all programs in the PATH.
 func instructions(out io.Writer, root, dir string, binaries cluster.Binaries) error {
 	env, err := writeShell(root, dir, binaries)
 	if err != nil {
@@ -26,7 +26,7 @@ To stop it:  make cluster-down
 	return err
 }
 
-// writeShell writes a directory of programs, and a file that a shell reads to use them, and returns the file.
+// writeShell writes a directory of programs, and a file for a shell to source, and returns the file.
 func writeShell(root, dir string, binaries cluster.Binaries) (string, error) {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
@@ -44,7 +44,7 @@ func writeShell(root, dir string, binaries cluster.Binaries) (string, error) {
 	for name, path := range map[string]string{
 		"helm": binaries.Helm4, "helm3": binaries.Helm3, "helm4": binaries.Helm4,
 	} {
-		// No links: Helm calls itself in managedFields what its file is called.
+		// No links: Helm takes its field manager from its file name.
 		script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", path)
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
 			return "", err

@@ -14,11 +14,11 @@ import (
 // audit reads the API server's audit log. When a client has its answer, the request is in the log.
 type audit struct {
 	path string
-	// operator is the user that the operator is, person the one that tampers.
+	// operator is the operator's user, person the tampering one.
 	operator, person string
 }
 
-// event is what is of interest in a line of the log.
+// event is the relevant part of a line of the log.
 type event struct {
 	Verb string `json:"verb"`
 	URI  string `json:"requestURI"`
@@ -34,7 +34,7 @@ type event struct {
 	} `json:"objectRef"`
 }
 
-// writes returns what the operator has written to objects in a namespace so far: each as "patch configmaps/shop".
+// writes returns the operator's writes to objects in a namespace so far, as "patch configmaps/shop".
 func (a audit) writes(namespace string) ([]string, error) {
 	events, err := a.read(a.operator, namespace)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a audit) writes(namespace string) ([]string, error) {
 	return writes, nil
 }
 
-// tampered returns when the API server answered the last write of the person to an object of that name.
+// tampered returns the time of the API server's answer to the person's last write to an object of that name.
 func (a audit) tampered(namespace, name string) (time.Time, error) {
 	events, err := a.read(a.person, namespace)
 	if err != nil {

@@ -17,20 +17,19 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// patience is how long the demo waits for anything that takes milliseconds when all is well.
+// patience is the demo's timeout for steps that normally take milliseconds.
 const patience = 30 * time.Second
 
 // startPatience is how long a control plane may take to start on a busy machine.
 const startPatience = 2 * time.Minute
 
-// operatorTakes is how long it takes to build the operator, most of which the demo shares, on two cores for the
-// first time.
+// operatorTakes is the time of the operator's first build on two cores. The demo shares most of it.
 const operatorTakes = 30 * time.Second
 
-// operatorNamespace is where the operator runs and looks for HelmReleases.
+// operatorNamespace is the namespace of the operator and of the HelmReleases.
 const operatorNamespace = "cattle-helm-system"
 
-// release is one of the two Helm releases, and the command that works on it.
+// release is one of the two Helm releases, with its helm command.
 type release struct {
 	name, namespace, helm string
 }
@@ -66,7 +65,7 @@ type demo struct {
 	summary  summary
 }
 
-// run runs the demo and removes all that it made, whatever happens.
+// run runs the demo and always removes everything it created.
 func run(ctx context.Context, s *screen) (err error) {
 	repository, err := findRepository()
 	if err != nil {
@@ -124,7 +123,7 @@ func startCluster(ctx context.Context, s *screen) (*cluster.Cluster, error) {
 	return c, nil
 }
 
-// play goes through the acts. The summary is printed even when one of them breaks off.
+// play runs the acts. It prints the summary even after a failed act.
 func (d *demo) play(ctx context.Context) error {
 	var err error
 	for _, act := range []func(context.Context) error{
@@ -180,14 +179,14 @@ func (d *demo) await(ctx context.Context, r release, condition string) error {
 	return err
 }
 
-// list shows the HelmReleases as a person would look at them.
+// list shows the HelmReleases by kubectl.
 func (d *demo) list(ctx context.Context) error {
 	out, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "get", "helmreleases")
 	d.screen.output(out)
 	return err
 }
 
-// findRepository returns the top of the repository that the working directory is in.
+// findRepository returns the top of the repository around the working directory.
 func findRepository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

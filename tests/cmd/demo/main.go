@@ -1,8 +1,7 @@
-// Command demo shows helm-locker at work, on a real control plane that it builds, starts and removes again: two
-// charts are installed by Helm 3 and Helm 4 and locked, then tampered with in many ways, upgraded, rolled back,
-// suspended and uninstalled. Everything is done as a person would do it, with kubectl, helm and the helm-locker
-// program; a watch of the demo's own measures what becomes of it. It writes nothing outside a temporary directory
-// and the cache of binaries.
+// Command demo demonstrates helm-locker on a real control plane. It builds, starts and removes the control plane. Two
+// charts are installed by Helm 3 and Helm 4 and locked, then tampered with in several ways, upgraded, rolled back,
+// suspended and uninstalled. The demo uses kubectl, helm and the helm-locker program, as a user does; its own watch
+// measures the effects. It writes nothing outside a temporary directory and the cache of binaries.
 //
 // The exit code is 0 when every change was reverted and no Helm operation was disturbed.
 package main
@@ -16,7 +15,7 @@ import (
 	"syscall"
 )
 
-// errFailed ends a demo in which something did not go as it should; the summary says what.
+// errFailed ends a demo with an unexpected result; the summary names it.
 var errFailed = errors.New("not everything went as it should; see the summary")
 
 func main() {

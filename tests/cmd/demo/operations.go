@@ -9,13 +9,12 @@ import (
 	"github.com/rancher/helm-locker/tests/cmd/demo/observe"
 )
 
-// expectation is a value that a Helm operation sets, and how to look at it.
+// expectation is a value set by a Helm operation, with the command that reads it.
 type expectation struct {
 	object, jsonpath, value string
 }
 
-// upgrade has Helm 3 and Helm 4 upgrade, and Helm 3 roll back, and tampers afterwards: the new revision is what is
-// locked.
+// upgrade upgrades by Helm 3 and Helm 4, rolls back by Helm 3, and tampers after each: the new revision is locked.
 func (d *demo) upgrade(ctx context.Context) error {
 	d.screen.act("Upgrade and roll back: Helm passes untouched")
 	err := d.helm(ctx, shop, 2, expectation{"deployment/shop-web", "{.spec.template.spec.containers[0].image}",
@@ -91,14 +90,14 @@ func (d *demo) helm(ctx context.Context, r release, revision int, want expectati
 	return err
 }
 
-// disturbed notes a Helm operation that did not pass untouched. The demo goes on.
+// disturbed records a disturbed Helm operation. The demo continues.
 func (d *demo) disturbed(r release, operation, why string) error {
 	d.screen.bad("audit", "", "DISTURBED: "+why)
 	d.summary.add(result{what: r.helm + " " + operation, release: r.String(), note: why})
 	return nil
 }
 
-// suspend unlocks a release for a while: what is changed meanwhile stays until the release is locked again.
+// suspend unlocks a release for a while: changes stay until the release is locked again.
 func (d *demo) suspend(ctx context.Context) error {
 	d.screen.act("Suspend, change something, resume")
 	set := func(on bool) []string {
@@ -139,7 +138,7 @@ func (d *demo) suspend(ctx context.Context) error {
 	return d.await(ctx, shop, "condition=Locked")
 }
 
-// uninstall removes both releases: nothing of them may come back.
+// uninstall removes both releases: none of their objects may reappear.
 func (d *demo) uninstall(ctx context.Context) error {
 	d.screen.act("Uninstall: nothing comes back")
 	for _, r := range []release{shop, bakery} {
@@ -162,7 +161,7 @@ func (d *demo) uninstall(ctx context.Context) error {
 	return d.list(ctx)
 }
 
-// gone notes whether all objects of an uninstalled release are gone, without having come back in between.
+// gone records whether all objects of an uninstalled release are deleted, without a re-creation in between.
 func (d *demo) gone(ctx context.Context, since observe.Mark, r release, writesBefore int) error {
 	left, err := d.watch.Left(ctx, r.namespace)
 	if err != nil {

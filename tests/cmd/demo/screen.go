@@ -40,7 +40,7 @@ func (s *screen) style(style, text string) string {
 // act begins a part of the demo.
 func (s *screen) act(title string) { fmt.Fprintf(s.out, "\n%s\n", s.style(styleBold, "== "+title)) }
 
-// line prints who did or saw what, now.
+// line prints an actor and a text with the current time.
 func (s *screen) line(who, text string) {
 	fmt.Fprintf(s.out, "%s  %-8s  %s\n", s.style(styleDim, time.Now().Format("15:04:05.000")), who, text)
 }
@@ -48,7 +48,7 @@ func (s *screen) line(who, text string) {
 // command prints a command line.
 func (s *screen) command(who, commandLine string) { s.line(who, s.style(styleCyan, "$ "+commandLine)) }
 
-// good and bad print what was seen, and what came of it.
+// good and bad print an observation and its result.
 func (s *screen) good(who, seen, verdict string) { s.verdict(styleGreen, who, seen, verdict) }
 func (s *screen) bad(who, seen, verdict string)  { s.verdict(styleRed, who, seen, verdict) }
 
@@ -59,10 +59,10 @@ func (s *screen) verdict(style, who, seen, verdict string) {
 	s.line(who, seen+s.style(style, verdict))
 }
 
-// indent is the width of what line prints before its text.
+// indent is the width of line's prefix.
 const indent = 24
 
-// output prints what a command printed.
+// output prints a command's output.
 func (s *screen) output(text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintln(s.out, strings.Repeat(" ", indent)+strings.TrimRight(line, " \n"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// install installs the charts, and the operator with the rights that its own chart gives it.
+// install installs the charts, and the operator with its chart's rights.
 func (d *demo) install(ctx context.Context) error {
 	d.screen.act("Install two charts, with Helm 3 and with Helm 4")
 	for _, r := range []release{shop, bakery} {

@@ -15,7 +15,7 @@ import (
 // shell runs commands as the administrator of the cluster and shows them.
 type shell struct {
 	screen *screen
-	// programs maps what is shown (kubectl, helm3, helm4) to what is run.
+	// programs maps displayed names (kubectl, helm3, helm4) to paths.
 	programs map[string]string
 	// dir is the top of the repository: paths in commands are relative to it.
 	dir string
@@ -37,7 +37,7 @@ func newShell(s *screen, c *cluster.Cluster, repository, home string) *shell {
 	}
 }
 
-// show shows a command as who's, runs it and returns its output. What secret says (unless it is empty) is not shown.
+// show displays a command of an actor, runs it and returns its output. A nonempty secret is hidden.
 func (s *shell) show(ctx context.Context, who, secret string, args ...string) (string, error) {
 	shown := commandLine(args)
 	if secret != "" {
@@ -47,7 +47,7 @@ func (s *shell) show(ctx context.Context, who, secret string, args ...string) (s
 	return s.run(ctx, args...)
 }
 
-// run runs a command and returns its output. An error quotes what the command complained about.
+// run runs a command and returns its output. An error quotes the command's standard error.
 func (s *shell) run(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, s.programs[args[0]], args[1:]...)

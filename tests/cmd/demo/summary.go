@@ -14,7 +14,7 @@ type result struct {
 	release string
 	ok      bool
 	note    string
-	// lived is how long a change lived; zero where that is not what the row is about.
+	// lived is the lifetime of a change; zero in a row about something else.
 	lived time.Duration
 }
 
@@ -43,7 +43,7 @@ func (s *summary) show(to *screen) {
 			lived = append(lived, r.lived)
 		}
 	}
-	// It writes to memory, which does not fail.
+	// It writes to memory and does not fail.
 	_ = table.Flush()
 	for line := range strings.Lines(text.String()) {
 		style := styleGreen

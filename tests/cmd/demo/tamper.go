@@ -22,12 +22,12 @@ func (t tampering) object(r release) observe.ID {
 	return observe.ID{Kind: t.kind, Namespace: r.namespace, Name: t.name}
 }
 
-// patch returns the command that merges JSON into an object.
+// patch returns the command for a JSON merge patch of an object.
 func patch(r release, object, json string) []string {
 	return []string{"kubectl", "-n", r.namespace, "patch", object, "--type=merge", "-p", json}
 }
 
-// edit returns the command that applies a JSON patch to an object.
+// edit returns the command for a JSON patch of an object.
 func edit(r release, object, json string) []string {
 	return []string{"kubectl", "-n", r.namespace, "patch", object, "--type=json", "-p", json}
 }
@@ -98,7 +98,7 @@ func (d *demo) tamper(ctx context.Context, r release, tamperings ...tampering) e
 	return nil
 }
 
-// reverted waits until a tampering is reverted, and notes how long it lived. One that is not is a result, too; only the
+// reverted waits until a change is reverted, and records its lifetime. A change that stays is a result, too; only the
 // end of the demo is an error.
 func (d *demo) reverted(ctx context.Context, since observe.Mark, r release, t tampering) error {
 	wait, cancel := context.WithTimeout(ctx, patience)
@@ -123,8 +123,8 @@ func (d *demo) reverted(ctx context.Context, since observe.Mark, r release, t ta
 	return nil
 }
 
-// lived returns how long a change lived: from the API server's answer to whoever made it (or from its arrival on
-// the watch, should that be earlier: on a busy machine either can be late) to the arrival of the restored object.
+// lived returns the lifetime of a change, up to the arrival of the restored object. It begins at the API server's
+// answer to the change or at its arrival on the watch, whichever is earlier: on a busy machine either can be late.
 func (d *demo) lived(e observe.Episode) (time.Duration, error) {
 	answered, err := d.audit.tampered(e.ID.Namespace, e.ID.Name)
 	if err != nil {
@@ -146,7 +146,7 @@ func summarize(changes []string) string {
 	return text
 }
 
-// history shows what the HelmRelease says about who changed what.
+// history shows the recent drift in a HelmRelease's status.
 func (d *demo) history(ctx context.Context, r release) error {
 	out, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "get", "hlr", r.name, "-o",
 		`go-template={{range .status.recentDrift}}{{.action}} {{.object.kind}}/{{.object.name}} {{.paths}} {{.fieldManager}}{{"\n"}}{{end}}`)

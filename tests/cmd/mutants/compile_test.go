@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// A mutant that does not compile is no evidence that a test would notice it.
+// A mutant with a compile error proves nothing about the tests.
 func TestMutantsCompile(t *testing.T) {
 	c := newCompiler(t)
 	for _, m := range mutants() {
@@ -61,7 +61,7 @@ type compiler struct {
 	imports  types.Importer
 }
 
-// listed is a package as `go list` tells of it.
+// listed is a package in the output of `go list`.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
@@ -103,7 +103,7 @@ func newCompiler(t *testing.T) *compiler {
 	return c
 }
 
-// compile says whether a package compiles with edits of its files.
+// compile returns an error unless a package compiles with edits of its files.
 func (c *compiler) compile(dir string, edits ...edit) error {
 	p, ok := c.packages[dir]
 	if !ok {

@@ -19,8 +19,8 @@ const (
 	watch       = "./pkg/watch"
 )
 
-// mutants returns the list, in the order of the promises. Where a promise is kept in two places, so that breaking
-// one of them breaks nothing, there is no mutant of that one; a comment says so.
+// mutants returns the list, in the order of the promises. Where two places keep a promise, and breaking one of them
+// breaks nothing, there is no mutant of that one; a comment states that.
 func mutants() []mutant {
 	all := slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
 		noWriteLoops(), secretsStaySecret(),

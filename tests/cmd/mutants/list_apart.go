@@ -1,6 +1,6 @@
 package main
 
-// tenantsApart are the mutants of I12: what one namespace does is at nobody else's cost.
+// tenantsApart are the mutants of I12: one namespace's actions do not affect other namespaces.
 func tenantsApart() []mutant {
 	const pkgController = "pkg/controller/"
 	const pagePkg, viewerPkg, viewers = "./pkg/page", "./pkg/viewer", "pkg/viewer/viewer.go"

@@ -1,7 +1,7 @@
 package main
 
 // neverRevertHelm are the mutants of I1: the parts of the order proof, one by one. Each is found by the test that
-// forces the interleaving in which it decides. Upgrades at random only find what breaks two safeguards at once.
+// forces its decisive interleaving. Upgrades at random only find mutants that break two safeguards at once.
 func neverRevertHelm() []mutant {
 	const proof, write, confirm, amend, takeBack = "pkg/proof/verifier.go", "pkg/enforce/write.go",
 		"pkg/controller/confirm.go", "pkg/controller/amend.go", "pkg/controller/takeback.go"

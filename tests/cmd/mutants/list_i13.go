@@ -6,7 +6,7 @@ const (
 	judgePkg   = "./pkg/judge"
 )
 
-// guardNeverRefusesHelm are the mutants of I13: the rules by which a request passes, and that everything fails open.
+// guardNeverRefusesHelm are the mutants of I13: the rules for passing requests, and the failure policy.
 func guardNeverRefusesHelm() []mutant {
 	const decision, gather, claims = "pkg/judge/admission.go", "pkg/controller/admission.go", "pkg/controller/claimants.go"
 	const server, registration, keeper = "pkg/guard/server.go", "pkg/guard/registration.go", "pkg/guard/keeper.go"

@@ -1,6 +1,6 @@
 package main
 
-// textIsNoCoordinate are the mutants of I14: what a tenant wrote is no part of a request until it is checked.
+// textIsNoCoordinate are the mutants of I14: a tenant's text is validated before it becomes part of a request.
 func textIsNoCoordinate() []mutant {
 	const key, segments = "pkg/release/key.go", "pkg/watch/metadata.go"
 	const hostile = "TestHostile_AnnotationsAreNoCoordinates"

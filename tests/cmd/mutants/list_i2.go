@@ -1,7 +1,6 @@
 package main
 
-// deleteLocked is what a mutant does to every object of the lock l that is in group "" and for which the condition
-// holds.
+// deleteLocked is a mutant's code that deletes every core-group object of the lock l for which the condition holds.
 func deleteLocked(condition string) string {
 	return `l.Recheck(rs.Clock.Now(), func(o *lock.Object) bool {
 			if o.GVK.Group == "" && ` + condition + ` {
@@ -12,7 +11,7 @@ func deleteLocked(condition string) string {
 		})`
 }
 
-// stayLocked has a lock go on, under the new record, when that record or its manifest cannot be read.
+// stayLocked keeps a lock, under the new record, when that record or its manifest cannot be read.
 var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.reason != "" {
 		rs.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
 		if old := rs.table.Get(key); old != nil {
@@ -22,8 +21,8 @@ var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.reas
 		}
 		rs.unlock(key, prob)`}
 
-// neverDelete are the mutants of I2. That a release stays locked while Helm uninstalls it has none: neither its
-// state nor the check before a write (I1) is enough alone to have its objects put back, and the tests of I1 break
+// neverDelete are the mutants of I2. There is none for a release that stays locked while Helm uninstalls it: its
+// state and the check before a write (I1) both prevent the re-creation of its objects, and the mutants of I1 break
 // the check.
 func neverDelete() []mutant {
 	const reconcile = "pkg/controller/releases.go"

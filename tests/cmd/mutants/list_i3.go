@@ -1,6 +1,6 @@
 package main
 
-// annotateLocked is what a mutant does to every object of the lock l that is in group "".
+// annotateLocked is a mutant's code that annotates every core-group object of the lock l.
 const annotateLocked = `l.Recheck(rs.Clock.Now(), func(o *lock.Object) bool {
 			if o.GVK.Group != "" {
 				return false

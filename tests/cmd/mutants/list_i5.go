@@ -1,7 +1,7 @@
 package main
 
-// noDriftLost are the mutants of I5. That a deletion is looked at before anything is created has none: to create an
-// object that exists fails, and then it is looked at.
+// noDriftLost are the mutants of I5. There is none for the read of a deleted object before its creation: creating an
+// existing object fails, and then it is read.
 func noDriftLost() []mutant {
 	const sink, feed, act = "pkg/controller/sink.go", "pkg/watch/feed.go", "pkg/controller/act.go"
 	const refusal = "pkg/controller/refusal.go"

@@ -1,6 +1,6 @@
 package main
 
-// everyKind are the mutants of what a lock restores in objects of every kind.
+// everyKind are the mutants of reverts in objects of every kind.
 func everyKind() []mutant {
 	const sets, consequences, whole, kept = "pkg/drift/sets.go", "pkg/drift/consequences.go", "pkg/drift/whole.go",
 		"pkg/drift/kept.go"

@@ -1,7 +1,7 @@
 package main
 
-// neighbours are the mutants of the rules about what others do beside Helm and the operator: who deletes with a
-// finalizer, what the operator itself works with, autoscalers, and other tools that are built on Helm.
+// neighbours are the mutants of the rules about other parties than Helm and the operator: deletions with a finalizer,
+// the operator's own objects, autoscalers, and other tools built on Helm.
 func neighbours() []mutant {
 	const judge, deletion = "pkg/judge/judge.go", "pkg/controller/deletion.go"
 	const verifier = "pkg/proof/verifier.go"

@@ -2,8 +2,7 @@ package main
 
 import "slices"
 
-// theOracle are the mutants of the program that judges recordings: each has it overlook one way to break a promise, or
-// find one where there is none.
+// theOracle are the mutants of the oracle: each makes it overlook one way to break a promise, or report a false one.
 func theOracle() []mutant {
 	const pkg = "./tests/oracle"
 	const judge, writes, rest, records, object, log = "tests/oracle/judge.go", "tests/oracle/writes.go",

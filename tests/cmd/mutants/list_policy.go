@@ -6,7 +6,7 @@ const (
 	policySuite = "./tests/policy"
 )
 
-// policiesAreKept are the mutants of P1: there are the HelmReleases that the policies ask for, and no others.
+// policiesAreKept are the mutants of P1: exactly the HelmReleases required by the policies exist.
 func policiesAreKept() []mutant {
 	const plan, match, bound = "pkg/policy/plan.go", "pkg/policy/match.go", "pkg/policy/bound.go"
 	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"

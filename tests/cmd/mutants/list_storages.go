@@ -1,7 +1,7 @@
 package main
 
-// recordsInConfigMaps are the mutants of releases that Helm keeps in ConfigMaps: which record counts where both
-// storages have some (I1), and what is a record (I10).
+// recordsInConfigMaps are the mutants of releases stored in ConfigMaps: the choice of the record where both storages
+// have some (I1), and the recognition of a record (I10).
 func recordsInConfigMaps() []mutant {
 	const record, storage, verifier = "pkg/release/record.go", "pkg/release/storage.go", "pkg/proof/verifier.go"
 	const confirm, suite = "pkg/controller/confirm.go", "./tests/integration"

@@ -1,7 +1,7 @@
 package main
 
-// whatIsToldIsTrue are the mutants of who changed what, how long that lived, what others added, and when a window is
-// open.
+// whatIsToldIsTrue are the mutants of reported facts: the author and the lifetime of a change, additions of others,
+// and open windows.
 func whatIsToldIsTrue() []mutant {
 	const attribute, life, windows = "pkg/drift/attribute.go", "pkg/controller/life.go", "pkg/lock/windows.go"
 	const apart, lives = "TestEachChangeIsItsAuthors", "TestTheLifeOfAChange"

@@ -1,6 +1,6 @@
 package main
 
-// lateViews are the mutants of decisions by what watches have delivered, which may be late, empty or of another time.
+// lateViews are the mutants of decisions by the events of watches, which may be late, missing or out of date.
 func lateViews() []mutant {
 	const gather = "pkg/controller/admission.go"
 	return []mutant{

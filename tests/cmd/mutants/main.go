@@ -1,12 +1,11 @@
 // Command mutants shows that the tests of the promises (I1 to I13) fail when a promise is broken. Its list has one
-// mutant for every way to break one: a text of a source file, what it is replaced by, and the tests that must fail
-// then. A test that still passes is not worth its name.
+// mutant for every way to break one: a text of a source file, its replacement, and the tests that must fail. A test
+// that still passes does not verify its promise.
 //
-// Nothing in the tree is written: the changed copy of a file lies in a temporary directory and takes the place of
-// the original through the -overlay flag of the Go command. The tests of a package first run without any change and
-// must pass. Then every mutant is built and its tests run. The exit code is 0 when each of them ended in a failed
-// test; one that does not build, that crashes without meaning to, or whose tests time out, shows nothing and counts
-// as a failure.
+// It writes nothing in the tree: the changed copy of a file lies in a temporary directory and replaces the original
+// through the -overlay flag of the Go command. The tests of a package first run unchanged and must pass. Then every
+// mutant is built and its tests run. The exit code is 0 when each of them ended in a failed test. A mutant that does
+// not build, crashes unintentionally, or makes its tests time out proves nothing and counts as a failure.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 	"syscall"
 )
 
-// errNotKilled ends a run in which something survived or could not be tried; the table says what.
+// errNotKilled ends a run with a surviving or untested mutant; the table names it.
 var errNotKilled = errors.New("not every mutant was killed; see the table")
 
 type options struct {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// edit replaces a part of a Go file of the module. The part must occur exactly once, so that it is beyond doubt what
-// was changed, and that a mutant whose source has changed is noticed. Only tokens are compared, so that comments and
-// line breaks do not matter.
+// edit replaces a part of a Go file of the module. The part must occur exactly once: the changed place is then
+// unambiguous, and a mutant with outdated source is noticed. Only tokens are compared, so that comments and line
+// breaks do not matter.
 type edit struct {
 	file     string // slash-separated, from the root of the module
 	old, new string
@@ -31,19 +31,19 @@ func (e edit) apply(source string) (string, error) {
 	return source[:found[0][0]] + strings.TrimSpace(e.new) + source[found[0][1]:], nil
 }
 
-// mutant is one way to break a promise, and the tests that have to notice.
+// mutant is one way to break a promise, with the tests that must fail.
 type mutant struct {
-	// I1 to I14; T1: a release is written with the rights of its account, and no others; T2: what is told is true;
-	// P1: there are the HelmReleases that policies ask for
+	// I1 to I14; T1: a release is written with the rights of its account, and no others; T2: reported facts are true;
+	// P1: exactly the HelmReleases required by policies exist
 	promise string
 	what    string // what the operator does wrong, in one line
 	edit
 	also []edit // in other files, where one safeguard has to be broken for another one to be needed
 	pkg  string // package of the tests, as ./tests/integration
 	run  string // -test.run of the tests; one of those that it selects has to fail
-	// crashes is set when the change is a panic, so that the end of the whole test program is what is expected.
+	// crashes is set when the change is a panic: the end of the whole test program is then expected.
 	crashes bool
-	// judged is set when the oracle has to notice, by a recording of the tests, whatever these report.
+	// judged is set when the oracle has to find the mutant in a recording of the tests, whatever their results.
 	judged bool
 }
 
@@ -58,7 +58,7 @@ func (m mutant) and(more ...edit) mutant {
 	return m
 }
 
-// thatCrashes returns the mutant as one whose change is a panic.
+// thatCrashes returns the mutant with crashes set.
 func (m mutant) thatCrashes() mutant {
 	m.crashes = true
 	return m
@@ -67,8 +67,7 @@ func (m mutant) thatCrashes() mutant {
 // String is the name of the mutant: no two have the same.
 func (m mutant) String() string { return m.promise + " " + m.what }
 
-// check says what is wrong with the list: edits that cannot be made, double descriptions, expressions that select
-// no test.
+// check reports errors in the list: impossible edits, duplicate descriptions, expressions that select no test.
 func check(root string, all []mutant) error {
 	var errs []error
 	seen := map[string]bool{}
@@ -110,7 +109,7 @@ func (m mutant) check(root string) error {
 	return nil
 }
 
-// selects says whether the first element of -run, that of top-level tests, matches the name.
+// selects reports whether the first element of -run, for top-level tests, matches the name.
 func (m mutant) selects(name string) bool {
 	top, _, _ := strings.Cut(m.run, "/")
 	matched, err := regexp.MatchString(top, name)
@@ -141,7 +140,7 @@ func testNames(dir string) ([]string, error) {
 
 var ofPromise = regexp.MustCompile(`^TestI\d+_`)
 
-// uncovered returns the tests named after a promise, in pkg and tests, that no mutant is meant for.
+// uncovered returns the tests named after a promise, in pkg and tests, without a mutant.
 func uncovered(root string, all []mutant) ([]string, error) {
 	var bare []string
 	for _, top := range []string{"pkg", "tests"} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A mutant whose source has moved on would only be noticed when somebody runs it.
+// Otherwise a mutant with outdated source would only be noticed when it is run.
 func TestTheListFitsTheSources(t *testing.T) {
 	root, err := moduleRoot(t.Context())
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// verdict is what became of a mutant.
+// verdict is the result of a mutant.
 type verdict string
 
 const (
@@ -16,7 +16,7 @@ const (
 	broken verdict = "BROKEN"
 )
 
-// outcome is a verdict and the line that tells why.
+// outcome is a verdict and the line with its reason.
 type outcome struct {
 	verdict verdict
 	line    string
@@ -27,8 +27,8 @@ var (
 	violation  = regexp.MustCompile(`(?m)\S+ BROKEN: .*`)
 	written    = regexp.MustCompile(`[1-9]\d* writes judged`)
 	crash      = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
-	// message is a line that a test logged. It is indented by four more than the test's result; what has more than
-	// one line, as the log of an operator, is indented further from its second line on.
+	// message is a line logged by a test. Its indentation is four more than that of the test's result; further lines
+	// of one message, such as the log of an operator, are indented more.
 	message = regexp.MustCompile(`^(\s+)(\w+_test\.go:\d+: .*)`)
 )
 
@@ -58,7 +58,7 @@ func judge(output string, passed, crashes bool) outcome {
 	return outcome{broken, "no test failed, and yet: " + lastLine(output)}
 }
 
-// verdictOfOracle reads the output of the oracle. A recording in which no write was judged shows nothing.
+// verdictOfOracle reads the output of the oracle. A recording without a judged write proves nothing.
 func verdictOfOracle(output string) outcome {
 	if line := violation.FindString(output); line != "" {
 		return outcome{killed, shorten(line, 200)}
@@ -69,9 +69,8 @@ func verdictOfOracle(output string) outcome {
 	return outcome{survived, "the oracle finds nothing"}
 }
 
-// firstFailure returns the first failed test that says why, the innermost of those that failed with it, and the
-// last things it said before the operator's log. Go does not tell failures from what is only logged, but what ends
-// a test comes last.
+// firstFailure returns the innermost first failed test with a message, and its last lines before the operator's log.
+// Go does not distinguish failures from other logged lines, but a fatal failure is the last one.
 func firstFailure(output string) (name, said string) {
 	const most, width = 3, 140
 	indent := ""
@@ -96,7 +95,7 @@ func lastLine(output string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// shorten cuts a line that is too long for a table.
+// shorten cuts a line for a table.
 func shorten(line string, most int) string {
 	runes := []rune(line)
 	if len(runes) <= most {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What test programs print, as it was seen.
+// Real output of test programs.
 const (
 	passes = "PASS\n"
 	fails  = `--- FAIL: TestI2_Lost (5.12s)

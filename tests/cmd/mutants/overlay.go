@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// overlayOf writes changed copies of the files of some edits to dir, and the list of them that the flag -overlay
-// takes. It returns the path of the list. The files of the module at root stay as they are.
+// overlayOf writes changed copies of the files of some edits to dir, with the list of them for the flag -overlay. It
+// returns the path of the list. The files of the module at root stay unchanged.
 func overlayOf(root, dir string, edits []edit) (string, error) {
 	replace := map[string]string{}
 	for i, e := range edits {

@@ -17,12 +17,12 @@ import (
 // testTimeout bounds the tests of one mutant; those of the unchanged code get it for each mutant of the package.
 const testTimeout = 5 * time.Minute
 
-// patience is made in every build, the unchanged code's too: most mutants are found by a test that waits in vain,
-// so the tests wait less long than usual. What passes without a mutant is not too slow for that.
+// patience is edited in every build, also of the unchanged code: most mutants are found by a test's timeout, so a
+// shorter one saves time. The unchanged code passes with it.
 var patience = edit{file: "tests/lib/kit/env.go", old: "const patience = 60 * time.Second",
 	new: "const patience = 15 * time.Second"}
 
-// runner builds and runs test programs, and keeps what it makes in a temporary directory.
+// runner builds and runs test programs, and keeps its files in a temporary directory.
 type runner struct {
 	root, dir string
 	out       io.Writer
@@ -96,7 +96,7 @@ func (r *runner) unchanged(ctx context.Context, pkg string, runs []string) error
 	return nil
 }
 
-// try runs the tests of one mutant. An error means that it could not be tried, and that no other can.
+// try runs the tests of one mutant. An error means that neither this nor any other mutant can be tried.
 func (r *runner) try(ctx context.Context, m mutant, b built) (_ outcome, err error) {
 	var exit *exec.ExitError
 	if errors.As(b.err, &exit) {
@@ -142,12 +142,12 @@ type built struct {
 	output       string
 	err          error
 	took         time.Duration
-	// recordings is where the control planes of its tests are recorded; empty for nowhere, so that CI judges no mutant.
+	// recordings is the directory for the recordings of its control planes; empty for none: CI judges no mutant.
 	recordings string
 }
 
-// builds builds the mutants in their order, one while the tests of the one before run, which wait more than they
-// work. The channel is closed after the last one, or when ctx ends.
+// builds builds the mutants in order, one while the tests of the previous one run: those wait more than they work.
+// The channel is closed after the last one, or when ctx ends.
 func (r *runner) builds(ctx context.Context, chosen []mutant) <-chan built {
 	out := make(chan built)
 	go func() {
@@ -175,7 +175,7 @@ func (r *runner) build(ctx context.Context, name, pkg string, edits ...edit) bui
 	if b.err != nil {
 		return b
 	}
-	// Without debug information, which nobody looks at, the linker is done sooner.
+	// Without debug information, which is not needed, linking is faster.
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", b.program, pkg)
 	cmd.Dir = r.root
 	text, err := cmd.CombinedOutput()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// result is what became of one mutant and how long it took, its build included.
+// result is the result of one mutant and its duration, its build included.
 type result struct {
 	mutant
 	outcome
@@ -16,7 +16,7 @@ type result struct {
 
 func (r result) seconds() string { return fmt.Sprintf("%.0f", r.took.Seconds()) }
 
-// printTable prints one line for every result, and how many there are of each verdict.
+// printTable prints one line for every result, and the number of each verdict.
 func printTable(out io.Writer, results []result) {
 	count := map[verdict]int{}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -25,7 +25,7 @@ func printTable(out io.Writer, results []result) {
 		count[r.verdict]++
 		fmt.Fprintf(table, "%s\t%s\t%s %s\t%s\t%s\n", r.promise, r.what, r.pkg, r.run, r.verdict, r.seconds())
 	}
-	// What it writes to is standard output or a buffer.
+	// It writes to standard output or a buffer.
 	_ = table.Flush()
 	fmt.Fprintf(out, "\n%d mutants: %d killed, %d survived, %d broken\n", len(results), count[killed], count[survived],
 		count[broken])

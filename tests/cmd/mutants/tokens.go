@@ -11,7 +11,7 @@ type lexeme struct {
 	begin, end int
 }
 
-// lexemes returns the tokens of Go source, or of a part of it, without comments and without what formatting adds:
+// lexemes returns the tokens of Go source, or of a part of it, without comments and without gofmt's additions:
 // semicolons at the ends of lines, and commas before a closing bracket.
 func lexemes(source string) []lexeme {
 	file := token.NewFileSet().AddFile("", -1, len(source))

@@ -1,5 +1,5 @@
-// Command versions prints docs/compatibility.md. Its arguments are files that scripts/test-versions makes: the versions
-// of a control plane and of both Helms, and what `go test -json` reported there.
+// Command versions prints docs/compatibility.md. Its arguments are files written by scripts/test-versions: the
+// versions of a control plane and of both Helms, and the output of `go test -json` there.
 package main
 
 import (

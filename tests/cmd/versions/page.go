@@ -17,7 +17,7 @@ The tests of the promises run on real control planes of several versions of Kube
 The table has the runs: how many tests passed, failed and were skipped, and when.
 `
 
-// differences follows the table; ' is for a backquote. The tests that it names show what it says.
+// differences follows the table; ' stands for a backquote. The named tests verify its statements.
 const differences = `
 A run is all tests named 'TestI1_...' to 'TestI13_...' in these suites: %s.
 The operator and etcd (%s) are the same in all runs.

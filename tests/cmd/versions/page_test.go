@@ -11,7 +11,7 @@ import (
 
 const versionsLine = `{"kubernetes":"v1.30.14","etcd":"v3.6.5","helm3":"v3.22.0","helm4":"v4.3.1"}` + "\n"
 
-// events are what `go test -json` reports of a suite.
+// events is the output of `go test -json` for a suite.
 const events = `{"Time":"2026-11-24T23:59:58Z","Action":"start","Package":"github.com/rancher/helm-locker/tests/order"}
 {"Action":"pass","Package":"github.com/rancher/helm-locker/tests/order","Test":"TestI1_A"}
 {"Action":"output","Package":"github.com/rancher/helm-locker/tests/order","Test":"TestI1_B",

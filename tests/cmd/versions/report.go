@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// report is what became of the tests on one pair of Kubernetes and Helm. Subtests are part of their test.
+// report contains the results of the tests on one pair of Kubernetes and Helm. Subtests are part of their test.
 type report struct {
 	cluster.Versions
 	begun   time.Time
@@ -32,14 +32,14 @@ type event struct {
 	Output  string
 }
 
-// module is what the packages of the suites begin with.
+// module is the common prefix of the suites' packages.
 const module = "github.com/rancher/helm-locker/"
 
-// because finds the reason in what a skipped test prints.
+// because finds the reason in the output of a skipped test.
 var because = regexp.MustCompile(`^\s+\w+_test\.go:\d+: (.+)\n$`)
 
 // read reads the versions, which are the first JSON value, and the events of `go test -json` after it. A suite that
-// fails without a test that does (it does not build, it ends in a panic) counts as failed itself.
+// fails without a failed test (by a compile error or a panic) counts as failed itself.
 func read(in io.Reader) (report, error) {
 	var r report
 	decoder := json.NewDecoder(in)
@@ -76,7 +76,7 @@ func read(in io.Reader) (report, error) {
 	return r, nil
 }
 
-// count adds the end of a test or of a suite. Failing has the suites with a test that failed.
+// count adds the end of a test or of a suite. failing contains the suites with a failed test.
 func (r *report) count(e event, suite, reason string, failing map[string]bool) {
 	ofSuite := e.Test == "" && suite != ""
 	switch {

@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// content returns what an object says, without what the API server and controllers own: two looks at an object that
-// nobody has touched have the same content, and so has an object that was deleted and created again as it was.
+// content returns the fields of an object without those of the API server and the controllers: an unchanged object
+// has the same content at any time, and so has one that was deleted and re-created as it was.
 func content(obj *unstructured.Unstructured) map[string]any {
 	c := obj.DeepCopy().Object
 	for _, path := range [][]string{
 		{"status"},
 		{"metadata", "creationTimestamp"}, {"metadata", "generation"}, {"metadata", "managedFields"},
 		{"metadata", "resourceVersion"}, {"metadata", "uid"},
-		// Assigned anew to a Service that was created again.
+		// Assigned again to a re-created Service.
 		{"spec", "clusterIP"}, {"spec", "clusterIPs"},
-		// Counts the rollouts, so that it differs after one and its undoing.
+		// Counts the rollouts: it differs after a rollout and its reversal.
 		{"metadata", "annotations", "deployment.kubernetes.io/revision"},
 	} {
 		unstructured.RemoveNestedField(c, path...)
@@ -27,8 +27,8 @@ func content(obj *unstructured.Unstructured) map[string]any {
 	return c
 }
 
-// describe says in words how an object differs from how it should be; have is nil for one that was deleted. The
-// values of Secrets stay out.
+// describe lists the differences between an object and its expected content; have is nil for a deleted one. It omits
+// the values of Secrets.
 func describe(kind string, want, have map[string]any) []string {
 	if have == nil {
 		return []string{"deleted"}

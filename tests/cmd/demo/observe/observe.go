@@ -1,5 +1,5 @@
-// Package observe is the demo's own eye on the cluster: watches that are no part of the operator. They tell when an
-// object departed from how Helm left it, when it was back, and whether an object went back and forth while Helm worked.
+// Package observe watches the cluster for the demo, independently of the operator. It reports the time of an object's
+// departure from Helm's state and of its return, and objects that changed back and forth while Helm worked.
 package observe
 
 import (
@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// helmSelector selects what Helm manages.
+// helmSelector selects the objects managed by Helm.
 const helmSelector = "app.kubernetes.io/managed-by=Helm"
 
 // ID names an object.
@@ -26,7 +26,7 @@ type ID struct{ Kind, Namespace, Name string }
 // String returns "ConfigMap apps/shop".
 func (id ID) String() string { return id.Kind + " " + id.Namespace + "/" + id.Name }
 
-// Mark is a moment in what was observed.
+// Mark is a position in the sequence of observations.
 type Mark int
 
 // sighting is one event of a watch.
@@ -51,8 +51,7 @@ type Observer struct {
 	more      chan struct{}         // closed, and replaced, when seen or err changed
 }
 
-// Start begins to watch; the watches end with ctx or Close. What exists is not delivered, only what changes after
-// Start.
+// Start begins to watch; the watches end with ctx or Close. They deliver only the changes after Start.
 func Start(
 	ctx context.Context, client dynamic.Interface, resources []schema.GroupVersionResource, namespaces ...string,
 ) (*Observer, error) {
@@ -124,20 +123,20 @@ func (o *Observer) fail(err error) {
 	o.wake()
 }
 
-// wake has everybody who waits look again. The caller holds mu.
+// wake makes all waiting callers check their condition again. The caller holds mu.
 func (o *Observer) wake() {
 	close(o.more)
 	o.more = make(chan struct{})
 }
 
-// Now returns a mark: what happens from here on.
+// Now returns the current mark.
 func (o *Observer) Now() Mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return Mark(len(o.seen))
 }
 
-// Remember takes Helm's objects in a namespace, as they are now, for what Helm left, and returns how many there are.
+// Remember records Helm's current objects in a namespace as Helm's state, and returns their number.
 func (o *Observer) Remember(ctx context.Context, namespace string) (int, error) {
 	fresh := map[ID]map[string]any{}
 	for _, resource := range o.resources {
@@ -166,7 +165,7 @@ func (o *Observer) Remember(ctx context.Context, namespace string) (int, error) 
 // Episode is one departure of an object from how Helm left it.
 type Episode struct {
 	ID ID
-	// Changes says what was different, without the values of Secrets.
+	// Changes lists the differences, without the values of Secrets.
 	Changes []string
 	// Drifted is when the first difference arrived, Restored when the object was back; zero while it is not.
 	Drifted, Restored time.Time
@@ -212,8 +211,8 @@ func (o *Observer) episode(since Mark, id ID) Episode {
 	return e
 }
 
-// Flaps returns what went back and forth in a namespace after since: objects that had a content, then another, then the
-// first one again, or that came back after they had been deleted.
+// Flaps returns the objects that changed back and forth in a namespace after since: they had a content, then another,
+// then the first one again, or they were deleted and re-created.
 func (o *Observer) Flaps(since Mark, namespace string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -242,7 +241,7 @@ func (o *Observer) Flaps(since Mark, namespace string) []string {
 	return flaps
 }
 
-// Left returns Helm's objects in a namespace that exist now.
+// Left returns Helm's existing objects in a namespace.
 func (o *Observer) Left(ctx context.Context, namespace string) ([]string, error) {
 	var left []string
 	for _, resource := range o.resources {
