@@ -12,8 +12,9 @@ import (
 const sidecar = `{"spec":{"template":{"spec":{"containers":[{"name":"added","image":"example.com/added:1",` +
 	`"securityContext":{"privileged":true}}]}}}}`
 
-// What others add is no drift in scope Declared, and it is counted: when it is made, after a revert of something else,
-// by an operator that finds it, and no more when it is gone. Nothing is written but the status, once.
+// Additions of others are no drift in scope Declared, and they are counted: when they are made, after a revert of
+// another change, and by an operator that starts after them. Removed ones no longer count. Only the status is
+// written, once.
 func TestAdditionsThatDeclaredLeavesAloneAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -30,7 +30,7 @@ const (
 	firstDefinition = "helmreleasepolicies.helm.cattle.io"
 )
 
-// installation is an API server on which every test installs the definitions anew.
+// installation is an API server without the definitions; every test installs them again.
 type installation struct {
 	cluster *cluster.Cluster
 	proxy   *cluster.Proxy
@@ -78,7 +78,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// remove deletes a definition, if there is one, and waits until it is gone.
+// remove deletes a definition, if it exists, and waits until it is deleted.
 func (in *installation) remove(t *testing.T, name string) {
 	t.Helper()
 	if err := in.client.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -90,7 +90,7 @@ func (in *installation) remove(t *testing.T, name string) {
 	})
 }
 
-// create installs the definitions through the proxy, and returns what was written.
+// create installs the definitions through the proxy, and returns the writes.
 func (in *installation) create(t *testing.T) []string {
 	t.Helper()
 	in.proxy.Reset()
@@ -142,7 +142,7 @@ func upgrades(t *testing.T, in *installation) {
 	}
 	_, err := in.client.Create(t.Context(), old, metav1.CreateOptions{})
 	check.NoError(t, err)
-	// An object as older operators left it: with a finalizer and fields that are no longer known.
+	// An object from an older operator: with a finalizer and fields unknown to this version.
 	objects := dynamic.NewForConfigOrDie(
 		in.cluster.RESTConfig(),
 	).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
@@ -211,7 +211,7 @@ func namesMissingPermissions(t *testing.T, in *installation) {
 	}
 
 	in.create(t)
-	// Someone who may only read gets along with definitions that were installed beforehand.
+	// A user with read access only can use definitions that were installed before.
 	removeHook := in.proxy.Intercept(func(request *http.Request) cluster.Action {
 		if cluster.IsWrite(request) || cluster.IsWatch(request) {
 			return cluster.Fail(403, metav1.StatusReasonForbidden, "only get is allowed")

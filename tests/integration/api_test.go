@@ -23,7 +23,7 @@ import (
 
 var helmReleases = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)
 
-// helmRelease returns a HelmRelease in the default namespace that locks the release demo/demo.
+// helmRelease returns a HelmRelease in the default namespace for the release demo/demo.
 func helmRelease(name string) *v1alpha1.HelmRelease {
 	return &v1alpha1.HelmRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
@@ -116,7 +116,7 @@ func rejectsBadSpecs(t *testing.T, config *rest.Config) {
 	}
 }
 
-// statusClient is the part of the generated client that printsColumns needs.
+// statusClient is the part of the generated client used by printsColumns.
 type statusClient interface {
 	Create(*v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error)
 	UpdateStatus(*v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error)

@@ -15,9 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// recentDrift and the events name who changed something, how, through which subresource and when, as far as the API
-// server records it: it records nothing of a deletion, nor of a label that was only removed, and no time for
-// subresource scale.
+// recentDrift and the events name the author, the operation, the subresource and the time of a change, as recorded by
+// the API server. It records no author of a deletion or of a removed label, and no time for subresource scale.
 func TestAttribution(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {

@@ -33,8 +33,8 @@ func (w *fixture) records(n int) []v1alpha1.DriftRecord {
 	return recent
 }
 
-// What two managers changed while no operator ran is one revert with a record for each. It lived since the change. What
-// was deleted meanwhile lived since the lock began, and what is changed later since it was observed.
+// Changes by two managers while no operator ran are one revert with a record for each. They lived since the change. A
+// deletion meanwhile lived since the beginning of the lock, and a later change since its observation.
 func TestEachManagerIsToldApartAndHowLongTheirChangesLived(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -16,8 +16,8 @@ metadata: {name: web}
 spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 10}
 `
 
-// Scaling outside of the autoscaler's range ends at what the autoscaler had, and never at the manifest's number. The
-// autoscaler itself may be quicker than the operator: then it ends at its nearest bound.
+// Scaling outside of the autoscaler's range returns to the autoscaler's number, and never to the manifest's. The
+// autoscaler itself may be quicker than the operator: then the number is its nearest bound.
 func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 	t.Parallel()
 	for version, helm := range kit.Helms(kit.Shared) {
@@ -64,8 +64,7 @@ func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 	}
 }
 
-// In scope Strict a number of replicas that no manifest declares is the autoscaler's all the same, whoever wrote it
-// last.
+// In scope Strict a replica count that no manifest declares belongs to the autoscaler, whoever wrote it last.
 func TestAutoscaler_UndeclaredReplicasInStrict(t *testing.T) {
 	t.Parallel()
 	for name, declared := range map[string]bool{"of the release": true, "live": false} {

@@ -11,8 +11,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// scaledByHand is a Deployment with seven replicas in the range of a live autoscaler, and an image that no manifest
-// declares.
+// scaledByHand is a Deployment with seven replicas in the range of a live autoscaler, and an undeclared image.
 func (w *fixture) scaledByHand() {
 	w.Helper()
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scaled))
@@ -22,8 +21,8 @@ func (w *fixture) scaledByHand() {
 		`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:tampered"}]}}}}`)
 }
 
-// An operator that cannot list the autoscalers when it starts does not know that there are none. It leaves the number
-// of replicas alone, and reverts the rest.
+// An operator that cannot list the autoscalers at its start must not assume that none exist. It does not touch the
+// replica count, and reverts the other fields.
 func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
 	t.Parallel()
 	for name, obstruct := range map[string]func(w *fixture) (remove func()){
@@ -72,7 +71,7 @@ func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// The event of an autoscaler can come after that of the Deployment that it scales.
+// The event of an autoscaler can arrive after that of its Deployment.
 func TestHostile_AutoscalerIsDeliveredLate(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Each of these manifests has a good document, which is drifted, beside the bad one.
+// Each of these manifests has a bad document, and a good one whose object has drifted.
 func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 	t.Parallel()
 	bad := map[string]string{
@@ -57,7 +57,7 @@ func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "good-of-tab", "data.key", "declared")
 }
 
-// A manifest that does not parse is parsed once: no event of its HelmRelease has it read again.
+// An invalid manifest is parsed once: no event of its HelmRelease triggers another read.
 func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -143,13 +143,13 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		})
 	}
 	w.PassFence() // others go on
-	// What repairs the record ends it.
+	// A repaired record ends the error.
 	w.Forge(kit.ForgedRecord{Name: "truncated", Manifest: kit.ConfigMap("truncated", "declared")})
 	w.WaitReady("truncated", 1)
 	w.WaitField(kit.ConfigMaps, "truncated", "data.key", "declared")
 }
 
-// Not a word of a broken record may be taken for "the release is gone" or make the operator fall back to an older one.
+// A broken record is neither a deleted release nor a reason to fall back to an older record.
 func TestI10_UnreadableNewerRecordUnlocks(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -186,7 +186,7 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 
-	// The definition goes, and with it everything of its kind; when it comes back, so does what the release has of it.
+	// Deleting the definition deletes all its objects; once it exists again, the release's objects are re-created.
 	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "widgets."+group, metav1.DeleteOptions{}))
 	w.Eventually("the definition is gone", func() error {
 		_, err := w.In(definitions, "").Get(w.Ctx, "widgets."+group, metav1.GetOptions{})

@@ -43,8 +43,7 @@ kind: ServiceAccount
 metadata: {name: robot}
 `
 
-// Addresses, node ports, volumes, tokens and what else the API server and the controllers allocate stay, in both
-// scopes.
+// Allocations of the API server and the controllers (addresses, node ports, volumes, tokens) stay, in both scopes.
 func TestCoexistence_Allocations(t *testing.T) {
 	t.Parallel()
 	for version, helm := range kit.Helms(kit.Shared) {
@@ -89,8 +88,7 @@ func TestCoexistence_Allocations(t *testing.T) {
 	}
 }
 
-// Objects in a namespace that is being deleted are waited for, and created when there is a namespace of that name
-// again.
+// Objects in a terminating namespace wait, and are created once a namespace of that name exists again.
 func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -117,7 +115,8 @@ func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// A HelmRelease that keeps a release may be gone before it has ever been handled; the next one keeps the release then.
+// The HelmRelease that owns a release may be deleted before its first reconciliation; the next one then owns the
+// release.
 func TestI5_TheFirstHelmReleaseGoesBeforeItIsHandled(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -62,7 +62,7 @@ func (w *fixture) exceptions(name string, want ...string) {
 	})
 }
 
-// An autoscaler that is no part of the release sets the replicas within its range, from when it comes until it goes.
+// An autoscaler outside the release sets the replicas within its range, from its creation to its deletion.
 func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -110,8 +110,8 @@ func TestCoexistence_KEDA(t *testing.T) {
 	w.exceptions("app")
 }
 
-// An API server that does not answer for autoscalers keeps nothing from being locked. The number of replicas is left
-// alone until it does, and restored then.
+// An API server that does not answer for autoscalers does not prevent a lock. The replica count is not touched until
+// it answers, and restored then.
 func TestCoexistence_AutoscalersThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -161,7 +161,7 @@ metadata: {name: robot-token, annotations: {kubernetes.io/service-account.name: 
 type: kubernetes.io/service-account-token
 `
 
-// What controllers fill in where the manifest leaves room stays, and what they fill it into is protected.
+// Fields that controllers fill in where the manifest leaves room stay, and the rest of those objects is protected.
 func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -203,7 +203,7 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 		w.PassFence()
 		w.ExpectNoWrites()
 
-		// A neighbour of what was filled in is put back, and what was filled in survives that.
+		// A neighbour of a filled-in field is reverted, and the filled-in field survives that.
 		w.clusterPatch(validators, webhooks, types.JSONPatchType,
 			`[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
 		w.Eventually("the path is restored and the bundles are kept", func() error {

@@ -19,7 +19,7 @@ var (
 	definitions  = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}
 
-	// stable are the resources that no controller of the control plane writes to.
+	// stable are the resources without writes by the control plane's controllers.
 	stable = []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services}
 )
 
@@ -35,7 +35,7 @@ metadata: {name: credentials}
 stringData: {password: swordfish}
 ` + web
 
-// The record of a release is lost by an accident (a purge of Secrets, a restored backup). What it deployed is in use.
+// The record of a release is lost by accident (a purge of Secrets, a restored backup). Its objects are in use.
 func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -82,7 +82,7 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 	w.ExpectNoWrites()
 }
 
-// A record that cannot be read any more says nothing about what it deployed.
+// An unreadable record is no evidence about the objects of its release.
 func TestI2_DecodeErrorDeletesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

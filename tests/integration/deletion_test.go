@@ -26,7 +26,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 
 const hold = `{"metadata":{"finalizers":["example.com/hold"]}}`
 
-// holdOwn keeps the finalizer that the manifest declares.
+// holdOwn keeps the declared finalizer.
 const holdOwn = `{"metadata":{"finalizers":["example.com/own","example.com/hold"]}}`
 
 // A finalizer and a deletion are no way out of the lock: the content is reverted while the deletion is pending, nothing
@@ -73,7 +73,8 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 	})
 }
 
-// A declared finalizer that is done is not added again: the API server would refuse that, and with it every revert.
+// A declared finalizer that has finished is not added again: the API server would refuse that, and with it every
+// revert.
 func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -97,7 +98,8 @@ func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 	})
 }
 
-// In scope Strict a foreign finalizer goes, too, and the object is re-created. One that holds data keeps its finalizer.
+// In scope Strict a foreign finalizer is removed, too, and the object is re-created. An object that holds data keeps
+// its finalizer.
 func TestDeletion_Strict(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -118,8 +120,8 @@ func TestDeletion_Strict(t *testing.T) {
 	})
 }
 
-// An object whose deletion is pending when it is locked is compared like any other, and one whose change cannot be
-// taken back is not deleted once more.
+// An object with a pending deletion is compared like any other when it is locked. If its change is irreversible, it
+// is not deleted again.
 func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -24,9 +24,9 @@ func (w *fixture) taken(name, release, value string) {
 	w.Patch(kit.ConfigMaps, name, string(patch))
 }
 
-// An object is left alone because another release declares it. When that release is uninstalled, which keeps the
-// object, or upgraded to a revision without it, or when a record that was unreadable is, nothing about the object
-// changes, and it is put back all the same.
+// An object is not touched because another release declares it. The other release is then uninstalled with the object
+// kept, or upgraded to a revision without the object, or its unreadable record is. Nothing about the object changes,
+// and it is reverted nevertheless.
 func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 	t.Parallel()
 	const second = "sh.helm.release.v1.second.v1"
@@ -58,8 +58,8 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 	}
 }
 
-// What the other release declares is read once, for all objects that say they belong to it, and what changes meanwhile
-// is not missed.
+// The other release's manifest is read once for all objects with its name, and a change during the read is not
+// missed.
 func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -82,8 +82,8 @@ func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 	w.WaitReady("first", 1)
 }
 
-// Two HelmReleases declare an object, which the older one locks. When that is upgraded to a revision without the
-// object, and the operator learns only of the end of it, the younger one locks the object.
+// Two HelmReleases declare an object, and the older one locks it. An upgrade of that release drops the object, and
+// the operator sees only the end of the upgrade. The younger HelmRelease locks the object.
 func TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -117,8 +117,8 @@ func dryRunOf(names ...string) cluster.Match {
 	}
 }
 
-// What differs when a release is locked is asked about side by side, and each object is reverted as soon as the answer
-// for that is there: those whose answers never come are in nobody's way.
+// The differences at the start of a lock are dry-run in parallel, and each object is reverted right after its own
+// answer: objects whose answers never arrive delay no others.
 func TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

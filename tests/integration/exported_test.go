@@ -23,8 +23,8 @@ spec:
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
 `
 
-// A manifest that was exported from a cluster declares the revision of a Deployment, which its controller writes. It is
-// left to the controller, also while another annotation is reverted.
+// A manifest exported from a cluster declares the revision annotation of a Deployment, which belongs to its
+// controller. The controller keeps it, also while another annotation is reverted.
 func TestCoexistence_ExportedManifest(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {

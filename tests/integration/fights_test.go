@@ -20,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// A fight is over when nobody has fought for a while, and makes one event however long it lasts.
+// A fight ends after a quiet period, and makes one event however long it lasts.
 func TestI6_FightClearsByItself(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
@@ -88,7 +88,7 @@ func (w *fixture) fight() (stop func()) {
 	return stop
 }
 
-// Who changes an object to the same value again and again has it for about a second, however often.
+// A user who repeatedly sets the same value keeps it for about a second each time.
 func TestHostile_InsistingKeepsNoValue(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
@@ -106,8 +106,8 @@ func TestHostile_InsistingKeepsNoValue(t *testing.T) {
 	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 }
 
-// A controller answers each revert with another value: it appends a new Secret of a new name to a declared list. That
-// is found to be a fight within ten rounds, and costs one revert a second.
+// A controller answers each revert with another value: it appends a Secret with a new name to a declared list. That
+// counts as a fight within ten rounds, and costs one revert a second.
 func TestI6_AWriterThatAnswersWithAnotherValue(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
@@ -150,8 +150,8 @@ imagePullSecrets: [{name: registry}]
 	})
 }
 
-// appendPullSecrets has a controller make a Secret of a new name, and append it to those of a ServiceAccount, whenever
-// that has none of its own. stop returns the number of Secrets.
+// appendPullSecrets runs a controller that appends a Secret with a new name to those of a ServiceAccount whenever
+// that has none of the controller's. stop returns the number of Secrets.
 func (w *fixture) appendPullSecrets(account string) (stop func() (made int)) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Ctx)

@@ -18,7 +18,7 @@ import (
 var five = kit.ConfigMap("edited", "declared") + kit.ConfigMap("deleted", "declared") + kit.ConfigMap("unlabelled", "declared") +
 	kit.ConfigMap("disowned", "declared") + kit.ConfigMap("untouched", "declared")
 
-// tamperWithFive changes four of five objects: content, existence, the label that watches select by, and ownership.
+// tamperWithFive changes four of five objects: content, existence, the label of the watch's selector, and ownership.
 func (w *fixture) tamperWithFive() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
@@ -99,7 +99,7 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 	t.Run("that ends with a new list", func(t *testing.T) {
 		w := newFixture(t)
 		w.Installed(kit.Shared.Helm3(), "app", five)
-		// While it is held, the operator is told that its resource version is too old to go on from.
+		// While it is held, the operator is told that its resource version is too old to continue from.
 		var expired atomic.Int32
 		var gate atomic.Bool
 		gate.Store(true)
@@ -126,7 +126,7 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 	})
 }
 
-// While the payload of a new revision is read, the old lock is gone and the new one is not there yet.
+// During the read of a new revision's payload, the old lock has ended and the new one does not exist yet.
 func TestI5_DriftDuringARelock(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []bool{false, true} {
@@ -156,7 +156,7 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 	}
 }
 
-// Without its label an object leaves what the operator watches.
+// Without its label an object leaves the operator's watch.
 func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -183,7 +183,7 @@ func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 	})
 }
 
-// Whoever may edit an object must not be able to take it out of the lock that way.
+// Users with the right to edit an object must not be able to unlock it by its metadata.
 func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -212,8 +212,8 @@ func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
 }
 
-// Every request that a revert takes fails at first, as it does while an API server restarts: the watch has told of
-// the drift and does not tell again.
+// Every request of a revert fails at first, as it does while an API server restarts: the watch has delivered the
+// drift and does not deliver it again.
 func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

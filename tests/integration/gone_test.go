@@ -10,9 +10,9 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// To a watch, an object that loses Helm's label is as good as deleted. The operator creates it anew without
-// looking, and must not be misled where the API server refuses that for another reason than that the object exists,
-// where it does not create, and where it only reports.
+// An object that loses Helm's label appears as deleted to the watch. The operator then creates it without a read.
+// This must not mislead it where the API server refuses the creation for another reason than that the object exists,
+// where the operator does not create, and where it only reports.
 const labelled = `
 apiVersion: v1
 kind: Service
@@ -88,7 +88,7 @@ func TestI5_LostLabelIsReportedAsSuchInModeDetect(t *testing.T) {
 	})
 }
 
-// Looking at what a watch says is gone costs a request before it is back.
+// A read of an object that a watch reported as deleted would delay its re-creation by a request.
 func TestDeletedObjectIsCreatedWithoutALook(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// withHook is a chart in which two objects are hooks, with Helm's ownership metadata, in revisions that name an event.
+// withHook is a chart in which two objects are hooks, with Helm's ownership metadata, in revisions that name an
+// event.
 const withHook = `
 apiVersion: v1
 kind: ConfigMap
@@ -40,8 +41,8 @@ data: {key: declared}
 {{- end }}
 `
 
-// TestI2_AHookIsNoLeftover turns objects of a release into hooks: those that Helm has just made stay, and so do those
-// of an earlier revision that the newest one lists.
+// TestI2_AHookIsNoLeftover turns objects of a release into hooks: hooks just created by Helm stay, and so do those of
+// an earlier revision that the newest one lists.
 func TestI2_AHookIsNoLeftover(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -61,8 +62,8 @@ func TestI2_AHookIsNoLeftover(t *testing.T) {
 	})
 }
 
-// TestI2_WhatWasMadeAfterTheRecordIsNoLeftover makes an object again that the newest revision has dropped, as an
-// operator does that a hook starts: Helm has nothing left behind.
+// TestI2_WhatWasMadeAfterTheRecordIsNoLeftover re-creates an object dropped by the newest revision, as an operator
+// started by a hook may do: it is no prune candidate.
 func TestI2_WhatWasMadeAfterTheRecordIsNoLeftover(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -78,7 +79,7 @@ func TestI2_WhatWasMadeAfterTheRecordIsNoLeftover(t *testing.T) {
 	}
 }
 
-// prunes waits until the operator has looked for leftovers under the lock of a revision.
+// prunes waits until the operator has checked for prune candidates under the lock of a revision.
 func (w *fixture) prunes(name string, revision int) {
 	w.Helper()
 	w.WaitReady(name, revision)

@@ -17,8 +17,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Manifests that no Helm has deployed, made to exhaust or to mislead: each ends in a condition, none is enforced, and
-// others go on.
+// Manifests never deployed by Helm, made to exhaust or to mislead: each ends in a condition, none is enforced, and
+// other releases stay locked.
 func TestI10_HostileManifestsEndInACondition(t *testing.T) {
 	t.Parallel()
 	lol := "\na: &a [x, x, x, x, x, x, x, x, x]\n"
@@ -118,7 +118,7 @@ func (w *fixture) harmlessLog() {
 	}
 }
 
-// What a record, a webhook or the API server says goes into conditions, events and the log, and none of it can pass for
+// Texts from records, webhooks and the API server appear in conditions, events and the log. None of them can pass for
 // more than a text.
 func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	t.Parallel()
@@ -163,8 +163,8 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	w.harmlessLog()
 }
 
-// Whoever may write Secrets may unlock a release, as whoever may run Helm may: but only by what is a record to Helm
-// and to the watch alike, and never unseen.
+// Users with the right to write Secrets may unlock a release, as users of Helm may: but only by a Secret that is a
+// record to Helm and to the watch alike, and never unseen.
 func TestI10_TamperedRecords(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -181,8 +181,7 @@ func TestI10_TamperedRecords(t *testing.T) {
 	labels := func(version, status string) map[string]string {
 		return map[string]string{"owner": "helm", "name": "app", "version": version, "status": status}
 	}
-	// Looks like a newer record and is not of Helm's type: nothing to the watch, and nothing to the check before a
-	// revert.
+	// It resembles a newer record without Helm's type: neither the watch nor the check before a revert considers it.
 	put("sh.helm.release.v1.app.v99", "Opaque", labels("99", "pending-upgrade"))
 	put("anything", "Opaque", labels("nonsense", "deployed"))
 	for range 3 {
@@ -194,7 +193,8 @@ func TestI10_TamperedRecords(t *testing.T) {
 	w.DeleteIn(kit.Secrets, w.Apps, "sh.helm.release.v1.app.v99")
 	w.DeleteIn(kit.Secrets, w.Apps, "anything")
 
-	// Each of these is of Helm's type, and could be the newest record: nothing is reverted, and the condition says why.
+	// Each of these has Helm's type, and could be the newest record: nothing is reverted, and the condition names the
+	// reason.
 	for _, test := range []struct {
 		name, version, status string
 		reason, message       string

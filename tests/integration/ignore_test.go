@@ -48,8 +48,8 @@ const rulesOfApp = `
 - {paths: ["/spec/template/spec/containers/*/image"], target: {kind: Deployment}}
 `
 
-// What a rule ignores is never written, even when another field of the object is put back; by whoever owns it, if the
-// rule says so. What no rule is about is protected as ever.
+// Ignored fields are never written, even when another field of the object is reverted; if the rule names managers,
+// only their values are ignored. Other fields are protected as ever.
 func TestIgnoreRules(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -95,10 +95,10 @@ func TestIgnoreRules(t *testing.T) {
 			!strings.Contains(got, "example.com/side:1") {
 			t.Errorf("images: %s", got)
 		}
-		// The same key, changed by somebody whom the rule does not name.
+		// The same key, changed by a manager outside the rule.
 		patch("somebody", "settings", `{"data":{"shared":"tampered"}}`)
 		w.WaitField(kit.ConfigMaps, "settings", "data.shared", "declared")
-		// A deleted object comes back whole; one that is exempt as a whole does not.
+		// A deleted object is re-created as a whole; a wholly exempt one is not.
 		old := w.Get(kit.ConfigMaps, "settings").GetUID()
 		w.Delete(kit.ConfigMaps, "settings")
 		w.Delete(kit.ConfigMaps, "exempt")
@@ -122,7 +122,7 @@ func TestIgnoreRules(t *testing.T) {
 	})
 }
 
-// A rule that the API server cannot know to be wrong keeps the release from being locked, and is named.
+// An invalid rule that the API server cannot detect prevents the lock, and is named.
 func TestIgnoreRuleThatCannotBeUnderstood(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -96,7 +96,7 @@ func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
 	})
 }
 
-// A definition and a custom resource of it in one release. Who deletes the definition deletes both.
+// A definition and a custom resource of it in one release. Deleting the definition deletes both.
 func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -195,8 +195,8 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	})
 }
 
-// A Job that runs is created again when another user deletes it, although it has a time to live. When it has finished
-// and its time to live is over, Kubernetes deletes it, and it does not run again.
+// A running Job is re-created when another user deletes it, although it has a time to live. When it has finished and
+// its time to live is over, Kubernetes deletes it, and it does not run again.
 func TestHostile_ADeletedJobWithATimeToLiveRuns(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -224,7 +224,7 @@ func TestHostile_ADeletedJobWithATimeToLiveRuns(t *testing.T) {
 	}
 }
 
-// finish gives a Job the status that its controller gives it when its Pods have succeeded.
+// finish sets the status of a Job as its controller does once its Pods have succeeded.
 func (w *fixture) finish(name string) {
 	w.Helper()
 	w.Eventually("Job "+name+" has finished", func() error {

@@ -37,7 +37,7 @@ func TestHostile_NothingIsPrunedForAReleaseThatHasJustBeenSuspended(t *testing.T
 	}
 }
 
-// The same for an object that is deleted and made again, because a field of it cannot be changed back.
+// The same for an object that is deleted and re-created because a field is immutable.
 func TestHostile_NothingIsReplacedOnceThatIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -27,7 +27,7 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	w.Until("the standby watches what the release has", func() (any, bool) {
 		return "it does not", standbyProxy.Watches(watching("configmaps")) != 0
 	})
-	// The first look at an object may take a dry run.
+	// The first judgement of an object may take a dry run.
 	w.Until("the standby has judged the object", func() (any, bool) {
 		return "not yet", strings.Contains(standby.Log(), "state=InSync")
 	})
@@ -62,7 +62,7 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	}
 }
 
-// An operator may be told to stop before it has installed its definition, and before it has seen the first HelmRelease.
+// A stop may arrive before the operator has installed its definition, and before it has seen the first HelmRelease.
 func TestStop_WhileTheAPIServerDoesNotAnswerYet(t *testing.T) {
 	t.Parallel()
 	for _, resource := range []string{"customresourcedefinitions", "helmreleases"} {

@@ -18,7 +18,7 @@ import (
 
 var cronJobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}
 
-// withLeftovers is a chart that drops objects of several kinds in its second revision.
+// withLeftovers is a chart whose second revision drops objects of several kinds.
 const withLeftovers = `
 apiVersion: v1
 kind: ConfigMap
@@ -58,7 +58,7 @@ spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {template: {spec: {restartPoli
 {{- end }}
 `
 
-// leaveBehind installs a chart and upgrades it while Helm's deletions fail, which Helm 3 logs and does not mind.
+// leaveBehind installs a chart and upgrades it while Helm's deletions fail. Helm 3 logs that and continues.
 func (w *fixture) leaveBehind(name string) {
 	w.Helper()
 	chart := w.Chart(name, withLeftovers)
@@ -82,7 +82,8 @@ func (w *fixture) leaveBehind(name string) {
 	w.Helm(helm, "upgrade", name, chart, "--set", "old=")
 }
 
-// What Helm meant to delete and could not is deleted; what it would keep, what holds data, and what is another's stays.
+// Objects that Helm failed to delete are deleted; objects that Helm would keep, objects with data and objects of
+// other releases stay.
 func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -91,7 +92,7 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	for _, gvr := range []schema.GroupVersionResource{kit.ConfigMaps, cronJobs} {
 		w.Patch(gvr, "handed-over", `{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`)
 	}
-	// Says that it belongs to the release, and was in no revision of it.
+	// It names the release in its annotations, and was in no revision of it.
 	w.owned(kit.ConfigMaps, "ConfigMap", "stranger", "data", nil)
 	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
 		t.Fatal("Helm has deleted what it should fail to delete")
@@ -140,8 +141,8 @@ func TestI2_DetectReportsLeftoversAndDeletesNothing(t *testing.T) {
 	}
 }
 
-// Helm begins an upgrade that takes the leftover into the release again, while the operator deletes it: the object is
-// there afterwards, whatever Helm had seen of it.
+// Helm begins an upgrade that declares the prune candidate again, while the operator deletes it: the object exists
+// afterwards, whatever Helm has read of it.
 func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -151,8 +152,8 @@ func TestI1_LeftoverThatHelmTakesBackMeanwhile(t *testing.T) {
 	w.expectOldAsItWas("app")
 }
 
-// The same, and the operator is told to stop before it knows that it has deleted the object: there is nobody else
-// who would bring it back.
+// The same, and the operator is stopped before the answer to its deletion arrives: no other process would re-create
+// the object.
 func TestI1_StoppedBetweenADeletionAndItsSecondCheck(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -163,8 +164,8 @@ func TestI1_StoppedBetweenADeletionAndItsSecondCheck(t *testing.T) {
 	w.expectOldAsItWas("app")
 }
 
-// takenBackWhileDeleted locks a release and has Helm take a leftover into it again that the operator has deleted
-// and does not know it yet: the answer is held.
+// takenBackWhileDeleted locks a release and upgrades it by Helm to a revision that declares a prune candidate again.
+// The operator has deleted that, and the answer is held.
 func (w *fixture) takenBackWhileDeleted(name string) *cluster.Hold {
 	w.Helper()
 	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
@@ -177,7 +178,7 @@ func (w *fixture) takenBackWhileDeleted(name string) *cluster.Hold {
 	return hold
 }
 
-// expectOldAsItWas fails the test when the leftover of withLeftovers does not exist, or is not as it was.
+// expectOldAsItWas fails the test when the prune candidate of withLeftovers does not exist, or has changed.
 func (w *fixture) expectOldAsItWas(release string) {
 	w.Helper()
 	u := w.Get(kit.ConfigMaps, "old")
@@ -207,7 +208,7 @@ func (w *fixture) owned(
 			"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}}})
 }
 
-// reported waits until recentDrift has that many leftovers with an action.
+// reported waits until recentDrift has a number of prune candidates with an action.
 func (w *fixture) reported(name string, action v1alpha1.DriftAction, want int) {
 	w.Helper()
 	w.Eventually(fmt.Sprintf("%d leftovers are reported as %s", want, action), func() error {

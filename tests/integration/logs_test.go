@@ -9,8 +9,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The log at level debug tells why an object was judged as it was and what was done about it, and at level trace the
-// events and requests. TestI7_SecretsStaySecret looks for values in it.
+// The log at level debug explains each judgement and the action, and at level trace it has the events and requests.
+// TestI7_SecretsStaySecret searches it for values.
 func TestLogsTellWhy(t *testing.T) {
 	w := newFixture(t)
 	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("app", "declared"))

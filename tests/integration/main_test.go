@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-// fixture is kit.Fixture with what only these tests need.
+// fixture is kit.Fixture with additions for this suite.
 type fixture struct {
 	*kit.Fixture
 	edits int // by staysUnlocked

@@ -33,9 +33,9 @@ metadata: {name: inside, namespace: %[1]s}
 spec: {selector: {a: b}, ports: [{port: 80}]}
 `
 
-// A namespace of the release is deleted, and takes its time. Each attempt to re-create what was in it is refused,
-// and waits longer than the one before: here for ever, because the operator's clock stands still. When the
-// namespace is there again, its objects are, too.
+// A namespace of the release is deleted slowly. Each attempt to re-create its objects is refused, and the wait
+// increases: here without an end, because the operator's clock stands still. Once the namespace exists again, its
+// objects do, too.
 func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clocktesting.NewFakeClock(time.Now()) })

@@ -84,7 +84,7 @@ metadata: {name: many-0, labels: {tier: "declared"}}
 spec: {podSelector: {matchLabels: {app: many-0}}}
 `
 
-// edits are, for every kind in many, a JSON merge patch of something declared; %s is content that was never there.
+// edits are, for every kind in many, a JSON merge patch of a declared field; %s is new content.
 var edits = map[schema.GroupVersionResource]string{
 	kit.ConfigMaps:  `{"data":{"key":"%s"}}`,
 	kit.Secrets:     `{"stringData":{"key":"%s"}}`,
@@ -99,7 +99,7 @@ var edits = map[schema.GroupVersionResource]string{
 	{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}: `{"spec":{"podSelector":{"matchLabels":{"app":"%s"}}}}`,
 }
 
-// target is one object of many and what it looked like when it was locked.
+// target is one object of many with its state at the time of the lock.
 type target struct {
 	gvr    schema.GroupVersionResource
 	name   string
@@ -127,7 +127,8 @@ func lockMany(w *fixture) []target {
 	return targets
 }
 
-// declared is the part of an object that a re-created object has too: without what the API server and controllers set.
+// declared is the part of an object without the fields set by the API server and controllers; a re-created object has
+// the same.
 func declared(u *unstructured.Unstructured) map[string]any {
 	o := u.DeepCopy()
 	for _, path := range [][]string{
@@ -230,7 +231,7 @@ func (d *drifts) all(w *fixture, targets []target) {
 	}
 }
 
-// Not parallel: the API server that all tests share is restarted.
+// Not parallel: it restarts the shared API server.
 func TestI5_BurstOfFortyDrifts(t *testing.T) {
 	w := newFixture(t)
 	targets := lockMany(w)
@@ -256,7 +257,7 @@ func TestI5_BurstOfFortyDrifts(t *testing.T) {
 	w.WaitReady("many", 1)
 }
 
-// Not parallel: the API server that all tests share is restarted.
+// Not parallel: it restarts the shared API server.
 func TestI5_ThreeHundredDriftsInARow(t *testing.T) {
 	w := newFixture(t)
 	targets := lockMany(w)

@@ -15,7 +15,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// normalised are objects that the API server returns otherwise than they were applied.
+// normalised are objects that the API server returns in another form than the applied one.
 const normalised = `
 apiVersion: apps/v1
 kind: Deployment
@@ -106,7 +106,7 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 		w.WaitField(gvr, "widget", "spec.size", int64(1))
 		w.WaitField(gvr, "widget", "spec.quantity", "1000m")
 
-		// What the API server makes of the declared values stays known when something beside them changes.
+		// The canonical form of the declared values stays recorded when another field changes.
 		w.LockFence()
 		w.Proxy.Reset()
 		for gvr, name := range map[schema.GroupVersionResource]string{
@@ -120,7 +120,7 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 	})
 }
 
-// pruningDefinition installs a CustomResourceDefinition that drops what it does not know, and waits until it is served.
+// pruningDefinition installs a CustomResourceDefinition that prunes unknown fields, and waits until it is served.
 func (w *fixture) pruningDefinition() schema.GroupVersionResource {
 	w.Helper()
 	group := w.Apps + ".example.com"

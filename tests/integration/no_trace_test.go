@@ -67,7 +67,7 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 	})
 }
 
-// What is put back has nothing that Helm or the tamperer did not put there: no metadata, and no field manager.
+// A reverted object has no metadata and no field manager except those of Helm and of the tamperer.
 func TestI3_PuttingBackLeavesNoTrace(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -109,8 +109,8 @@ func (w *fixture) waitTraceless(targets []target) {
 	}
 }
 
-// What the operator asks the API server to send it is what costs memory and time: objects of Helm's, of the kinds
-// that are locked, for as long as they are, and of the records no more than metadata.
+// The operator's watches determine its memory and CPU time. It watches Helm's objects of the locked kinds, as long as
+// they are locked, and only the metadata of the records.
 func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)

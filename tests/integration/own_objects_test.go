@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A manifest that declares what the operator works with neither ends its leadership nor turns its other locks off:
-// these objects are nobody's, and the status says so. The rest of the release is locked as ever.
+// A manifest that declares the operator's own objects neither ends its leadership nor its other locks: these objects
+// are locked by no release, and the status names them. The rest of the release is locked.
 func TestOwnObjects_AreNobodysTrackedObjects(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, elected)

@@ -9,8 +9,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// An owner reference that the manifest does not declare is reverted in scope Declared, too: it has the garbage
-// collector delete the object, now or when the owner goes. A controller that adds one is named in spec.ignore.
+// An undeclared owner reference is reverted in scope Declared, too: the garbage collector would delete the object,
+// now or with its owner. spec.ignore names controllers that add one.
 func TestHostile_AnOwnerReferenceIsReverted(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		w := newFixture(t)

@@ -54,14 +54,15 @@ func TestTracking_OneObjectInTwoReleases(t *testing.T) {
 		return fmt.Sprintf("Ready is %s/%s: %s", c.Status, c.Reason, c.Message), !strings.Contains(c.Message, w.Operator+"/first")
 	})
 	t.Logf("without the first HelmRelease: Ready is %s/%s: %s", c.Status, c.Reason, c.Message)
-	// The object carries the other release's name, whose record is deployed and declares it: it is not ours to change.
+	// The object carries the other release's name, whose record is deployed and declares it: it may not be changed.
 	w.ExpectKey("common", "first")
 	w.Helm(kit.Shared.Helm3(), "uninstall", "first")
 	w.WaitField(kit.ConfigMaps, "common", "data.key", "second")
 	w.WaitReady("second", 1)
 }
 
-// Another release takes an object over while its record still says pending-install: that write is Helm's, too.
+// Another release takes an object over while its record still has the status pending-install: that write is Helm's,
+// too.
 func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -73,7 +74,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 		if helm.Name == "helm 4" {
 			args = append(args, "--force-conflicts")
 		}
-		// Its record says pending-install until the operator has had all the time to act.
+		// Its record stays pending-install until the operator has had the time to act.
 		between, err := kit.Shared.StartProxy()
 		check.NoError(t, err)
 		defer func() {
@@ -111,7 +112,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 			taken = taken || key == "second"
 		}
 		w.ExpectKey("common", "second")
-		// A claim that no record backs is tampering.
+		// A claim without a record is tampering.
 		w.Patch(kit.ConfigMaps, "fence",
 			`{"metadata":{"annotations":{"meta.helm.sh/release-name":"second"}},"data":{"key":"down"}}`)
 		w.WaitField(kit.ConfigMaps, "fence", "data.key", "up")

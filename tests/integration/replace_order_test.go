@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The operator has deleted the object when Helm begins to uninstall: what it then creates goes again. When Helm
-// begins an upgrade, which counts on the object, it stays.
+// The operator has deleted the object when Helm begins to uninstall: its re-creation is undone. When Helm begins an
+// upgrade, which relies on the object, the object stays.
 func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 	t.Parallel()
 	for status, stays := range map[string]bool{"uninstalling": false, "pending-upgrade": true} {
@@ -57,8 +57,8 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 	}
 }
 
-// Helm begins an upgrade while an object is replaced, finds it as it wants it, and fails elsewhere; the creation is
-// refused. So nobody but the operator knows that the object is missing.
+// Helm begins an upgrade during the replacement of an object, finds it as declared, and fails at another one; the
+// creation is refused. Only the operator knows that the object is missing.
 func TestI1_ReplacementThatFailsWhileHelmUpgrades(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -98,8 +98,8 @@ func TestI1_ReplacementThatFailsWhileHelmUpgrades(t *testing.T) {
 	})
 }
 
-// An operator that is told to stop in the middle of a replacement makes the object that it has deleted, and does
-// not leave before it knows that the new one may stay.
+// An operator that is stopped during a replacement creates the object it has deleted, and does not exit before the
+// new one is confirmed.
 func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
 	t.Parallel()
 	for at, stage := range map[string]struct {

@@ -29,8 +29,8 @@ spec:
   template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, image: "example.com/db:1"}]}}
 `
 
-// freeze makes changes that cannot be taken back by a write: the objects are deleted and made anew, with another
-// value in an immutable field, all in the name of the release.
+// freeze makes irreversible changes: the objects are deleted and re-created with another value in an immutable field,
+// all in the name of the release.
 func (w *fixture) freeze() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
@@ -65,7 +65,7 @@ func toAny(m map[string]string) map[string]any {
 	return out
 }
 
-// By default a change that cannot be taken back is reported, with the field that is in the way, and nothing is deleted.
+// By default an irreversible change is reported with its immutable field, and nothing is deleted.
 func TestImmutableFieldsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -160,7 +160,7 @@ func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }
 
-// lockReplaceable locks a release of which the ConfigMap settings may be replaced, and returns its record.
+// lockReplaceable locks a release whose ConfigMap settings may be replaced, and returns its record.
 func (w *fixture) lockReplaceable() kit.ForgedRecord {
 	w.Helper()
 	record := kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")}

@@ -40,13 +40,13 @@ metadata: {name: reader}
 rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 `
 
-// addition is what somebody adds to an object beside what is declared.
+// addition is an undeclared addition to an object.
 type addition struct {
 	name   string
 	gvr    schema.GroupVersionResource
 	object string
 	patch  string
-	// added is what is in the object's JSON while the addition is there.
+	// added occurs in the object's JSON as long as the addition exists.
 	added string
 }
 
@@ -93,7 +93,7 @@ func (w *fixture) text(gvr schema.GroupVersionResource, name string) string {
 	return w.asJSON(u.Object)
 }
 
-// What others add to an object beside what the manifest declares stays in scope Declared and goes in scope Strict.
+// Undeclared additions of others stay in scope Declared and are removed in scope Strict.
 func TestScope_Additions(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
@@ -145,7 +145,7 @@ func TestScope_Additions(t *testing.T) {
 	})
 }
 
-// What is added to a map that is one value while a revert is under way does not become Helm's by that revert.
+// An addition to an atomic map during a revert does not become Helm's by that revert.
 func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -159,7 +159,7 @@ func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
 	for _, a := range additions() {
 		switch a.name {
 		case "annotation":
-			// A declared field is restored, too: a revert that only takes something out leaves nothing to own.
+			// A declared field is restored, too: a revert that only removes fields owns none.
 			a.patch = `{"metadata":{"annotations":{"added":"x"}},"spec":{"selector":{"app":"evil"}}}`
 			w.add(a)
 			check.NoError(t, hold.Wait(t.Context(), 1))
@@ -174,7 +174,7 @@ func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
 	})
 }
 
-// Scope Strict spares what Kubernetes' own controllers write, what the allow-list names, and Kubernetes' own
+// Scope Strict spares fields of Kubernetes' own controllers, fields on the allow-list, and Kubernetes' own
 // finalizers.
 func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	t.Parallel()
@@ -253,8 +253,8 @@ spec:
                 items: {type: object, required: [name], properties: {name: {type: string}, port: {type: integer}}}
 `
 
-// What is an addition to a list of a custom resource and what is a change of it says its definition, also when it
-// changes.
+// The definition of a custom resource determines whether a difference in a list is an addition or a change, also
+// after the definition changes.
 func TestScope_ListsOfCustomResources(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Values that must never be seen anywhere: two that the chart declares and two that a tamperer puts in their place.
+// Values that must appear nowhere: two declared by the chart and two of the tamperer.
 const (
 	plantedText, plantedData     = "sw0rdfish-declared-text", "sw0rdfish-declared-data"
 	intruderText, intruderBinary = "haddock-of-the-intruder", "haddock-again-by-the-intruder"
@@ -52,7 +52,7 @@ metadata: {name: denied}
 stringData: {text: %s}
 `, plantedText, encoded(plantedData), plantedText, plantedText, plantedText)
 
-// Not parallel: logrus' global logger, which wrangler writes to, is watched too.
+// Not parallel: it also captures logrus' global logger, which wrangler uses.
 func TestI7_SecretsStaySecret(t *testing.T) {
 	global := &syncBuffer{}
 	logger := logrus.StandardLogger()
@@ -72,7 +72,7 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	w.WaitField(kit.Secrets, "credentials", "data.text", encoded(plantedText))
 
 	// Refusals by validation (422), by an admission policy and by a webhook, the latter two with a message that
-	// quotes the value. Nothing that the operator writes may repeat it.
+	// quotes the value. No output of the operator may repeat it.
 	w.denyDeclaredValue("guarded", encoded(plantedText))
 	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/secrets/denied") {
@@ -97,7 +97,7 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	}
 
 	metrics := kit.Metrics(w, w.Running)
-	// An operator that starts anew first asks, in a dry run, what a revert would do, and is refused that.
+	// A restarted operator first dry-runs a revert, and the dry run is refused.
 	w.Running.Stop()
 	second := kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
 	w.Until("the new operator is refused too", func() (any, bool) {
@@ -181,7 +181,7 @@ func (w *fixture) asJSON(v any) string {
 	return string(text)
 }
 
-// syncBuffer is a buffer that several goroutines may write to.
+// syncBuffer is a buffer for several goroutines.
 type syncBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -19,7 +19,7 @@ import (
 
 func bothStorages(o *operator.ControllerOptions) { o.ReleaseStorage = "secret,configmap" }
 
-// inConfigMaps runs a test with every Helm version that keeps its records in ConfigMaps.
+// inConfigMaps runs a test with every Helm version, with records in ConfigMaps.
 func inConfigMaps(t *testing.T, do func(w *fixture, h cluster.Helm)) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -28,7 +28,7 @@ func inConfigMaps(t *testing.T, do func(w *fixture, h cluster.Helm)) {
 	})
 }
 
-// A release in ConfigMaps is locked through its whole life, beside releases in Secrets, and nothing that Helm does is
+// A release in ConfigMaps is locked through its whole life, beside releases in Secrets, and no write of Helm's is
 // reverted.
 func TestStorage_ReleaseInConfigMapsIsLocked(t *testing.T) {
 	inConfigMaps(t, func(w *fixture, h cluster.Helm) {
@@ -70,8 +70,8 @@ func TestStorage_ReleaseInConfigMapsIsLocked(t *testing.T) {
 	})
 }
 
-// Records in both storages: nothing is enforced until one is left. A release that is uninstalled in one of them is in
-// the other one.
+// Records in both storages: nothing is enforced until only one has some. A release uninstalled in one storage is
+// still deployed in the other.
 func TestStorage_RecordsInBothUnlock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
@@ -101,8 +101,8 @@ func TestStorage_RecordsInBothUnlock(t *testing.T) {
 	w.Reverts("settings", "of the ConfigMap")
 }
 
-// A release that an object says it belongs to has records in both storages, and only one of them declares the object:
-// Helm may have taken the object over by that one, and nothing is written to it until it is known.
+// An object names a release with records in both storages, and only one of them declares the object: Helm may have
+// taken the object over by that one, and nothing is written to the object until that is decided.
 func TestStorage_ClaimOfAReleaseInBoth(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
@@ -122,8 +122,8 @@ func TestStorage_ClaimOfAReleaseInBoth(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }
 
-// Without the option a HelmRelease says where the record is. That takes one request, which is not made again when
-// HelmRelease or record change, and nothing is watched.
+// Without the option a HelmRelease names the storage of the record. That takes one request, not repeated when
+// HelmRelease or record change, and no watch.
 func TestStorage_RecordThatIsNotReadIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -173,7 +173,7 @@ func TestStorage_LookingElsewhereMayBeForbidden(t *testing.T) {
 		"the operator may not list ConfigMaps in namespace "+w.Apps)
 }
 
-// What is bounded and refused in a Secret is so in a ConfigMap, and what only has the labels of a record is none.
+// The limits for Secrets apply to ConfigMaps, and a ConfigMap with a record's labels only is no record.
 func TestStorage_HostileConfigMaps(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)

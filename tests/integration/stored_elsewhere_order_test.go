@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Helm begins to keep records where a release is that has them elsewhere, and deletes an object. The watch of records
-// is behind, so that the lock is of the time before that.
+// Helm begins to keep records in the namespace of a release whose records are stored in another one, and deletes an
+// object. The watch of records is late, so that the lock is older than that.
 func TestI1_StoredElsewhere_WhatHelmDeletesIsNotReCreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -72,7 +72,7 @@ func TestI1_StoredElsewhere_ACreationIsTakenBack(t *testing.T) {
 	})
 }
 
-// The same, and Helm creates an object that an earlier revision declared whose record is stored elsewhere.
+// The same, and Helm creates an object declared by an earlier revision in the other namespace.
 func TestI2_StoredElsewhere_WhatHelmInstallsIsNotPruned(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -103,8 +103,8 @@ func TestI2_StoredElsewhere_WhatHelmInstallsIsNotPruned(t *testing.T) {
 	}
 }
 
-// An object of a locked release is taken over by one that no HelmRelease names, and whose records are elsewhere than
-// it is: what the object says of itself leads to no record.
+// A release without a HelmRelease takes an object of a locked release over. Its records are stored in another
+// namespace: the object's annotations lead to no record.
 func TestI1_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -132,8 +132,8 @@ func TestI1_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 	w.Says("shop", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+storage+"/app")
 }
 
-// Records that are stored elsewhere speak for no object that names a release with records of its own, or another
-// release than their payload does, and for none that they do not declare.
+// Records stored in another namespace are no evidence for an object that names a release with native records, or
+// another release than their payload, or that they do not declare.
 func TestHostile_StoredElsewhere_ForgedRecordsOwnNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -154,7 +154,7 @@ func TestHostile_StoredElsewhere_ForgedRecordsOwnNothing(t *testing.T) {
 	forger.Forge(kit.ForgedRecord{Name: "malformed", Namespace: target, Manifest: stolen})
 	forger.Forge(kit.ForgedRecord{Name: "malformed", Namespace: target, Revision: 2, Manifest: stolen,
 		Labels: map[string]string{"status": ""}})
-	// One that is locked speaks for itself.
+	// A locked one is evidence for itself.
 	storage := *w.Env
 	storage.Apps = w.Namespace(w.Apps + "-storage")
 	storage.Forge(kit.ForgedRecord{Name: "is-locked", Namespace: target, Manifest: kit.ConfigMap("another", "x")})

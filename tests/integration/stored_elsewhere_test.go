@@ -38,8 +38,8 @@ func (w *fixture) helmIn(namespace string, args ...string) {
 	}
 }
 
-// A release whose record is stored in another namespace than its objects are in is locked like any other, by the
-// namespace of the record: objects without a namespace are those of the release's, and say that they belong there.
+// A release with its record in another namespace than its objects is locked like any other, by the namespace of the
+// record: objects without a namespace are created in the release's, and their annotations name that one.
 func TestStoredElsewhere_IsLocked(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -68,9 +68,9 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	}
 }
 
-// A release that declares the same object, and owns it here, leaves it alone once the other one has been locked:
-// what the object says of itself leads to the record, wherever that is stored, also while Helm works. (Of two
-// HelmReleases that were created in one second, the one with the first name counts as the older.)
+// A release that declares and owns the same object does not touch it once the other one has been locked: the object's
+// annotations lead to the record, wherever that is stored, also while Helm works. (Of two HelmReleases created in one
+// second, the one with the first name counts as the older.)
 func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -96,8 +96,8 @@ func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	w.Says("aged", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/app")
 }
 
-// Who may write records in one namespace cannot speak for a release of another one: a record that names a namespace
-// where the release has records of its own is a copy, or forged.
+// A user with the right to write records in one namespace cannot claim a release of another: a record that names a
+// namespace with native records of the release is a copy, or forged.
 func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -115,8 +115,7 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	w.WaitFieldIn(kit.ConfigMaps, victim, "settings", "data.key", "changed by its owner")
 }
 
-// A record in a third namespace that names the same release speaks for none of its objects, whichever HelmRelease
-// comes first.
+// A record in a third namespace that names the same release owns none of its objects, whichever HelmRelease is older.
 func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -139,8 +138,7 @@ func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// What a release does in another namespace is done with the rights of an account of the namespace in which the
-// record is.
+// Writes of a release to another namespace use the rights of an account in the namespace of the record.
 func TestStoredElsewhere_AccountOfTheRecordsNamespaceDecides(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Impersonate = true })

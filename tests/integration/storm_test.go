@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A hundred thousand events about a locked kind come at once, of objects that are locked and that are not, while
-// objects are tampered with. None of that drift is lost, and none of the events is remembered.
+// A hundred thousand events of a locked kind arrive at once, for locked and other objects, while objects are tampered
+// with. No drift is lost, and none of the events stays in memory.
 func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	const events, objects = 100000, 20
 	w := newFixture(t)
@@ -50,7 +50,7 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 			if w.Proxy.Inject(watching("configmaps"), burst) != 0 {
 				return nil, true
 			}
-			// The burst has older versions than what was tampered with, which begins a new watch: it needs an event.
+			// The burst has older versions than the tampered objects, and restarts the watch: it needs an event.
 			w.Patch(kit.ConfigMaps, "settings-0", fmt.Sprintf(`{"metadata":{"annotations":{"burst":"%d"}}}`, i))
 			w.Patch(kit.ConfigMaps, "settings-0", `{"metadata":{"annotations":{"burst":null}}}`)
 			return "it is not", false

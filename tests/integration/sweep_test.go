@@ -27,8 +27,7 @@ func createManaged(e *kit.Env, name, release, value string) {
 	check.NoError(e, err)
 }
 
-// Many releases that are locked in a short time share lists, and what is wrong with their objects is found all the
-// same.
+// Releases that are locked within a short time share lists, and all their differences are found.
 func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	proxy := e.NewProxy()

@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// versioned is a chart of which every revision differs, and which fails to be applied when it is told to.
+// versioned is a chart whose revisions all differ; it fails to be applied on request.
 const versioned = `
 apiVersion: v1
 kind: ConfigMap
@@ -94,8 +94,8 @@ func (w *fixture) staysUnlocked(name string) {
 	w.ExpectKey(name, edited)
 }
 
-// That it is reported as stuck after a quarter of an hour is left to the tests of pkg/lock, whose clock can be set:
-// the time counts from the creation of the record at least, which the API server dates.
+// The report of a stuck upgrade after a quarter of an hour is tested in pkg/lock with a fake clock: the time counts
+// at least from the creation of the record, whose timestamp the API server sets.
 func TestTracking_InterruptedUpgrade(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -104,7 +104,7 @@ func TestTracking_InterruptedUpgrade(t *testing.T) {
 	w.Lock("app")
 	pending := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade",
 		Manifest: kit.ConfigMap("settings", "two")}
-	// A label that is older than the Secret was copied from the revision before.
+	// A label older than the Secret was copied from the previous revision.
 	pending.Labels = map[string]string{"createdAt": "", "modifiedAt": strconv.FormatInt(time.Now().Unix()-3600, 10)}
 	record := w.Forge(pending)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning, "pending-upgrade", "unlocked while Helm works")

@@ -15,7 +15,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A user applies an older definition, without the version that the newest revision declares. An earlier revision
+// A user applies an older definition, without the version declared by the newest revision. An earlier revision
 // declares the same object at the version that is still served. Nothing is deleted until all kinds are known.
 func TestI2_OlderDefinitionMakesNoPruneCandidate(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func (w *fixture) twoVersions(group string) (v1, v2 schema.GroupVersionResource)
 	return v1, v2
 }
 
-// serves has a version of Widgets served or not, and returns when that is so.
+// serves enables or disables a version of Widgets, and returns when the API server has applied that.
 func (w *fixture) serves(gvr schema.GroupVersionResource, served bool) {
 	w.Helper()
 	definition, err := w.In(definitions, "").Get(w.Ctx, gvr.Resource+"."+gvr.Group, metav1.GetOptions{})

@@ -18,8 +18,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// These are tests of what a lock depends on beside its own record, and of what becomes of the lock when that changes,
-// at the worst moment too.
+// These tests change the dependencies of a lock other than its own record, also at the worst moment.
 
 // define creates a definition until the test ends.
 func (w *fixture) define(definition *unstructured.Unstructured) {
@@ -44,14 +43,14 @@ func widget(group string) string {
 	return fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1}\n", group)
 }
 
-// getsDefinition matches the requests that read a definition.
+// getsDefinition matches requests that read a definition.
 func getsDefinition(group string) cluster.Match {
 	return func(r *http.Request) bool {
 		return strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/widgets."+group)
 	}
 }
 
-// A definition that is not answered for is asked for again: without it, lists would be compared as a whole.
+// A failed read of a definition is retried: without the definition, lists would be compared as a whole.
 func TestI6_ADefinitionIsReadAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -72,7 +71,7 @@ func TestI6_ADefinitionIsReadAgainAfterAFailure(t *testing.T) {
 	}
 }
 
-// A definition that changes while a release is loaded for the first time counts as it is now.
+// The current definition is used when it changes during the first load of a release.
 func TestI6_ADefinitionChangesWhileAReleaseIsLoaded(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -87,7 +86,7 @@ func TestI6_ADefinitionChangesWhileAReleaseIsLoaded(t *testing.T) {
 	w.CreateHelmRelease("app")
 	w.WaitHeld(read, 1)
 	w.PatchIn(definitions, "", definition.GetName(), `{"spec":{"names":{"shortNames":["wg"]}}}`)
-	// What is seen of definitions is seen in its order.
+	// Changes of definitions are observed in order.
 	w.define(widgetDefinition(later))
 	w.WaitReady("later", 1)
 	read.Release()
@@ -102,7 +101,7 @@ func TestI6_ADefinitionChangesWhileAReleaseIsLoaded(t *testing.T) {
 	})
 }
 
-// That a manifest does not parse is final only when it is the manifest's fault, whatever was wrong before.
+// A parse error is final only when it is the manifest's fault, whatever failed before.
 func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -134,7 +133,7 @@ func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	w.Reverts("app", "declared")
 }
 
-// The status does not say that it is about a spec that is not followed yet.
+// The status does not refer to a spec that is not followed yet.
 func TestStatus_IsOfTheSpecThatIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A window opens and closes by the operator's clock alone. What is changed in it is reverted at its end.
+// A window opens and closes by the operator's clock alone. Changes in it are reverted at its end.
 func TestWindowsOpenAndCloseByThemselves(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(time.Now())

@@ -17,8 +17,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A controller writes between the write that puts the content back and the one that hands its ownership to Helm, as the
-// Deployment controller does.
+// A controller writes between the write that restores the content and the one that transfers its ownership to Helm,
+// as the Deployment controller does.
 func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 	b := newFixture(t)
 	chart := b.Chart("app", everyField)
@@ -73,7 +73,7 @@ func TestI4_AsHelm4LeftIt(t *testing.T) {
 	}, metav1.ManagedFieldsOperationApply)
 }
 
-// Helm 4 goes on with client-side apply where Helm 3 has begun with it.
+// Helm 4 continues with client-side apply for a release of Helm 3.
 func TestI4_AsHelm4LeftWhatHelm3Installed(t *testing.T) {
 	asHelmLeftIt(t, func(b *fixture, chart string) cluster.Helm {
 		b.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
@@ -82,7 +82,7 @@ func TestI4_AsHelm4LeftWhatHelm3Installed(t *testing.T) {
 	}, metav1.ManagedFieldsOperationUpdate)
 }
 
-// Helm 4 turns the release into one of server-side apply when it is told to.
+// Helm 4 converts the release to server-side apply on request.
 func TestI4_AsHelm4LeftWhatItTookOverFromHelm3(t *testing.T) {
 	asHelmLeftIt(t, func(b *fixture, chart string) cluster.Helm {
 		b.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", valuesAfter)
@@ -91,9 +91,8 @@ func TestI4_AsHelm4LeftWhatItTookOverFromHelm3(t *testing.T) {
 	}, metav1.ManagedFieldsOperationApply)
 }
 
-// asHelmLeftIt has a release prepared, with valuesBefore in the end, tampers with it in every way and checks that
-// content and field ownership come back to what they were; and that the Helm that prepare returns can then change
-// all of it.
+// asHelmLeftIt calls prepare for a release with valuesBefore in the end, tampers with it in every way and checks that
+// content and field ownership are restored, and that the Helm returned by prepare can then change all of it.
 func asHelmLeftIt(
 	t *testing.T, prepare func(*fixture, string) cluster.Helm, operation metav1.ManagedFieldsOperationType,
 ) {
@@ -134,7 +133,7 @@ func asHelmLeftIt(
 // on returns the fixture for a subtest.
 func (b *fixture) on(t *testing.T) *fixture { return &fixture{b.On(t)} }
 
-// wantAfter checks that every object is as valuesAfter say.
+// wantAfter checks that every object has valuesAfter.
 func (b *fixture) wantAfter() {
 	b.Helper()
 	for gvr, want := range map[schema.GroupVersionResource][]string{
@@ -155,8 +154,8 @@ func (b *fixture) wantAfter() {
 	}
 }
 
-// asLeft returns what of an object has to be as Helm left it: its content, and field ownership by manager and
-// operation. What the API server gives to every new object, and times, are left out.
+// asLeft returns the parts of an object that a revert restores: its content, and field ownership by manager and
+// operation. It omits times and the fields set by the API server on every new object.
 func asLeft(b *fixture, live *unstructured.Unstructured) map[string]any {
 	b.Helper()
 	owned := map[string]any{}

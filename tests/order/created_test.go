@@ -26,8 +26,8 @@ func (b *fixture) deletions() int {
 	return n
 }
 
-// An object is created again, and while the operator asks for the record once more an upgrade that fails takes the
-// object over as it is.
+// An object is re-created, and during the operator's second check an upgrade takes the object over as it is, and
+// fails.
 func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 	for at, match := range map[string]cluster.Match{
 		"before the second check":            isCheck,
@@ -56,7 +56,7 @@ func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 	}
 }
 
-// The upgrade that begins declares the object with another value, and fails before it comes to the object. No revision
+// The starting upgrade declares the object with another value, and fails before it reaches the object. No revision
 // was deployed with that value, so the operator does not write it.
 func TestI1_RecreatedObjectStaysWhenTheUpgradeFails(t *testing.T) {
 	b := newFixture(t)
@@ -76,7 +76,7 @@ func TestI1_RecreatedObjectStaysWhenTheUpgradeFails(t *testing.T) {
 	}
 }
 
-// creates matches the creation of an object by its name, which only the body tells.
+// creates matches the creation of an object by its name, found only in the body.
 func creates(name string) cluster.Match {
 	return func(r *http.Request) bool {
 		if !isRevert("configmaps", http.MethodPost)(r) {
@@ -88,7 +88,7 @@ func creates(name string) cluster.Match {
 	}
 }
 
-// Whether an object that was created may stay is known without waiting for the other creations.
+// A creation is confirmed without waiting for the other creations.
 func TestI1_EachCreationIsConfirmedByItself(t *testing.T) {
 	b := newFixture(t)
 	b.Helm(kit.Shared.Helm3(), "install", "app", b.Chart("app", oneValue), "--set", "value=one")
@@ -110,7 +110,7 @@ func TestI1_EachCreationIsConfirmedByItself(t *testing.T) {
 	})
 }
 
-// The release is uninstalled and installed again, and Helm takes over what the operator is about to take back.
+// The release is uninstalled and installed again, and Helm takes over an object that the operator is about to delete.
 func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 	b := newFixture(t)
 	chart := b.installed(kit.Shared.Helm3(), failing, "one")
@@ -137,8 +137,8 @@ func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 	b.Throughout(quiet, "ConfigMap app is there", func() error { return b.hasValue("app", "one") })
 }
 
-// There are two reasons to confirm a creation at a time: its own second check, and a record that changed. Of two
-// deletions neither would know whether it took what Helm has made meanwhile.
+// Two causes confirm a creation at the same time: its own second check, and a changed record. With two deletions,
+// neither would know whether it deleted an object created by Helm meanwhile.
 func TestI1_TakenBackByOneDeletion(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), failing, "one")
@@ -162,7 +162,7 @@ func TestI1_TakenBackByOneDeletion(t *testing.T) {
 	b.WaitEvent("app", v1alpha1.EventReasonOvertaken)
 }
 
-// With objects of these kinds goes what others have put there.
+// Deleting objects of these kinds would delete data of others.
 func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 	b := newFixture(t)
 	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n" +
@@ -184,7 +184,7 @@ func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 	}
 }
 
-// A record that cannot be read says nothing about what was created: it stays until the record can be read.
+// An unreadable record is no evidence about a created object: it stays until the record can be read.
 func TestI1_CreationBeforeARecordThatCannotBeRead(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")

@@ -15,8 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// atMost is how often a test tampers until the operator has done what it waits for: the load of the machine may
-// keep the operator from making two checks within a tenth of a second.
+// atMost bounds the number of a test's tamperings until the operator has done the expected action: the load of the
+// machine may keep the operator from making two checks within a tenth of a second.
 const atMost = 300
 
 // isFence matches the writes of fences.
@@ -38,8 +38,8 @@ func (b *fixture) fences() (written, refused int) {
 	return written, refused
 }
 
-// hammered tampers with a ConfigMap again and again, each time as soon as it is restored, until enough says so. The
-// test has failed when that is not in sight.
+// hammered tampers with a ConfigMap repeatedly, each time as soon as it is restored, until enough returns true. It
+// fails the test after atMost times.
 func (b *fixture) hammered(what string, enough func(times int) bool) {
 	b.Helper()
 	for times := 0; !enough(times); times++ {
@@ -74,8 +74,8 @@ func (b *fixture) fenceSecret() (name string, meta *metav1.ObjectMeta) {
 	return name, &own.ObjectMeta
 }
 
-// Whoever changes an object again and again has the record looked at in quick succession. None of these checks is
-// left out: what the operator writes comes after a list or a fence of its own.
+// Repeated changes of an object cause checks of the record in quick succession. None of these checks is left out:
+// every write of the operator follows a list or a fence of its own.
 func TestI1_ChecksInQuickSuccession(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")
@@ -108,7 +108,7 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 	}
 }
 
-// sixtyMore are objects enough for as many drifts, none of which waits because the one before was not reverted.
+// sixtyMore are enough objects for as many drifts without a repetition, so that none waits for a cool-down.
 const sixtyMore = oneValue + `
 {{ range until 60 }}
 ---
@@ -119,9 +119,9 @@ data: {value: always}
 {{ end }}
 `
 
-// Helm upgrades while the watch of records is held, and drifts in quick succession have the operator write fences.
-// What it knows of the records is old, and so it takes Helm's own writes for drift. A fence that was written, and
-// not seen, says nothing.
+// Helm upgrades while the watch of records is held, and drifts in quick succession make the operator write fences.
+// Its view of the records is old, and so it takes Helm's own writes for drift. A fence that was written, and not
+// observed, proves nothing.
 func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 	for name, refuse := range map[string]bool{"fences are written": false, "fences are refused": true} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 	}
 }
 
-// An operator whose watch of records is behind lists, and goes on to revert.
+// An operator whose watch of records is late lists instead, and continues to revert.
 func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm4(), oneValue, "one")
@@ -187,7 +187,7 @@ func (b *fixture) refuseFences() {
 	})
 }
 
-// An operator that may not write to its Secret is as safe, only slower.
+// An operator without the right to write its Secret is as safe, only slower.
 func TestI1_MarkThatIsRefused(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm4(), oneValue, "one")
@@ -205,7 +205,7 @@ func TestI1_MarkThatIsRefused(t *testing.T) {
 	b.WaitReady("app", 1)
 }
 
-// Whatever somebody does to the Secret for fences, the next fence puts it right.
+// Whatever other users change in the Secret for fences, the next fence restores it.
 func TestSecretForMarksIsPutRight(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm4(), oneValue, "one")

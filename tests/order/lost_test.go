@@ -22,7 +22,7 @@ import (
 
 // An answer is lost, and the API server carries the write out later.
 
-// lost is the first of the writes that are lost. It may arrive later.
+// lost is the first of the lost writes. It may arrive later.
 type lost struct {
 	*fixture
 	seen   chan struct{} // is closed by the first write
@@ -70,7 +70,7 @@ func (l *lost) wait() {
 	l.remove()
 }
 
-// looks returns how often ConfigMap app was read since the proxy's Reset.
+// looks returns the number of reads of ConfigMap app since the proxy's Reset.
 func (l *lost) looks() (n int) {
 	for _, r := range l.Proxy.Requests() {
 		if isLook(r.Method, r.Path) && r.Code != 0 {
@@ -105,8 +105,8 @@ func (l *lost) arrives(want int) {
 	}
 }
 
-// The object of another user has the name of what the operator creates, and goes. That the creation failed beside it
-// does not mean that it is over.
+// Another user's object has the name of the operator's creation, and is deleted. The failed creation is no proof that
+// the lost one will not arrive.
 func TestI1_LostCreationThatComesAfterAnotherUsersObject(t *testing.T) {
 	withBoth(t, func(b *fixture, h cluster.Helm) {
 		b.installed(h, oneValue, "one")
@@ -128,8 +128,8 @@ func TestI1_LostCreationThatComesAfterAnotherUsersObject(t *testing.T) {
 	})
 }
 
-// Helm begins to work and the write is carried out between two looks of the operator. A record that was read before the
-// object would prove the write.
+// Helm begins to work and the write is carried out between two reads of the operator. A record read before the object
+// would falsely prove the write.
 func TestI1_LostRevertIsLookedForBeforeTheRecordIsRead(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")

@@ -1,5 +1,5 @@
 // Package order tests the promises "never revert Helm" (I1) and "as Helm left it" (I4) against a real API server: the
-// operator talks to it by way of a proxy that holds what the test wants held, Helm and tamperers talk to it directly.
+// operator uses a proxy that holds requests for the test, Helm and tamperers connect directly.
 package order
 
 import (
@@ -23,10 +23,10 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
 
-// tamperer is the field manager of those who are not Helm.
+// tamperer is the field manager of all writers other than Helm.
 const tamperer = "tamperer"
 
-// fixture is kit.Fixture with what only these tests need.
+// fixture is kit.Fixture with additions for this suite.
 type fixture struct{ *kit.Fixture }
 
 func newFixture(t *testing.T) *fixture {
@@ -65,8 +65,8 @@ func (b *fixture) installed(h cluster.Helm, template, value string) (chart strin
 	return chart
 }
 
-// isCheck matches what the order proof asks for: lists of the records of the release, or a fence. Of ConfigMaps it does
-// not: those are listed for every release that is not found, too, to say where it is.
+// isCheck matches the requests of the order proof: lists of the release's records, or a fence. It excludes lists of
+// ConfigMaps: the operator also makes those for every release not found, to name its storage.
 func isCheck(r *http.Request) bool {
 	return isFence(r) || !cluster.IsWatch(r) && r.Method == http.MethodGet &&
 		cluster.ForResource("secrets")(r) && strings.Contains(r.URL.Query().Get("labelSelector"), "name=app")
@@ -101,8 +101,8 @@ func (b *fixture) lists() int {
 	return n
 }
 
-// waitLists waits until the records were listed n times since the proxy's Reset. When the operator lists them once
-// more, whatever it made of the list before is done.
+// waitLists waits until the records were listed n times since the proxy's Reset. By the next list, the operator has
+// acted on the previous one.
 func (b *fixture) waitLists(n int) {
 	b.Helper()
 	b.Until(fmt.Sprintf("the records are listed %d times", n), func() (any, bool) {
@@ -111,7 +111,7 @@ func (b *fixture) waitLists(n int) {
 	})
 }
 
-// writes returns the operator's writes to the objects of the releases, whatever came of them.
+// writes returns the operator's writes to the objects of the releases, successful or not.
 func (b *fixture) writes() []cluster.Request {
 	return slices.DeleteFunc(b.Proxy.Writes(), func(r cluster.Request) bool {
 		return !strings.HasPrefix(r.UserAgent, "helm-locker/") ||
@@ -120,7 +120,7 @@ func (b *fixture) writes() []cluster.Request {
 	})
 }
 
-// landed returns those of writes that changed something, or may yet because they are not answered.
+// landed returns the applied writes, and the unanswered ones, which may still be applied.
 func (b *fixture) landed() []cluster.Request {
 	return slices.DeleteFunc(b.writes(), func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Helm begins to work between a check of the operator and the write that follows, and reads the object before that
-// write lands. What Helm finds as it wants it, it does not write: so no precondition tells, and the operator has to
-// look again afterwards.
+// Helm begins to work between a check of the operator and the following write, and reads the object before that write
+// is applied. Helm does not write an object it finds as declared: no precondition fails, and the operator has to
+// check again afterwards.
 
-// failing is oneValue with a Service, which Helm writes last, that the API server refuses with broken=true.
+// failing is oneValue with a Service, written last by Helm, that the API server refuses with broken=true.
 const failing = oneValue + `
 ---
 apiVersion: v1
@@ -30,7 +30,7 @@ spec:
   ports: [{name: http, port: 80, protocol: {{ if .Values.broken }}NONE{{ else }}TCP{{ end }}}]
 `
 
-// upgradeFails upgrades to a value and expects that Helm fails after it has written the ConfigMaps.
+// upgradeFails upgrades to a value and expects Helm to fail after it has written the ConfigMaps.
 func (b *fixture) upgradeFails(h cluster.Helm, chart, value string) {
 	b.Helper()
 	args := []string{"upgrade", "app", chart, "--set", "broken=true,value=" + value, "--namespace", b.Apps}
@@ -43,8 +43,8 @@ func (b *fixture) upgradeFails(h cluster.Helm, chart, value string) {
 	}
 }
 
-// A change is what the upgrade under way is about to write. Helm finds nothing to do, and the revert of the change
-// lands after that.
+// A change equals the next write of the upgrade under way. Helm finds nothing to do, and the revert of the change is
+// applied after that.
 func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
 	for name, upgrade := range map[string]func(b *fixture, chart string){
 		"upgrade": func(b *fixture, chart string) {
@@ -69,7 +69,7 @@ func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
 	}
 }
 
-// lateRevert changes the value of ConfigMap app, and lets the revert of that land after helm has worked.
+// lateRevert changes the value of ConfigMap app, and delays its revert until helm has returned.
 func (b *fixture) lateRevert(value string, helm func()) {
 	b.Helper()
 	b.Proxy.Reset()
@@ -78,7 +78,7 @@ func (b *fixture) lateRevert(value string, helm func()) {
 	b.WaitHeld(revert, 1)
 	helm()
 	revert.Release()
-	// What Helm takes more than 5 seconds for has the operator send the revert again.
+	// If Helm takes more than 5 seconds, the operator sends the revert again.
 	b.Until("the revert has landed", func() (any, bool) {
 		answered := func(r cluster.Request) bool { return r.Code == http.StatusOK }
 		return b.writes(), slices.ContainsFunc(b.landed(), answered)
@@ -95,8 +95,8 @@ func pendingWith(value string, revision int, status string) kit.ForgedRecord {
 		object("base", "always")}
 }
 
-// Helm may stay at work for long, and may be killed: what it found has to be there at once. What it would have
-// written anyway is left to it.
+// Helm may work for long, and may be killed: the state it found has to be restored at once. Values that it would have
+// written anyway are left to it.
 func TestI1_LateRevertWhileHelmIsAtWork(t *testing.T) {
 	for _, status := range []string{"pending-upgrade", "pending-rollback", "failed", "superseded"} {
 		for tampered, want := range map[string]string{"two": "two", "neither": "one"} {
@@ -111,7 +111,7 @@ func TestI1_LateRevertWhileHelmIsAtWork(t *testing.T) {
 	}
 }
 
-// The write that makes a late revert good can come late itself.
+// The write that corrects a late revert can be late itself.
 func TestI1_AmendmentThatComesLate(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")

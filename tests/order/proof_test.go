@@ -16,9 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Every test here forces one interleaving in which a part of the order proof decides; tests/cmd/mutants shows that each
-// fails without that part. The release has a ConfigMap "app", which goes with the value "gone", and one that always
-// stays.
+// Every test here forces one interleaving in which a part of the order proof decides; tests/cmd/mutants shows that
+// each fails without that part. The release has a ConfigMap "app", removed by the value "gone", and a permanent one.
 const oneValue = `
 {{ if ne .Values.value "gone" }}
 apiVersion: v1
@@ -45,8 +44,8 @@ func withBoth(t *testing.T, test func(*fixture, cluster.Helm)) {
 	}
 }
 
-// The operator's view of the record is stale, so it takes what Helm writes for drift. Its write would carry the
-// resourceVersion of Helm's own write: only asking for the newest record tells.
+// The operator's view of the record is stale, so it takes Helm's write for drift. Its write would carry the
+// resourceVersion of Helm's own write: only a read of the newest record shows the difference.
 func TestI1_CheckBeforeWrite(t *testing.T) {
 	withBoth(t, func(b *fixture, h cluster.Helm) {
 		chart := b.installed(h, oneValue, "one")
@@ -104,7 +103,7 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 	})
 }
 
-// removals are the ways in which Helm removes ConfigMap app.
+// removals are Helm's ways to remove ConfigMap app.
 var removals = map[string]func(b *fixture, h cluster.Helm, chart string){
 	"uninstall": func(b *fixture, h cluster.Helm, _ string) { b.Helm(h, "uninstall", "app") },
 	"upgrade": func(b *fixture, h cluster.Helm, chart string) {
@@ -113,7 +112,7 @@ var removals = map[string]func(b *fixture, h cluster.Helm, chart string){
 }
 
 // The operator saw drift and found the record unchanged; then, before its write arrives, Helm deletes the object. A
-// server-side apply creates what does not exist, even if it names a resourceVersion.
+// server-side apply creates a missing object, even with a resourceVersion.
 func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 	for name, helmRemoves := range removals {
 		t.Run(name, func(t *testing.T) {
@@ -145,8 +144,8 @@ func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 	}
 }
 
-// The operator saw that an object is missing and found the record unchanged; then, before its creation arrives,
-// Helm removes the object for good and has no reason to look again.
+// The operator saw that an object is missing and found the record unchanged; then, before its creation arrives, Helm
+// removes the object for good and has no reason to read it again.
 func TestI1_SecondCheckAfterCreate(t *testing.T) {
 	for name, helmRemoves := range removals {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +211,7 @@ func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 	}
 }
 
-// waitTakenBack waits until the operator has deleted what it re-created, and checks that it stays deleted.
+// waitTakenBack waits until the operator has deleted the re-created object, and checks that it stays deleted.
 func (b *fixture) waitTakenBack() {
 	b.Helper()
 	b.Eventually("the created object is taken back", func() error {
@@ -227,15 +226,15 @@ func (b *fixture) waitTakenBack() {
 	b.Throughout(quiet, "ConfigMap app is as Helm left it, gone", func() error { return b.hasValue("app", "") })
 }
 
-// While the operator's view of the record is stale, the release is uninstalled and installed anew with other
-// content: again revision 1, again deployed.
+// While the operator's view of the record is stale, the release is uninstalled and reinstalled with other content:
+// again revision 1, again deployed.
 func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
 	reinstalled := func(b *fixture, h cluster.Helm) (release func()) {
 		chart := b.installed(h, oneValue, "one")
 		b.Proxy.Reset()
 		release = b.Proxy.HoldWatch(isRecordWatch)
-		// The objects' events wait until all is done, so that the first thing the operator asks about them is the
-		// question that has the misleading answer.
+		// The objects' events are held until the end, so that the operator's first request about them is the one with
+		// the misleading answer.
 		objects := b.Proxy.HoldWatch(isObjectWatch)
 		b.Helm(h, "uninstall", "app")
 		b.Helm(h, "install", "app", chart, "--set", "value=two")
@@ -254,7 +253,7 @@ func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
 	})
 }
 
-// valuesOf returns the values that a ConfigMap had, oldest first.
+// valuesOf returns the past values of a ConfigMap, oldest first.
 func valuesOf(history *kit.History, name string) []string {
 	var values []string
 	for _, u := range history.States(kit.ConfigMaps, name) {

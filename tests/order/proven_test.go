@@ -19,7 +19,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Each write is proven by a check of its own, right after it, whatever becomes of the lock.
+// Each write is proven by its own check, right after it, whatever happens to the lock.
 
 // hooked is oneValue with a hook that runs before Helm touches objects, and fails with broken=true.
 const hooked = oneValue + `
@@ -34,7 +34,7 @@ spec:
   ports: [{name: http, port: 80, protocol: {{ if .Values.broken }}NONE{{ else }}TCP{{ end }}}]
 `
 
-// checksAfter returns how many checks came after the last write that landed.
+// checksAfter returns the number of checks after the last applied write.
 func (b *fixture) checksAfter() (checks int) {
 	for _, r := range b.Proxy.Requests() {
 		switch {
@@ -48,7 +48,7 @@ func (b *fixture) checksAfter() (checks int) {
 	return checks
 }
 
-// lockEnds are the ways in which a lock ends although Helm does nothing.
+// lockEnds are the ways to end a lock without Helm.
 var lockEnds = map[string]func(b *fixture){
 	"locked": func(*fixture) {},
 	"mode Detect": func(b *fixture) {
@@ -92,7 +92,8 @@ func TestI1_EveryRevertIsProvenAtOnce(t *testing.T) {
 	}
 }
 
-// A change was reverted, and later Helm is about to make the same change, and fails before it comes to the object.
+// A change was reverted, and later Helm begins an upgrade with the same change, and fails before it reaches the
+// object.
 func TestHostile_UpgradeToADriftThatWasReverted(t *testing.T) {
 	for name, end := range lockEnds {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestHostile_UpgradeToADriftThatWasReverted(t *testing.T) {
 	}
 }
 
-// hookFails upgrades to a value and expects that Helm fails in the hook before it touches objects.
+// hookFails upgrades to a value and expects Helm to fail in the hook before it touches objects.
 func (b *fixture) hookFails(chart, value string) {
 	b.Helper()
 	out, err := kit.Shared.Helm3().Run(b.Ctx, "upgrade", "app", chart, "--set", "broken=true,value="+value,
@@ -121,7 +122,7 @@ func (b *fixture) hookFails(chart, value string) {
 	}
 }
 
-// Helm begins to work between the check and the write, and fails before it comes to the objects: nothing of its
+// Helm begins to work between the check and the write, and fails before it reaches the objects: nothing of its
 // revision is deployed.
 func TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite(t *testing.T) {
 	for name, value := range map[string]string{"changed": "two", "dropped": "gone"} {
@@ -144,7 +145,7 @@ func TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite(t *testing.T) {
 	}
 }
 
-// withHook returns the payload of a record with a hook that runs before an upgrade, in a phase.
+// withHook returns the payload of a record with a pre-upgrade hook in a phase.
 func withHook(b *fixture, r kit.ForgedRecord, phase string) kit.ForgedRecord {
 	b.Helper()
 	text, err := json.Marshal(map[string]any{
@@ -158,8 +159,8 @@ func withHook(b *fixture, r kit.ForgedRecord, phase string) kit.ForgedRecord {
 	return r
 }
 
-// While a hook may be running, Helm may not have come to the object, and writes nothing for it but by itself. When Helm
-// has failed after it, what it found is there.
+// While a hook may be running, Helm may not have reached the object, and the operator leaves the object to Helm. When
+// Helm has failed after it, the state it found is restored.
 func TestI1_LateRevertWhileAHookRuns(t *testing.T) {
 	for status, want := range map[string]string{"Failed": "one", "Succeeded": "two"} {
 		t.Run(status, func(t *testing.T) {
@@ -177,7 +178,7 @@ func TestI1_LateRevertWhileAHookRuns(t *testing.T) {
 	}
 }
 
-// An operator that is told to stop while a revert is under way does not leave before it is proven.
+// An operator that is stopped during a revert does not exit before the revert is proven.
 func TestI1_StoppedBetweenARevertAndItsCheck(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")
@@ -192,7 +193,7 @@ func TestI1_StoppedBetweenARevertAndItsCheck(t *testing.T) {
 	b.wantValue("app", "two")
 }
 
-// What may not be taken back now may be later.
+// A deletion that is refused now may be allowed later.
 func TestI1_TakeBackThatIsRefused(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")

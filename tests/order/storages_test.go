@@ -23,8 +23,8 @@ func inOtherStorage(t *testing.T, test func(b *fixture, before, after cluster.He
 	}
 }
 
-// The operator's view of the records is stale, so it takes what Helm writes for drift. The record that tells is not
-// where the locked one is.
+// The operator's view of the records is stale, so it takes Helm's writes for drift. The decisive record is in another
+// storage than the locked one.
 func TestI1_CheckReadsTheOtherStorage(t *testing.T) {
 	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
 		chart := b.installed(before, oneValue, "one")
@@ -41,8 +41,8 @@ func TestI1_CheckReadsTheOtherStorage(t *testing.T) {
 	})
 }
 
-// A change is what Helm is about to write by way of the other storage. Helm 3 finds nothing to do, and the revert of
-// the change lands after that. (Helm 4 writes in any case, to own the field.)
+// A change equals the next write of Helm through the other storage. Helm 3 finds nothing to do, and the revert of the
+// change is applied after that. (Helm 4 writes in any case, to own the field.)
 func TestI1_LateRevertAndTheOtherStorage(t *testing.T) {
 	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
 		if after.Name == "helm 4" {
@@ -55,15 +55,15 @@ func TestI1_LateRevertAndTheOtherStorage(t *testing.T) {
 	})
 }
 
-// What was re-created stays while nothing tells which of two records counts, and follows the one that is left.
+// A re-created object stays while it is undecided which of two records is active, and follows the remaining one.
 func TestI1_CreationWhileTwoStoragesHaveRecords(t *testing.T) {
 	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
 		b.createdWhileContested(before, after, b.installed(before, oneValue, "one"))
 	})
 }
 
-// The same where the locked record counts as the newest all the time: it was written by a clock that is ahead. It
-// declares what was re-created, and the record that is left does not.
+// The same where the locked record counts as the newest all the time: its writer's clock is ahead. It declares the
+// re-created object, and the remaining record does not.
 func TestI1_CreationWhileTheLockedRecordIsContested(t *testing.T) {
 	inOtherStorage(t, func(b *fixture, before, after cluster.Helm) {
 		chart := b.installed(before, oneValue, "one")
@@ -72,7 +72,7 @@ func TestI1_CreationWhileTheLockedRecordIsContested(t *testing.T) {
 	})
 }
 
-// recordsOf returns the resource in which Helm keeps its records.
+// recordsOf returns the resource of Helm's records.
 func recordsOf(h cluster.Helm) schema.GroupVersionResource {
 	if h.Driver != "" {
 		return kit.ConfigMaps
@@ -80,8 +80,8 @@ func recordsOf(h cluster.Helm) schema.GroupVersionResource {
 	return kit.Secrets
 }
 
-// createdWhileContested has an object of a locked release re-created around the moment when Helm begins in the other
-// storage, where the release does not declare it, and then removes the record that was locked.
+// createdWhileContested makes the operator re-create an object of a locked release around the moment when Helm begins
+// in the other storage, where the release does not declare it, and then removes the locked record.
 func (b *fixture) createdWhileContested(before, after cluster.Helm, chart string) {
 	b.Helper()
 	creation := b.heldCreation()

@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// everyField renders objects in which each field that the tests below tamper with is a value of the chart.
+// everyField renders objects with a chart value in each field that the tests below tamper with.
 const everyField = `
 apiVersion: apps/v1
 kind: Deployment
@@ -53,7 +53,7 @@ const (
 	valuesAfter  = "team=blue,replicas=3,tag=two,port=90,env=KIND,value=second"
 )
 
-// tampering is one thing that somebody may do to an object of everyField.
+// tampering is one change to an object of everyField.
 type tampering struct {
 	name     string
 	resource schema.GroupVersionResource

@@ -18,10 +18,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A revert of an object that Helm 4 applied takes up to three requests. Whatever becomes of one of them, the next
-// upgrade meets no conflict.
+// A revert of an object applied by Helm 4 takes up to three requests. If one of them fails, the next upgrade still
+// meets no conflict.
 
-// inParts are tamperings whose reverts take several requests: two for what is applied as a whole, three for the others.
+// inParts are tamperings whose reverts take several requests: two for objects applied as a whole, three for the
+// others.
 func inParts() []tampering {
 	return []tampering{
 		patching("renamed port", kit.Services, types.JSONPatchType,
@@ -33,7 +34,7 @@ func inParts() []tampering {
 	}
 }
 
-// appliedAsAWhole is what a user does who edits the output of helm get manifest: one value differs.
+// appliedAsAWhole applies an edited output of helm get manifest, as a user does: one value differs.
 func appliedAsAWhole(b *fixture) {
 	live := b.Get(kit.ConfigMaps, "app")
 	content := &unstructured.Unstructured{Object: map[string]any{
@@ -47,7 +48,7 @@ func appliedAsAWhole(b *fixture) {
 	check.NoError(b, err)
 }
 
-// owners returns who owns fields of the object of a tampering.
+// owners returns the field managers of the object of a tampering.
 func (b *fixture) owners(gvr schema.GroupVersionResource) (owners []string) {
 	b.Helper()
 	live := b.Get(gvr, "app")

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// upgrades is how many there are; a third as many while somebody tampers.
+// upgrades is the number of upgrades; a third as many under tampering.
 var upgrades = flag.Int("upgrades", 40, "how many upgrades TestI1_UpgradesUnderLock makes")
 
 func TestI1_UpgradesUnderLock(t *testing.T) {
@@ -30,8 +30,8 @@ func TestI1_UpgradesUnderLock(t *testing.T) {
 	})
 }
 
-// upgradedOften installs and locks a release, upgrades it many times, perhaps while somebody tampers with it, and
-// checks that no write of Helm's was undone.
+// upgradedOften installs and locks a release, upgrades it repeatedly, optionally under tampering, and checks that no
+// write of Helm's was undone.
 func upgradedOften(t *testing.T, times int, tampered bool) *fixture {
 	t.Helper()
 	b := newFixture(t)

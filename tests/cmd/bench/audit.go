@@ -92,7 +92,7 @@ func (a audit) read(mark int64, take func(event)) error {
 	})
 }
 
-// apart reports whether a request is no part of a revert: a status write, an Event, or periodic work.
+// apart reports whether a request is no part of a revert: it concerns Events, Leases or HelmReleases.
 func apart(request string) bool {
 	_, what, _ := strings.Cut(request, " ")
 	return what == "events" || strings.HasPrefix(what, "events.") || what == "leases.coordination.k8s.io" ||

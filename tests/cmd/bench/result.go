@@ -148,8 +148,7 @@ func (x row) value() string {
 	return figure(x.Operator)
 }
 
-// over returns the result of an earlier run with its sections replaced by those of the same name in r, in the order
-// of the run.
+// over returns the result with the sections of an earlier one added that it lacks, in the order of a run.
 func (r *result) over(earlier *result) *result {
 	merged := *r
 	merged.Sections = slices.Clone(r.Sections)
