@@ -104,7 +104,7 @@ spec:
 const foreignAutoscaler = `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"foreign"},"spec":{` +
 	`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"foreign"},"minReplicas":1,"maxReplicas":5}}`
 
-// `diff`, the page and the operator have one answer to what is drift: each edit of each shape, and each of leftAlone.
+// `diff`, the page and the operator agree on drift: for each edit of each shape, and for each of leftAlone.
 func TestDiffAndTheOperatorAgree(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -129,8 +129,8 @@ func TestDiffAndTheOperatorAgree(t *testing.T) {
 	})
 }
 
-// agrees makes the edits of all shapes, one of each at a time, while the release is unlocked. What diff finds then is
-// what the operator writes when the release is locked, and diff finds nothing after that.
+// agrees makes the edits of all shapes, one of each at a time, while the release is unlocked. The operator writes
+// exactly the differences found by diff once the release is locked, and diff finds nothing after that.
 func (r *release) agrees(t *testing.T) {
 	cluster := r.Inspect()
 	if found := r.diff(cluster); len(found) > 0 {
@@ -181,7 +181,7 @@ func (o *target) edit(e edit) {
 		metav1.DeleteOptions{PropagationPolicy: &background}))
 }
 
-// diff returns the objects that `helm-locker diff` finds drifted, as "plural/name".
+// diff returns the drifted objects according to `helm-locker diff`, as "plural/name".
 func (r *release) diff(cluster *inspect.Cluster) []string {
 	r.Helper()
 	found := map[string]bool{}
@@ -203,7 +203,7 @@ func plural(kind string) string {
 	return kind + "s"
 }
 
-// written returns the objects that the operator wrote since the last Reset, as "plural/name".
+// written returns the objects written by the operator since the last Reset, as "plural/name".
 func (r *release) written() []string {
 	written := map[string]bool{}
 	for _, request := range r.landed() {

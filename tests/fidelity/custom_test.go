@@ -68,8 +68,8 @@ spec:
 		setting("merge key", "/spec/keyed/0/name", `"evil"`),
 		setting("field of a keyed element", "/spec/keyed/1/port", "90"),
 		removing("keyed element", "/spec/keyed/0"),
-		// An edited member of a set cannot be told from a removed and an added one: the added one stays, so it is
-		// not in here.
+		// An edited member of a set is indistinguishable from a removed and an added one: the added one stays, so it
+		// is left out here.
 		removing("member of a set", "/spec/tags/1"),
 		setting("element of an atomic list", "/spec/plain/0", `"evil"`),
 		{name: "order of an atomic list", patch: ops(move("/spec/plain/0", "/spec/plain/2"))},
@@ -82,7 +82,7 @@ spec:
 	},
 }
 
-// pruned has what only Helm 3 lets pass, and nulls.
+// pruned has fields accepted by Helm 3 only, and nulls.
 var pruned = shape{
 	object: "widgets/pruned", helm: "helm 3",
 	manifest: `
@@ -167,8 +167,7 @@ func TestI6_CustomResourcesAndVersions(t *testing.T) {
 	})
 }
 
-// define installs a CustomResourceDefinition with the versions v1alpha1 and v1, of which v1 is stored, until the
-// test ends.
+// define installs a CustomResourceDefinition with the versions v1alpha1 and v1 until the test ends; v1 is stored.
 func (w *fixture) define(group, kind, oldSchema, newSchema string, conversion map[string]any) {
 	w.Helper()
 	plural := strings.ToLower(kind) + "s"
@@ -185,7 +184,7 @@ func (w *fixture) define(group, kind, oldSchema, newSchema string, conversion ma
 	if conversion != nil {
 		spec["conversion"] = conversion
 	}
-	// By way of JSON, which makes the numbers and bytes what an unstructured object has.
+	// Through JSON, which gives the numbers and bytes the types of an unstructured object.
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": plural + "." + group}, "spec": spec,

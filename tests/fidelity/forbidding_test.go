@@ -20,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Each object declares something that an addition of the drifts below forbids.
+// Each object declares a field that an addition of the drifts below forbids.
 const forbidden = `
 apiVersion: apps/v1
 kind: Deployment
@@ -107,8 +107,8 @@ metadata: {name: NAMESPACE}
 spec: {policyName: NAMESPACE, validationActions: [Deny]}
 `
 
-// forbiddingDrift is a change of a declared field together with additions. The revert takes out those that the API
-// server accepts no declared value beside; what is at the paths in stays remains.
+// forbiddingDrift is a change of a declared field together with additions. The revert removes the additions that
+// exclude every declared value in the API server's validation; the fields at the paths in stays remain.
 type forbiddingDrift struct {
 	name, object, patch string
 	stays               []string
@@ -134,8 +134,9 @@ var forbiddingDrifts = []forbiddingDrift{
 	{"number of keys", "bolts/few", `{"spec":{"sizes":{"a":null,"x":3}}}`, nil},
 }
 
-// TestI5_AnAdditionThatForbidsTheDeclaredValueGoes changes declared fields together with additions beside which the
-// API server accepts no declared value. The declared values come back, and of the additions only as many go as needed.
+// TestI5_AnAdditionThatForbidsTheDeclaredValueGoes changes declared fields together with additions that exclude every
+// declared value in the API server's validation. The declared values are restored, and only as many additions are
+// removed as necessary.
 func TestI5_AnAdditionThatForbidsTheDeclaredValueGoes(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -191,7 +192,7 @@ func (w *fixture) revertsForbidding(d forbiddingDrift) {
 		}
 		return nil
 	})
-	// What stays is taken out for the next drift.
+	// The remaining additions are removed for the next drift.
 	for _, path := range d.stays {
 		_, err := w.In(gvr, w.Apps).Patch(w.Ctx, name, types.JSONPatchType,
 			[]byte(fmt.Sprintf(`[{"op":"remove","path":%q}]`, path)), metav1.PatchOptions{FieldManager: kit.Tamperer})
@@ -199,7 +200,7 @@ func (w *fixture) revertsForbidding(d forbiddingDrift) {
 	}
 }
 
-// contentOf returns an object without what every write changes.
+// contentOf returns an object without the fields that every write changes.
 func contentOf(u *unstructured.Unstructured) map[string]any {
 	if u == nil {
 		return nil
@@ -215,7 +216,7 @@ func contentOf(u *unstructured.Unstructured) map[string]any {
 	return u.Object
 }
 
-// takeOut removes the field at a path, and the maps that this empties. It reports whether there was one.
+// takeOut removes the field at a path, and the maps that this empties. It reports whether the field existed.
 func takeOut(v any, path []string) bool {
 	switch x := v.(type) {
 	case map[string]any:

@@ -13,9 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// In the place of objects stand others whose difference the API server does not let anybody take back. The
-// condition names the field, everything else of the release stays protected, and the object is put right when it
-// can be.
+// Objects are replaced by others with an irreversible difference. The condition names the field, the rest of the
+// release stays protected, and the object is restored once that is possible.
 func TestMoments_ImmutableDifference(t *testing.T) {
 	deployment := func() *unstructured.Unstructured {
 		labels := map[string]any{"app": "evil"}
@@ -67,7 +66,7 @@ func TestMoments_ImmutableDifference(t *testing.T) {
 	})
 }
 
-// replaceWhileSuspended puts another object in the place of one, before the lock can create it anew.
+// replaceWhileSuspended replaces an object before the lock can re-create it.
 func (w *fixture) replaceWhileSuspended(plural string, object *unstructured.Unstructured) {
 	w.Helper()
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)

@@ -31,7 +31,7 @@ func (w *fixture) kubectl(input string, environment []string, args ...string) {
 	}
 }
 
-// What people do with kubectl is put back; what it adds beside declared fields stays.
+// Usual changes by kubectl are reverted; additions beside declared fields stay.
 func TestMoments_Kubectl(t *testing.T) {
 	editor := filepath.Join(t.TempDir(), "editor")
 	check.NoError(t, os.WriteFile(editor, []byte("#!/bin/sh\nsed -i s/main:1/evil:1/ \"$1\"\n"), 0o700))
@@ -86,7 +86,7 @@ func TestMoments_Kubectl(t *testing.T) {
 	})
 }
 
-// hasAll returns an error unless the object has all that it had, and what Helm owned of it.
+// hasAll returns an error unless the object has all its earlier fields, and those owned by Helm.
 func (o *target) hasAll(before map[string]any) error {
 	now := o.asLeft(o.live())
 	had, has := before[ownership].(map[string]any), now[ownership].(map[string]any)
@@ -107,7 +107,7 @@ func (o *target) hasAll(before map[string]any) error {
 	return nil
 }
 
-// missing describes the first thing that a JSON value lacks of another one.
+// missing describes the first part of a JSON value that another one lacks.
 func missing(want, got any, path string) error {
 	switch w := want.(type) {
 	case map[string]any:

@@ -14,11 +14,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// patience is how long a revert may take. It is less than that of the kit, because so many are waited for here.
+// patience is the timeout of a revert. It is shorter than that of the kit, because of the number of reverts here.
 const patience = 10 * time.Second
 
-// comes waits until the object is as wanted, content and, if it is wanted, field ownership; and reports whether it
-// has come to that.
+// comes waits until the object has the wanted content and, if requested, field ownership, and reports whether it
+// does.
 func (o *target) comes(want map[string]any) bool {
 	o.Helper()
 	deadline := time.NewTimer(patience)
@@ -46,11 +46,11 @@ func (o *target) comes(want map[string]any) bool {
 	}
 }
 
-// ownership is the key under which asLeft puts the field ownership; it comes after the content when two are compared.
+// ownership is asLeft's key of the field ownership; it follows the content in a comparison.
 const ownership = "~ownership"
 
-// asLeft returns what of an object has to be as Helm left it: its content, and field ownership by manager and
-// operation. What the API server gives to every new object, what controllers write, and times, are left out.
+// asLeft returns the parts of an object that a revert restores: its content, and field ownership by manager and
+// operation. It omits fields set by the API server on every new object or by controllers, and times.
 func (o *target) asLeft(live *unstructured.Unstructured) map[string]any {
 	o.Helper()
 	owned := map[string]any{}
@@ -61,7 +61,7 @@ func (o *target) asLeft(live *unstructured.Unstructured) map[string]any {
 		var fields map[string]any
 		check.NoError(o, json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields))
 		if o.gvr == kit.Secrets && entry.Operation == metav1.ManagedFieldsOperationApply {
-			// Helm applies stringData, of which the API server makes data; what comes back is data.
+			// Helm applies stringData, and the API server turns it into data; a revert writes data.
 			delete(fields, "f:stringData")
 			delete(fields, "f:data")
 		}
@@ -90,13 +90,13 @@ func (o *target) asLeft(live *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// surplus reports whether a path of field ownership is one that Helm's manager may own beside what it declares: a
-// defaulted field of a list element or the map around a field, where a controller wrote between the hand-over of
-// the ownership and the apply that makes it exact. It is in nobody's way, and Helm's next apply drops it.
+// surplus reports whether Helm's manager may own a path beside the declared fields: a defaulted field of a list
+// element or the map around a field, where a controller wrote between the transfer of the ownership and the apply
+// that makes it exact. It causes no conflict, and Helm's next apply drops it.
 func surplus(path, key string) bool {
 	path, owned := strings.CutPrefix(path, "/"+ownership+"/helm ")
 	return owned && (strings.HasPrefix(path, "Apply /f:spec/f:template/") && slices.Contains([]string{".", "f:protocol",
 		"f:imagePullPolicy", "f:terminationMessagePath", "f:terminationMessagePolicy", "f:resources"}, key) ||
-		// A port that comes back keeps its allocated number, which Helm's manager then has written.
+		// A restored port keeps its allocated number; Helm's manager has written it then.
 		strings.HasPrefix(path, "Update /f:spec/f:ports/") && key == "f:nodePort")
 }

@@ -1,6 +1,6 @@
-// Package fidelity tests that exactly what was tampered with is put back, for every shape that a field can have,
-// every form that the API server gives to what Helm applied, and in odd moments: on a real control plane, with
-// releases made by Helm 3 (client-side apply) and Helm 4 (server-side apply).
+// Package fidelity tests that reverts restore exactly the changed fields, for every shape of a field, every canonical
+// form of the API server, and in unusual moments: on a real control plane, with releases made by Helm 3 (client-side
+// apply) and Helm 4 (server-side apply).
 package fidelity
 
 import (
@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-// fixture is kit.Fixture with what only these tests need.
+// fixture is kit.Fixture with additions for this suite.
 type fixture struct{ *kit.Fixture }
 
 func newFixture(t *testing.T) *fixture {
@@ -32,7 +32,7 @@ func (w *fixture) on(t *testing.T) *fixture { return &fixture{w.On(t)} }
 const autoscaling, networking, rbac, admission = "autoscaling", "networking.k8s.io", "rbac.authorization.k8s.io",
 	"admissionregistration.k8s.io"
 
-// resource returns what the plural of a kind stands for in these tests.
+// resource returns the resource of a plural in these tests.
 func resource(plural string) schema.GroupVersionResource {
 	group := map[string]string{
 		"deployments": "apps", "statefulsets": "apps", "jobs": "batch", "cronjobs": "batch",
@@ -47,8 +47,8 @@ func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
 }
 
-// writes returns the requests of the operator that were to change objects of releases, those to one resource only
-// if it is given: content and field ownership, whatever came of them, but no dry runs.
+// writes returns the operator's writes to objects of releases, optionally to one resource only: content and field
+// ownership, successful or not, without dry runs.
 func (w *fixture) writes(resources ...string) []cluster.Request {
 	return slices.DeleteFunc(w.Proxy.Writes(), func(r cluster.Request) bool {
 		return r.Query.Get("dryRun") != "" || r.Resource() == "helmreleases" || r.Resource() == "events" ||
@@ -58,7 +58,7 @@ func (w *fixture) writes(resources ...string) []cluster.Request {
 	})
 }
 
-// landed returns those of writes that the API server took.
+// landed returns the writes accepted by the API server.
 func (w *fixture) landed(resources ...string) []cluster.Request {
 	return slices.DeleteFunc(w.writes(resources...),
 		func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
@@ -72,7 +72,7 @@ func (w *fixture) expectNoWrites(when string) {
 	}
 }
 
-// relock has every object of a release judged anew, as at its first lock: the lock is suspended and resumed.
+// relock suspends and resumes the lock of a release: every object is judged again, as at its first lock.
 func (w *fixture) relock(name string) {
 	w.Helper()
 	w.PatchHelmRelease(name, `{"spec":{"suspend":true}}`)

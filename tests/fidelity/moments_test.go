@@ -67,7 +67,7 @@ func (w *fixture) ownedByHelm(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// A tamperer deletes an object and has another one in its place before the operator creates it anew.
+// A tamperer deletes an object and creates another one in its place before the operator re-creates it.
 func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -102,7 +102,7 @@ func configMapObject(name string, data map[string]any) *unstructured.Unstructure
 		"data": data})
 }
 
-// An object of a release in a namespace that is being deleted comes back when the namespace does.
+// An object of a release in a terminating namespace is re-created with the namespace.
 func TestMoments_TerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -136,7 +136,7 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// A finalizer of somebody else holds a deleted object: it is waited for, and edits of it meanwhile are reverted.
+// Another user's finalizer holds a deleted object: the operator waits for it, and reverts edits of it meanwhile.
 func TestMoments_ForeignFinalizer(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -158,7 +158,7 @@ func TestMoments_ForeignFinalizer(t *testing.T) {
 	})
 }
 
-// Status is nobody's declaration; a scale is an edit like any other.
+// No manifest declares a status; a scale is an edit like any other.
 func TestMoments_Subresources(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -183,8 +183,8 @@ func TestMoments_Subresources(t *testing.T) {
 	})
 }
 
-// Somebody applies the declared values under a name of their own. That is no drift, so nothing is written. The
-// values then have two owners, and Helm 4 asks for --force-conflicts to change one.
+// A user applies the declared values under another field manager. That is no drift, so nothing is written. The values
+// then have two owners, and Helm 4 needs --force-conflicts to change one.
 func TestMoments_DeclaredValuesOwnedByAnother(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)

@@ -167,7 +167,7 @@ spec:
 	},
 }
 
-// autoscalerV1 is declared in a version that is not the one of storage, and tampered with through another one.
+// autoscalerV1 is declared in another version than the storage version, and tampered with through another one.
 var autoscalerV1 = shape{
 	object: "horizontalpodautoscalers/old",
 	manifest: `

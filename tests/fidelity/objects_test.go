@@ -60,7 +60,7 @@ status: {loadBalancer: {}}
 	},
 }
 
-// balanced has fields of which others are made by the API server.
+// balanced has fields from which the API server derives others.
 var balanced = shape{
 	object: "services/balanced",
 	manifest: `

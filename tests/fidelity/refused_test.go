@@ -21,7 +21,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Each object has a field that the API server may refuse to change, and others.
+// Each object has a field whose change the API server may refuse, and others.
 const refusable = `
 apiVersion: v1
 kind: ConfigMap
@@ -66,7 +66,7 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 			if got := kit.Field(frozen, "data.mode"); got != "evil" {
 				t.Errorf("data.mode is %v", got)
 			}
-			// A server-side apply that left the field out would delete it, or give it away.
+			// A server-side apply without the field would delete it, or give up its ownership.
 			owned := slices.ContainsFunc(frozen.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 				return e.Manager == "helm" && e.Operation == metav1.ManagedFieldsOperationApply &&
 					strings.Contains(string(e.FieldsV1.GetRawBytes()), `"f:mode"`)
@@ -109,7 +109,7 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 }
 
 // refusedIn waits until everything of an object but a field is restored, and again after a further change, and until
-// the status reports the field. It fails the test if the operator then goes on writing.
+// the status reports the field. It fails the test if the operator continues to write.
 func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string, change func()) {
 	w.Helper()
 	w.WaitField(gvr, name, "metadata.labels.tier", "gold")
@@ -133,7 +133,7 @@ func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string,
 	w.Proxy.Reset()
 }
 
-// outOfService forbids that the Secret "declared" is named again.
+// outOfService forbids new references to the Secret "declared".
 const outOfService = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -154,7 +154,7 @@ spec: {policyName: out-NAMESPACE, validationActions: [Deny]}
 `
 
 // TestI2_AllChangesGoWithTheRefusedOne renames the element of a list, which is two changes at one path, and makes the
-// old name one that is refused. Nothing is left to restore then, and nothing is written: every other field stays.
+// old name a refused one. No field is left to restore then, and nothing is written: every other field stays.
 func TestI2_AllChangesGoWithTheRefusedOne(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)

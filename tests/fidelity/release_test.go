@@ -22,8 +22,8 @@ type release struct {
 	shapes   []*shape
 }
 
-// install makes a release of those shapes that the Helm takes, locks it, and checks that this writes nothing, and
-// neither does a second lock.
+// install makes a release of the shapes that this Helm accepts, locks it, and checks that neither this lock nor a
+// second one writes.
 func (w *fixture) install(helmName string, helm cluster.Helm, shapes []shape) *release {
 	w.Helper()
 	r := &release{fixture: w, helm: helm, helmName: helmName}
@@ -44,7 +44,7 @@ func (w *fixture) install(helmName string, helm cluster.Helm, shapes []shape) *r
 	return r
 }
 
-// flags lets Helm 3 pass what its own validation would not.
+// flags turns Helm 3's own validation off.
 func (r *release) flags() []string {
 	if r.helmName == "helm 3" {
 		return []string{"--disable-openapi-validation"}
@@ -59,8 +59,7 @@ func (r *release) reverts(t *testing.T) {
 			t.Run(strings.ReplaceAll(s.object, "/", " "), func(t *testing.T) {
 				t.Parallel()
 				o := r.on(t).target(s)
-				// A change of something that is not declared makes the operator compare again and must not make it
-				// write.
+				// A change of an undeclared field makes the operator compare again and must not make it write.
 				o.tamper(types.MergePatchType, `{"metadata":{"annotations":{"example.com/seen":"yes"}}}`, "bystander")
 				before := o.asLeft(o.live())
 				for _, e := range s.edits {
@@ -80,7 +79,7 @@ func (r *release) reverts(t *testing.T) {
 	})
 }
 
-// revertsEdit makes one edit and waits until the object is as before, but for what stays of the edit.
+// revertsEdit makes one edit and waits until the object is as before, except for the undeclared rest of the edit.
 func (o *target) revertsEdit(e edit, before map[string]any) bool {
 	o.Helper()
 	want := maps.Clone(before)
@@ -103,8 +102,8 @@ func (o *target) revertsEdit(e edit, before map[string]any) bool {
 	return o.comes(want)
 }
 
-// expectFewWrites checks that the reverts of an object's edits took no more writes than they have to: one each; with
-// server-side apply and something foreign to take out a second and third one for the field ownership.
+// expectFewWrites checks that the reverts of an object's edits took the minimum of writes: one each; with server-side
+// apply and a foreign field to remove, a second and third one for the field ownership.
 func (o *target) expectFewWrites(edits int, helmName string) {
 	o.Helper()
 	var found []cluster.Request
@@ -121,8 +120,8 @@ func (o *target) expectFewWrites(edits int, helmName string) {
 	}
 }
 
-// upgrades has the same Helm change every object, without force, and checks that nothing is written then, nor at
-// another lock.
+// upgrades changes every object by the same Helm, without force, and checks that the operator writes nothing then,
+// nor at another lock.
 func (r *release) upgrades() {
 	r.Helper()
 	// An object can be as before while the last of several writes, about the ownership of its fields, is on its way.

@@ -14,7 +14,7 @@ func asObject(content map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// asEvent returns the object of a watch event; nil when it has none that exists.
+// asEvent returns the object of a watch event; nil when it has none, or a deleted one.
 func asEvent(event watch.Event) *unstructured.Unstructured {
 	u, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Deleted {
@@ -23,7 +23,7 @@ func asEvent(event watch.Event) *unstructured.Unstructured {
 	return u
 }
 
-// to returns the writes of the operator to the object of a name that the API server took.
+// to returns the operator's accepted writes to the object of a name.
 func (w *fixture) to(name string) []cluster.Request {
 	return slices.DeleteFunc(w.landed(), func(r cluster.Request) bool { return !strings.HasSuffix(r.Path, "/"+name) })
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A change that was made while no operator ran is reverted, also one that leaves no entry in the managed fields, or an
-// entry under the name of Helm, whether the settled form is known or not.
+// A change made while no operator ran is reverted, also one without an entry in the managed fields, or with an entry
+// under the name of Helm, whether the settled form is known or not.
 func TestI5_ManagedFieldsAloneExcuseNothing(t *testing.T) {
 	changes := map[string]struct {
 		patch, manager, sub string
@@ -70,7 +70,7 @@ func TestI5_ManagedFieldsAloneExcuseNothing(t *testing.T) {
 	}
 }
 
-// A start at which the settled forms are known takes no dry run, and one request for the forms.
+// A start with known settled forms takes no dry run, and one request for the forms.
 func TestI11_SettledFormsCostNoRequests(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -111,7 +111,7 @@ func TestI11_SettledFormsCostNoRequests(t *testing.T) {
 	}
 }
 
-// No value of a Secret is in what is remembered of it, and it goes with its HelmRelease.
+// The stored settled form of a Secret contains no value of it, and is deleted with its HelmRelease.
 func TestI7_SettledFormsHoldNoValue(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

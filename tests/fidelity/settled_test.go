@@ -21,7 +21,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// pinned declares what the engine below makes otherwise, and what it leaves alone.
+// pinned declares fields that the engine below changes, and fields that it does not change.
 const pinned = `
 apiVersion: apps/v1
 kind: Deployment
@@ -103,14 +103,14 @@ func (w *fixture) again(o *kit.Operator, do func(), names ...string) {
 	}
 }
 
-// restart starts an operator in place of one that has stopped, and waits until it has found some objects in sync.
+// restart starts an operator in place of a stopped one, and waits until it has found some objects in sync.
 func (w *fixture) restart(names ...string) {
 	w.Helper()
 	w.Running = kit.StartOperator(w.TB, w.Proxy.RESTConfig(), w.Operator)
 	w.again(w.Running, func() {}, names...)
 }
 
-// memories returns the Secrets in which the operator remembers settled forms.
+// memories returns the operator's Secrets of settled forms.
 func (w *fixture) memories() (names []string) {
 	w.Helper()
 	list, err := w.Kube.CoreV1().Secrets(w.Operator).List(w.Ctx, metav1.ListOptions{})
@@ -200,7 +200,7 @@ func (w *fixture) ignore(paths ...string) {
 	w.PatchHelmRelease("app", string(text))
 }
 
-// What a policy engine made of an object that only Helm has written stays, whatever the engine would make of it now.
+// A policy engine's change to an object that only Helm has written stays, whatever the engine would change now.
 func TestI6_WhatWasSettledOnceStays(t *testing.T) {
 	for name, occasion := range occasions {
 		t.Run(name, func(t *testing.T) {

@@ -10,18 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// shape is one object of a chart and what somebody does to it.
+// shape is one object of a chart with edits of it.
 type shape struct {
 	// object is "plural/name".
 	object string
 	// manifest is the template of the object, with the annotation "note: NOTE" for an upgrade to change.
 	manifest string
 	edits    []edit
-	// after has values by their dot-separated paths that the object must have after the upgrade.
+	// after has the object's values after the upgrade, by dot-separated paths.
 	after map[string]any
 	// static is set for a manifest without the note.
 	static bool
-	// helm is the only Helm that takes the manifest ("helm 3"); empty for both.
+	// helm is the only Helm that accepts the manifest ("helm 3"); empty for both.
 	helm string
 	// cluster is set for an object without namespace.
 	cluster bool
@@ -29,17 +29,17 @@ type shape struct {
 	group string
 }
 
-// edit is one thing that somebody does to an object.
+// edit is one change to an object.
 type edit struct {
 	name  string
 	patch string
 	// kind is a merge patch for an object and a JSON patch for a list, if it is empty.
 	kind types.PatchType
-	// stays is that part of a JSON patch that the lock leaves alone, if there is one.
+	// stays is the part of a JSON patch that the lock does not revert, if any.
 	stays string
-	// helm is the only Helm with which it stays: to apply on the server restores the order of all lists.
+	// helm is the only Helm with which it stays: server-side apply restores the order of all lists.
 	helm string
-	// owns is set when the tampering manager goes on to own a field that the API server has dropped.
+	// owns is set when the tampering manager still owns a field dropped by the API server.
 	owns bool
 }
 

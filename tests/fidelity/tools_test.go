@@ -7,8 +7,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Two tools that are built on Helm, one after the other: a revert is of the one that wrote last. So its next
-// upgrade changes and drops what it set, without a conflict.
+// Two tools built on Helm, one after the other: a revert belongs to the one that wrote last. Its next upgrade changes
+// and drops its fields without a conflict.
 func TestTools_TheNewerOnesShareStays(t *testing.T) {
 	const first = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: first}\n"
 	const second = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: second, dropped: second}\n"

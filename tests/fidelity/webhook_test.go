@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// mutated is what the webhook below makes otherwise than it was declared: it moves images to a registry, adds a
-// sidecar and a label, and rewrites an annotation.
+// mutated has fields that the webhook below changes: it moves images to a registry, adds a sidecar and a label, and
+// rewrites an annotation.
 var mutated = shape{
 	object: "deployments/mutated",
 	manifest: `
@@ -51,7 +51,7 @@ var shouted = shape{
 	},
 }
 
-// The webhook is there before Helm installs, so that what it makes of the objects is what Helm left.
+// The webhook exists before Helm installs: its changes to the objects are part of the state left by Helm.
 func TestI6_WhatAWebhookMakesOfItIsNotFought(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -92,8 +92,8 @@ func mutateDeployment(object map[string]any) []string {
 	return operations
 }
 
-// A webhook that never gives the same answer twice: what it answered last is taken for the form of the object, so
-// that only a change that somebody makes is followed by a write.
+// A webhook with a different answer each time: its last answer counts as the canonical form of the object, so that
+// only a user's change is followed by a write.
 func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -135,8 +135,8 @@ func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 	})
 }
 
-// A controller behind the webhook writes whenever the object is written, so that each revert brings the next
-// change: a fight.
+// A controller behind the webhook writes whenever the object is written, so that each revert causes the next change:
+// a fight.
 func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

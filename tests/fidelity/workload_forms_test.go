@@ -1,6 +1,6 @@
 package fidelity
 
-// odd has what the API server keeps otherwise than it was declared.
+// odd has fields that the API server stores in another form than the declared one.
 var odd = shape{
 	object: "deployments/odd", helm: "helm 3",
 	manifest: `
@@ -36,8 +36,8 @@ spec:
 	},
 }
 
-// twice has two variables of one name, of which the last one counts. An upgrade that changes it makes Helm 3 put
-// them in another order than declared, so none does here.
+// twice has two variables of one name; the last one is active. An upgrade that changes it makes Helm 3 store them in
+// another order than declared, so none does here.
 var twice = shape{
 	object: "deployments/twice", helm: "helm 3", static: true,
 	manifest: `

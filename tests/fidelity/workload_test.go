@@ -4,7 +4,7 @@ import "testing"
 
 const pod = "/spec/template/spec"
 
-// Nobody runs these workloads: without replicas, an edit of a template makes no Pods.
+// These workloads have no Pods: without replicas, an edit of a template creates none.
 func TestShapes_Workloads(t *testing.T) {
 	withstand(t, func(*fixture) []shape { return []shape{mergeKeys, unions, order, odd, twice, numbers} })
 }
@@ -171,7 +171,7 @@ spec:
 	},
 }
 
-// order has lists in which the order matters.
+// order has lists with a significant order.
 var order = shape{
 	object: "deployments/order",
 	manifest: `

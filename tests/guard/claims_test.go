@@ -16,7 +16,7 @@ func claim(namespace, name string) string {
 		`"data":{"key":"tampered"}}`, name, namespace)
 }
 
-// The release that an object names proves nothing: only a readable record that declares the object does, and only while
+// The release named by an object proves nothing: only a readable record that declares the object does, and only while
 // Helm is at work.
 func TestHostile_ClaimsProveNothing(t *testing.T) {
 	t.Parallel()
@@ -46,8 +46,8 @@ func TestHostile_ClaimsProveNothing(t *testing.T) {
 	f.passes("patch", "configmap", "settings", "--type=merge", "-p", claim(f.Apps, "heir"))
 }
 
-// Helm deletes what was handed over to another release, and what the release of an object drops, whether or not that is
-// the release that is locked.
+// Helm deletes objects that were transferred to another release, and objects that their release drops, whether or not
+// that is the locked release.
 func TestI13_HandedOver(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		f := newFixture(t)
@@ -60,7 +60,7 @@ func TestI13_HandedOver(t *testing.T) {
 		f.Helm(h, "uninstall", "old")
 		f.WaitField(kit.ConfigMaps, "shared", "data.key", "old")
 
-		// The other way round: the object is of shop by its manifest, and of heir by what it says.
+		// The other way round: the object belongs to shop by its manifest, and to heir by its annotations.
 		f.Helm(h, "install", "heir", f.Chart("heir", kit.ConfigMap("shared", "heir")), "--take-ownership")
 		f.passes("patch", "configmap", "shared", "--type=merge", "-p", `{"data":{"key":"heir's own"}}`)
 		f.Helm(h, "upgrade", "heir", f.Chart("heir", kit.ConfigMap("other", "heir")))
@@ -68,8 +68,8 @@ func TestI13_HandedOver(t *testing.T) {
 	})
 }
 
-// An object that is made to say that it belongs to something which is no release, or to a release whose record is none,
-// has not been given to another release: the guard refuses that like any other change.
+// An object with annotations that name no release, or a release without a valid record, does not belong to another
+// release: the guard refuses that change like any other.
 func TestHostile_AClaimOfNoReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The replica count within the range of an autoscaler is that one's, and the count beyond it is not.
+// The replica count within the range of an autoscaler belongs to the autoscaler, and a count beyond it does not.
 func TestI13_AutoscalersScale(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -38,7 +38,7 @@ spec:
 	f.WaitField(kit.Deployments, "web", "spec.replicas", int64(5))
 }
 
-// Others who apply fields of their own to a guarded object go on doing so, and take none of Helm's.
+// Other managers continue to apply their own fields to a guarded object, and take none of Helm's.
 func TestI13_OthersApplyTheirFields(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -59,8 +59,8 @@ func TestI13_OthersApplyTheirFields(t *testing.T) {
 	}
 }
 
-// An authority that is injected where the manifest declares none passes, as cert-manager injects it, and the rest of
-// the object is guarded.
+// A CA bundle injected where the manifest declares none passes, as cert-manager injects it, and the rest of the
+// object is guarded.
 func TestI13_AuthoritiesAreInjected(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -26,7 +26,7 @@ type realObject struct {
 	warnings *warnings
 }
 
-// warnings are what the API server warned about. It is safe for concurrent use.
+// warnings are the API server's warnings. It is safe for concurrent use.
 type warnings struct {
 	mu   sync.Mutex
 	text string
@@ -38,7 +38,7 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.text += text + " "
 }
 
-// take returns what was said since the last call.
+// take returns the warnings since the last call.
 func (w *warnings) take() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *warnings) take() string {
 
 func (o *realObject) String() string { return o.declared.GetKind() + " " + o.declared.GetName() }
 
-// belongs is what a refusal or a warning begins with.
+// belongs is the prefix of a refusal or a warning.
 func (o *realObject) belongs() string {
 	name := o.declared.GetName()
 	if o.declared.GetNamespace() != "" {
@@ -72,7 +72,7 @@ func (o *realObject) delete(ctx context.Context) error {
 	return o.resource.Delete(ctx, o.declared.GetName(), metav1.DeleteOptions{})
 }
 
-// isRefused reports what was not refused in the right words, or was done all the same.
+// isRefused returns an error for requests that were not refused with the expected message, or were applied.
 func (o *realObject) isRefused() error {
 	ctx := o.chart.Ctx
 	// The API server learns of a registration a moment after it is written. A dry run is only warned about.
@@ -96,7 +96,7 @@ func (o *realObject) isRefused() error {
 	return err
 }
 
-// ask sends a request again that passed because the guard had no time to decide, as happens on a busy machine.
+// ask repeats a request that passed because the guard had no time to decide, as happens on a busy machine.
 func (o *realObject) ask(request func() error) error {
 	for {
 		begun := time.Now()
@@ -123,7 +123,7 @@ func (o *realObject) isRestored() {
 	})
 }
 
-// refusal returns nil for the answer to a request that was refused in the right words.
+// refusal returns nil if a request was refused with the expected message.
 func (o *realObject) refusal(answer error, words string) error {
 	if answer == nil || !apierrors.IsForbidden(answer) || !strings.Contains(answer.Error(), o.belongs()) ||
 		!strings.Contains(answer.Error(), words) {
@@ -132,7 +132,7 @@ func (o *realObject) refusal(answer error, words string) error {
 	return nil
 }
 
-// editIsRefused changes a declared field to a value that is valid, if the manifest declares one.
+// editIsRefused changes a declared field to a valid value, if the manifest declares one.
 func (o *realObject) editIsRefused(ctx context.Context) error {
 	var answer error
 	for _, t := range kit.Sample(kit.Tamperings(o.declared.Object), 20) {
@@ -156,7 +156,7 @@ func (o *realObject) editIsRefused(ctx context.Context) error {
 	return nil
 }
 
-// isWarnedAbout reports what was not warned about in the right words, or was not reverted.
+// isWarnedAbout returns an error for changes without the expected warning, or without a revert.
 func (o *realObject) isWarnedAbout() error {
 	ctx := o.chart.Ctx
 	want := o.belongs() + "metadata.annotations[meta.helm.sh/release-name] will be reverted"

@@ -82,7 +82,7 @@ func TestI13_RealChartsAreGuarded(t *testing.T) {
 	}
 }
 
-// realChart is a chart that is installed as the release of its name, in the namespace of its name.
+// realChart is a chart installed as the release of its name, in the namespace of its name.
 type realChart struct {
 	*fixture
 	name string
@@ -122,7 +122,7 @@ func (c *realChart) each(try func(*realObject) error) {
 	check.Report(c, group.Wait())
 }
 
-// objects returns the objects of the manifest that Helm stored.
+// objects returns the objects of the manifest in Helm's record.
 func (c *realChart) objects() (all []*realObject, err error) {
 	manifest, err := c.Cluster.Helm3().Run(c.Ctx, "get", "manifest", c.name, "--namespace", c.name)
 	if err != nil {

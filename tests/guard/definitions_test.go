@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Helm 4 writes the definitions of a chart's crds directory before it stores a record. Where a locked release declares
-// one of them, that release says what it is. The refusal names the way, and the way leads there.
+// Helm 4 writes the definitions of a chart's crds directory before it stores a record. A definition declared by a
+// locked release is determined by that release. The refusal names a remedy, and the remedy works.
 func TestI13_DefinitionOfAnotherChart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Helm begins to keep records where a release is that has them elsewhere. The operator has not heard of these.
+// Helm begins to keep records in the namespace of a release with its records in another one. The operator has not
+// observed these.
 func TestI13_StoredElsewhere_HelmTakesOverWhereTheReleaseIs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -29,7 +30,7 @@ func TestI13_StoredElsewhere_HelmTakesOverWhereTheReleaseIs(t *testing.T) {
 	}
 }
 
-// A release that no HelmRelease names, and whose records are elsewhere than it is, takes an object over.
+// A release without a HelmRelease, with its records in another namespace, takes an object over.
 func TestI13_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -49,8 +50,8 @@ func TestI13_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "second")
 }
 
-// Who is refused a change is sent to the tool that made the release: Helm's commands take one namespace for a release
-// and its records.
+// The refusal of a change names the tool that made the release: Helm's commands use one namespace for a release and
+// its records.
 func TestStoredElsewhere_ADenialSaysWhatToUse(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -28,8 +28,8 @@ import (
 // commands is how many commands of each Helm TestI13_HelmIsNeverRefused runs at least.
 var commands = flag.Int("commands", 16, "commands of each Helm in TestI13_HelmIsNeverRefused")
 
-// Whatever Helm does to a guarded release passes, while others tamper with it all the time: not one command fails, and
-// afterwards every object is as Helm left it.
+// Every operation of Helm on a guarded release passes under continuous tampering: no command fails, and afterwards
+// every object is as Helm left it.
 func TestI13_HelmIsNeverRefused(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		f := newFixture(t)
@@ -71,8 +71,8 @@ func TestI13_HelmIsNeverRefused(t *testing.T) {
 	})
 }
 
-// tamperAlways has others change the objects of shop until stop is called. It counts what was refused. They delete
-// nothing: Helm itself fails when an object that it changes goes meanwhile.
+// tamperAlways changes the objects of shop until stop is called, and counts the refusals. It deletes nothing: Helm
+// itself fails when an object that it changes is deleted meanwhile.
 func (f *fixture) tamperAlways() (denied *atomic.Int64, stop func()) {
 	f.Helper()
 	denied = &atomic.Int64{}
@@ -103,7 +103,7 @@ func (f *fixture) tamperAlways() (denied *atomic.Int64, stop func()) {
 	return denied, stop
 }
 
-// An object that another release takes over passes while that one installs, and not before.
+// A takeover of an object by another release passes while that one installs, and not before.
 func TestI13_AnotherReleaseTakesOver(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		f := newFixture(t)
@@ -122,7 +122,7 @@ func TestI13_AnotherReleaseTakesOver(t *testing.T) {
 	})
 }
 
-// recordPolicy has Helm fail to store that it uninstalls.
+// recordPolicy makes Helm fail to store the status uninstalling.
 const recordPolicy = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -142,9 +142,9 @@ metadata: {name: records-NAMESPACE}
 spec: {policyName: records-NAMESPACE, validationActions: [Deny]}
 `
 
-// Helm goes on to delete when it could not store that it uninstalls. Nobody can tell its deletions from a user's then,
-// so they are refused, and Helm says why. Nothing is lost, and there are two ways out: a record that can be stored, and
-// a suspension.
+// Helm deletes objects even if it could not store the status uninstalling. Its deletions are then indistinguishable
+// from a user's, so they are refused, and Helm reports the reason. Nothing is lost, and there are two remedies: a
+// record that can be stored, and a suspension.
 func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		for _, way := range []string{"stored", "suspended"} {
@@ -193,7 +193,7 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 	})
 }
 
-// A release that has records in both storages may take an object over: nothing tells by which of them Helm is at work.
+// A release with records in both storages may take an object over: it is undecided by which of them Helm is at work.
 func TestI13_AReleaseInBothStoragesTakesOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *operator.ControllerOptions) { o.ReleaseStorage = "secret,configmap" })
@@ -206,14 +206,14 @@ func TestI13_AReleaseInBothStoragesTakesOver(t *testing.T) {
 	f.passes(takeOver...)
 }
 
-// isCheck matches what the guard asks before it refuses: a list of the records of a release.
+// isCheck matches the guard's request before a refusal: a list of the records of a release.
 func isCheck(r *http.Request) bool {
 	return cluster.ForResource("secrets", http.MethodGet)(r) && !cluster.IsWatch(r) &&
 		strings.Contains(r.URL.Query().Get("labelSelector"), "name=shop")
 }
 
-// Helm stores its record and then changes an object, and the operator has heard of neither: its watches deliver nothing
-// and its lock is of before. The check before a refusal is what lets the change pass.
+// Helm stores its record and then changes an object, and the operator has observed neither: its watches deliver
+// nothing and its lock is older. The check before a refusal lets the change pass.
 func TestI13_ARecordThatIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -236,8 +236,8 @@ func TestI13_ARecordThatIsOnItsWay(t *testing.T) {
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "new")
 }
 
-// The record is stored while the guard checks. What it was asked about came before that, and is refused; what Helm
-// sends comes after it, and passes.
+// The record is stored during the guard's check. The reviewed request is older than that, and refused; Helm's
+// requests are newer, and pass.
 func TestI13_ARecordWhileTheGuardChecks(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

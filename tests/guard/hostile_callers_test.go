@@ -29,7 +29,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// ask sends a review to the guard like an API server, at the path that the registration has. The error is that of the
+// ask sends a review to the guard like an API server, at the path in the registration. The error is that of the
 // connection.
 func (f *fixture) ask(r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	f.Helper()
@@ -51,7 +51,7 @@ func (f *fixture) ask(r *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRe
 	return review.Response, nil
 }
 
-// guess is a review about a change of the password from one to another, of an object that the caller describes.
+// guess is a review about a change of the password from one to another, of an object described by the caller.
 func (f *fixture) guess(live *unstructured.Unstructured, from, to string) *admissionv1.AdmissionRequest {
 	with := func(password string) runtime.RawExtension {
 		object := live.DeepCopy()
@@ -68,8 +68,8 @@ func (f *fixture) guess(live *unstructured.Unstructured, from, to string) *admis
 	}
 }
 
-// A client that reads the registration asks whether a guess at a Secret's value is right. Whatever it guesses, the
-// answer is the same, and no event says that another user tried: it knows no object that exists.
+// A client with read access to the registration asks whether a guess at a Secret's value is right. The answer is the
+// same for every guess, and no event reports an attempt by another user: the guard does not know the object.
 func TestHostile_WhoReadsTheRegistrationLearnsNoValue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -110,8 +110,8 @@ func TestHostile_WhoReadsTheRegistrationLearnsNoValue(t *testing.T) {
 	})
 }
 
-// With --guard-client-ca API servers that present a certificate are answered, and no other client is: what it sends
-// passes, as with a guard that is down.
+// With --guard-client-ca the guard answers API servers with a client certificate only: other requests pass, as with a
+// guard that is down.
 func TestHostile_OnlyAPIServersAreAnswered(t *testing.T) {
 	t.Parallel()
 	config, err := kit.Shared.UserConfig("front-proxy-client")

@@ -17,8 +17,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// JSON escapes "<", so that an object of 700 KB makes a review of more than 4 MiB, and one that is as large as etcd takes
-// it, of 16 MiB and more. A change of what is declared is refused all the same, when it makes the object large and when
+// JSON escapes "<": an object of 700 KB makes a review of more than 4 MiB, and one of etcd's maximum size a review of
+// 16 MiB and more. A change of declared fields is refused nevertheless, both when it makes the object large and when
 // the object is large before.
 func TestHostile_ReviewsFullOfEscapes(t *testing.T) {
 	t.Parallel()
@@ -47,8 +47,8 @@ func TestHostile_ReviewsFullOfEscapes(t *testing.T) {
 	}
 }
 
-// I12: 320 writers at once in one namespace, whose requests the guard cannot decide on, have theirs pass, and open the
-// guard to nobody else: each change in another namespace is refused meanwhile.
+// I12: 320 concurrent writers in one namespace send requests that the guard cannot decide on. Theirs pass, and each
+// change in another namespace is refused meanwhile.
 func TestHostile_ManyWritersAtOnce(t *testing.T) {
 	const writers = 320
 	t.Parallel()

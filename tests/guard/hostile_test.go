@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A release that declares the guard's objects has the operator fight with itself about none of them: no write is made,
-// the definitions stay, and the guard stays in force.
+// A release that declares the guard's objects causes no fight of the operator with itself: no write is made, the
+// definitions stay, and the guard stays in force.
 func TestHostile_TheGuardsOwnObjectsAreReserved(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

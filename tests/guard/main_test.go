@@ -1,5 +1,5 @@
-// Package guard tests the promise "the guard never refuses Helm, and never blocks a cluster" (I13), and what the guard
-// refuses, with real Helm and kubectl against a real API server that asks an operator of the test.
+// Package guard tests the promise "the guard never refuses Helm, and never blocks a cluster" (I13), and the guard's
+// refusals, with real Helm and kubectl against a real API server that calls an operator of the test.
 package guard
 
 import (
@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-// fixture is kit.Fixture with an operator that guards. It is another user than the administrator who runs kubectl and
-// Helm, whose requests the guard is to be asked about.
+// fixture is kit.Fixture with an operator that guards. Its user is not the administrator who runs kubectl and Helm:
+// the guard has to review the administrator's requests.
 type fixture struct {
 	*kit.Fixture
 	front *front
@@ -44,7 +44,7 @@ func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fix
 	return newFixtureOn(t, kit.Shared, options...)
 }
 
-// newFixtureOn is newFixture on a control plane other than the one that the tests share.
+// newFixtureOn is newFixture on another control plane than the shared one.
 func newFixtureOn(t *testing.T, c *cluster.Cluster, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
 	f := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, c)}, front: newFront(t)}
@@ -54,7 +54,7 @@ func newFixtureOn(t *testing.T, c *cluster.Cluster, options ...func(*operator.Co
 	return f
 }
 
-// start starts an operator that is reached at the front.
+// start starts an operator behind the front.
 func (f *fixture) start(options ...func(*operator.ControllerOptions)) {
 	f.Helper()
 	f.me = "helm-locker:" + f.Operator
@@ -102,8 +102,8 @@ func (f *fixture) guard(name string, change ...func(*v1alpha1.HelmRelease)) {
 	f.WaitReason(name, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
 }
 
-// kubectl runs kubectl as the administrator, and returns its output, and its complaints or warnings. In an editor the
-// user changes what is declared.
+// kubectl runs kubectl as the administrator, and returns its output, and its errors or warnings. As an editor it runs
+// a script that changes declared fields.
 func (f *fixture) kubectl(args ...string) (out, complaint string) {
 	f.Helper()
 	var stdout, stderr bytes.Buffer
@@ -123,8 +123,8 @@ func (f *fixture) kubectl(args ...string) (out, complaint string) {
 	return stdout.String(), stderr.String()
 }
 
-// refused runs kubectl, and fails the test unless the guard refuses that with all the wanted parts in its words, and
-// the object stays as it is.
+// refused runs kubectl, and fails the test unless the guard refuses the request with all the wanted parts in its
+// message, and the object is unchanged.
 func (f *fixture) refused(gvr schema.GroupVersionResource, name, words string, args ...string) {
 	f.Helper()
 	before := content(f.Get(gvr, name))
@@ -137,13 +137,13 @@ func (f *fixture) refused(gvr schema.GroupVersionResource, name, words string, a
 	}
 }
 
-// content returns what people change of an object. Its controller changes the rest at any time.
+// content returns the fields of an object that users change. Its controller changes the others at any time.
 func content(u *unstructured.Unstructured) map[string]any {
 	return map[string]any{"uid": u.GetUID(), "labels": u.GetLabels(), "deleted": u.GetDeletionTimestamp(),
 		"release": u.GetAnnotations()["meta.helm.sh/release-name"], "spec": u.Object["spec"], "data": u.Object["data"]}
 }
 
-// passes runs kubectl, and fails the test unless that succeeds without a word of the guard.
+// passes runs kubectl, and fails the test unless that succeeds without a message of the guard.
 func (f *fixture) passes(args ...string) {
 	f.Helper()
 	if out, complaint := f.kubectl(args...); complaint != "" {
@@ -161,7 +161,7 @@ func (f *fixture) inForce(gvr schema.GroupVersionResource, name string) {
 	})
 }
 
-// front is where the API server reaches the guard: a listener of the test, which passes connections on, or not.
+// front is the guard's address for the API server: a listener of the test that forwards connections, or not.
 type front struct {
 	t        testing.TB
 	listener net.Listener
@@ -191,7 +191,7 @@ func newFront(t testing.TB) *front {
 
 func (f *front) address() string { return f.listener.Addr().String() }
 
-// to passes new connections on to an address, none for "", and cuts those that there are.
+// to forwards new connections to an address, or none for "", and cuts existing ones.
 func (f *front) to(address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // bound is how long a write may take when the guard does not answer: the webhook's timeout, and room for the rest.
 const bound = 5 * time.Second
 
-// A guard that is down, hangs or has a certificate that is not its own blocks nothing. Drift that passed is reverted.
+// A guard that is down, hangs or has a wrong certificate blocks nothing. Drift that passed is reverted.
 func TestI13_ABrokenGuardBlocksNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -55,7 +55,7 @@ func TestI13_ABrokenGuardBlocksNothing(t *testing.T) {
 	}
 }
 
-// A stopped operator blocks nothing, and the next one reverts what happened meanwhile.
+// A stopped operator blocks nothing, and the next one reverts the drift of the meantime.
 func TestI13_AStoppedOperatorBlocksNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -70,7 +70,7 @@ func TestI13_AStoppedOperatorBlocksNothing(t *testing.T) {
 	f.inForce(kit.ConfigMaps, "settings")
 }
 
-// The certificate is renewed without a restart, whatever became of it.
+// The certificate is renewed without a restart, whatever happened to it.
 func TestI13_TheCertificateIsPutRight(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

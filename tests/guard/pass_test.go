@@ -43,7 +43,7 @@ func TestI13_WarnTellsAndReverts(t *testing.T) {
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }
 
-// A fight in a release whose guard warns is reported with the user, whom the guard has seen.
+// A fight in a release whose guard warns is reported with the user observed by the guard.
 func TestI6_AFightNamesTheUserThatTheGuardSaw(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -60,7 +60,7 @@ func TestI6_AFightNamesTheUserThatTheGuardSaw(t *testing.T) {
 	})
 }
 
-// A release that is only watched is never guarded by more than a warning, which the definition sees to.
+// A guard on a release in mode Detect only warns; the definition enforces that.
 func TestI13_DetectWarnsOnly(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -94,7 +94,7 @@ func TestI13_DetectWarnsOnly(t *testing.T) {
 	}
 }
 
-// Who may pass passes, and is reverted like before: of what the guard lets through nothing stays.
+// Changes of exempt subjects pass and are reverted as before: none of them stays.
 func TestI13_ExemptSubjectsPass(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -128,7 +128,7 @@ func TestI13_SuspendedPasses(t *testing.T) {
 	f.inForce(kit.ConfigMaps, "settings")
 }
 
-// A release that is suspended is not guarded from then on, although the API server still asks.
+// A suspended release is not guarded from then on, although the API server still calls the guard.
 func TestI13_SuspendedPassesAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -148,7 +148,7 @@ func TestI13_SuspendedPassesAtOnce(t *testing.T) {
 	held.Release()
 }
 
-// Deletions that Kubernetes makes must never hang: those of a namespace, and those of the garbage collector.
+// Kubernetes' own deletions must never hang: those of a namespace, and those of the garbage collector.
 func TestI13_NamespacesAndOwnersGo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -85,8 +85,8 @@ func guardLines(metrics string) string {
 	return strings.Join(lines, "")
 }
 
-// A Job that has finished may be deleted, and is not re-created: so no user ends one by its status, and one that runs
-// is not deleted because it would be later.
+// A finished Job may be deleted, and is not re-created. So a user must not finish a Job by its status, and a running
+// one is not deletable because it will finish.
 func TestHostile_ARunningJobIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -24,8 +24,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// The operator as a process of its own is frozen, cut off from the API server, and killed. Every write to the cluster
-// succeeds meanwhile, within the timeout of the webhook, and what was drift is reverted afterwards.
+// The operator in a separate process is frozen, disconnected from the API server, and killed. Every write to the
+// cluster succeeds meanwhile, within the timeout of the webhook, and drift is reverted afterwards.
 func TestI13_AProcessThatIsFrozenCutOffOrKilledBlocksNothing(t *testing.T) {
 	t.Parallel()
 	f := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}, front: newFront(t)}
@@ -60,8 +60,8 @@ func TestI13_AProcessThatIsFrozenCutOffOrKilledBlocksNothing(t *testing.T) {
 	}
 }
 
-// startProgram builds the operator and starts it in a process of its own, which is reached at the front and reaches the
-// API server by the proxy.
+// startProgram builds the operator and starts it in a separate process, behind the front and with the proxy as its
+// way to the API server.
 func (f *fixture) startProgram() *process.Operator {
 	f.Helper()
 	path, err := process.Build(f.Ctx, f.TempDir())
@@ -91,7 +91,7 @@ func (f *fixture) startProgram() *process.Operator {
 	return program
 }
 
-// writes are writes to guarded objects that are drift.
+// writes are drifting writes to guarded objects.
 func (f *fixture) writes() map[string]func() error {
 	patch := func(p types.PatchType, body string, subresource ...string) func() error {
 		return func() error {
@@ -165,7 +165,7 @@ func TestI13_AnExpiredCertificateBlocksNothing(t *testing.T) {
 	f.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
 }
 
-// A change that is checked when the guard gets no answer at all passes, however soon the error comes.
+// A change passes when its check fails, however soon the error arrives.
 func TestI13_AnErrorOfTheCheckPasses(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// shop is a chart of the kinds that people change by hand.
+// shop is a chart of kinds that users change by hand.
 const shop = `
 apiVersion: apps/v1
 kind: Deployment
@@ -100,12 +100,12 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 			`{"stringData":{"password":"battery-staple"}}`)
 		f.refusedByFiles()
 
-		// What the lock leaves to others passes.
+		// Fields outside of the lock pass.
 		f.passes("label", "deployment", "web", "team=shop")
 		f.passes("rollout", "restart", "deployment", "web")
 		f.passes("annotate", "configmap", "settings", "note=mine")
 
-		// A dry run changes nothing, so it is told and not refused.
+		// A dry run changes nothing, so it is warned about and not refused.
 		if out, said := f.kubectl("scale", "deployment", "web", "--replicas=4", "--dry-run=server"); !strings.Contains(
 			out,
 			"scaled",
@@ -140,7 +140,7 @@ func (f *fixture) refusedByFiles() {
 	}
 }
 
-// reports checks what the operator tells about the refusals of TestI13_WhatPeopleDoIsRefused, and that it wrote
+// reports checks the operator's reports about the refusals of TestI13_WhatPeopleDoIsRefused, and that it wrote
 // nothing.
 func (f *fixture) reports() {
 	f.Helper()

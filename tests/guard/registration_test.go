@@ -36,7 +36,7 @@ func (f *fixture) registration() *admissionregistrationv1.ValidatingWebhookConfi
 	return made
 }
 
-// The registration has what guarded releases have and nothing else, is put right when it is edited, and goes with the
+// The registration covers exactly the guarded releases' kinds, is restored when it is edited, and is deleted with the
 // last guarded release.
 func TestI13_TheRegistrationFollows(t *testing.T) {
 	t.Parallel()
@@ -78,8 +78,8 @@ func TestI13_TheRegistrationFollows(t *testing.T) {
 	f.Until("it is gone", func() (any, bool) { return nil, f.registration() == nil })
 }
 
-// An operator that serves no guard any more removes the registration that it left, for which the API server would wait
-// in vain at each write, and no other: neither that of another operator nor one of another tool under its own name.
+// An operator without a guard removes its earlier registration, because the API server would wait in vain at each
+// write. It removes no other: neither another operator's nor another tool's under its own name.
 func TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore(t *testing.T) {
 	t.Parallel()
 	f, other := newFixture(t), newFixture(t)
@@ -111,7 +111,7 @@ func TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore(t *testing.T) {
 	check.NoError(t, configurations.Delete(f.Ctx, foreign.Name, metav1.DeleteOptions{}))
 }
 
-// Who reaches the guard learns nothing without its path: an answer would tell whether a guess at a value is right.
+// Clients of the guard learn nothing without its path: an answer would show whether a guess at a value is right.
 func TestI13_StrangersLearnNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -132,7 +132,8 @@ func TestI13_StrangersLearnNothing(t *testing.T) {
 	}
 }
 
-// Without --guard-address a HelmRelease says that its guard is not in force, and its release is locked all the same.
+// Without --guard-address a HelmRelease reports that its guard is not in force, and its release is locked
+// nevertheless.
 func TestI13_WithoutAnAddressTheStatusSaysSo(t *testing.T) {
 	t.Parallel()
 	f := kit.Start(t, func(o *operator.ControllerOptions) { o.SkipCRD = true })

@@ -9,8 +9,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The scale of a custom resource sets the field that its definition names. The guard compares that field, and not the
-// one that has the name of the field of a Scale.
+// The scale of a custom resource sets the field named by its definition. The guard compares that field, and not the
+// one with the same name as in a Scale.
 func TestHostile_TheScaleOfACustomResource(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -21,8 +21,8 @@ func watching(plural string) cluster.Match {
 	return func(r *http.Request) bool { return cluster.IsWatch(r) && cluster.ForResource(plural)(r) }
 }
 
-// The guard asks the API server for what could have an answer be another before it refuses. What is delivered late is
-// the autoscaler of a request that scales, or the HelmRelease.
+// Before a refusal, the guard asks the API server for everything that could change its answer. Late events concern
+// the autoscaler of a scaling request, or the HelmRelease.
 func TestHostile_ARefusalByALateView(t *testing.T) {
 	t.Parallel()
 	t.Run("an autoscaler is created", func(t *testing.T) {
@@ -59,8 +59,7 @@ func TestHostile_ARefusalByALateView(t *testing.T) {
 	}
 }
 
-// A release that waits for a kind has the kinds discovered again and again. The guard knows all the same which kind a
-// request to scale is about.
+// A release that waits for a kind causes repeated discovery. The guard still knows the kind of a scaling request.
 func TestHostile_AReleaseThatWaitsForAKind(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

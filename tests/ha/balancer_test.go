@@ -8,8 +8,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// One API server of three hangs: the one that the operator is connected to. The leader renews its lease over
-// another connection in time, and sees within 45 seconds what happens. All three are the one of the tests.
+// One API server of three hangs: the one with the operator's connection. The leader renews its lease over another
+// connection in time, and observes changes within 45 seconds. All three are the tests' own.
 func TestHA_AnAPIServerOfThreeHangs(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)

@@ -28,8 +28,8 @@ import (
 // many is how many objects drift at once in these tests.
 const many = 60
 
-// manyLocked locks a release of many ConfigMaps, and returns a function that has all of them drift and waits until all
-// are restored.
+// manyLocked locks a release of many ConfigMaps, and returns a function that makes all of them drift and waits until
+// all are restored.
 func manyLocked(e *kit.Env, name string) (drift func()) {
 	e.Helper()
 	manifest := ""
@@ -49,7 +49,7 @@ func manyLocked(e *kit.Env, name string) (drift func()) {
 	}
 }
 
-// upgradedWithDrift has Helm upgrade a locked release while somebody tampers with it.
+// upgradedWithDrift upgrades a locked release by Helm under tampering.
 func upgradedWithDrift(e *kit.Env, times int) {
 	e.Helper()
 	u := kit.NewUpgrades(e)
@@ -65,8 +65,8 @@ func upgradedWithDrift(e *kit.Env, times int) {
 	u.Check(true)
 }
 
-// The operator's user has one share of an API server with its default limits, which are a few requests at a time; more
-// are refused with 429. A storm of drifts is reverted, and the leader keeps leading.
+// The operator's user has one share of an API server with its default limits, a few requests at a time; the rest is
+// refused with 429. A storm of drifts is reverted, and the leader keeps leading.
 func TestHA_OneShareOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -123,8 +123,8 @@ func TestHA_OneShareOfTheAPIServer(t *testing.T) {
 	t.Logf("%d requests, of which %d were refused", len(proxy.Requests()), refused.Load())
 }
 
-// oneShare lets a user do everything, with a priority level of its own that has one share, lends none and borrows none.
-// It returns the UID of the level.
+// oneShare gives a user all rights, and a separate priority level with one share that neither lends nor borrows. It
+// returns the UID of the level.
 func oneShare(e *kit.Env, user string) string {
 	e.Helper()
 	_, err := e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
@@ -166,7 +166,7 @@ func oneShare(e *kit.Env, user string) string {
 }
 
 // Of the operator's requests 30 in 100 fail, each in one of three ways: an error, a connection that breaks before the
-// API server has seen the request, and one that breaks after it has carried it out.
+// API server has received the request, and one that breaks after it has executed it.
 func TestHA_ManyRequestsFail(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -202,9 +202,9 @@ func failSome(proxy *cluster.Proxy, share float64) *atomic.Int32 {
 	return failed
 }
 
-// A validating webhook takes 5 seconds for each Service, which is as long as the operator waits for an answer before it
-// asks again. Services drift all the time; other releases, of the same namespace and of others, are restored meanwhile.
-// If each of their reverts waited for one of a Service, the webhook would have been asked about as many.
+// A validating webhook takes 5 seconds for each Service, as long as the operator's timeout before a retry. Services
+// drift all the time; other releases, of the same namespace and of others, are restored meanwhile. If each of their
+// reverts waited for one of a Service, the webhook would have been called for as many.
 func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -245,8 +245,8 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	e.WaitReady("slow", 1)
 }
 
-// slowServices has a webhook judge all updates of Services in Apps but those of tamperers, which takes a while each. It
-// counts how often it is asked.
+// slowServices registers a slow webhook for all updates of Services in Apps except those of tamperers. It counts the
+// calls.
 func slowServices(e *kit.Env, takes time.Duration) (asked *atomic.Int32) {
 	e.Helper()
 	asked = &atomic.Int32{}

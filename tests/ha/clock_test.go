@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// jumpingClock is a clock that is set forward and back. What it is asked to wait takes as long as ever.
+// jumpingClock is a clock that is set forward and back. Its timers take their normal time.
 type jumpingClock struct {
 	clock.RealClock
 	offset atomic.Int64

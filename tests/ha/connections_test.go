@@ -25,7 +25,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// administrator makes a ServiceAccount that may do everything, and returns its name.
+// administrator creates a ServiceAccount with all rights, and returns its name.
 func administrator(e *kit.Env) string {
 	e.Helper()
 	const name = "operator"
@@ -85,8 +85,8 @@ func TestHA_FrontThatSpeaksHTTP2Only(t *testing.T) {
 	}
 }
 
-// A connection may break when a request is sent: an API server that restarts, or a load balancer that has closed it
-// for being idle. Nobody has refused anything then.
+// A connection may break when a request is sent: the API server restarts, or a load balancer has closed an idle
+// connection. That is no refusal.
 func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

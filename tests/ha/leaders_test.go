@@ -15,8 +15,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A leader that is told to stop gives its lease up, so nobody waits for it to expire: that would take five minutes
-// here.
+// A stopping leader releases its lease, so that no replica waits until it expires: that would take five minutes here.
 func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -50,8 +49,8 @@ func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 	e.WaitReady("app", 1)
 }
 
-// The leader is cut off while one of its reverts is on the way. It ends before its lease does, another one leads,
-// Helm upgrades; then the network is whole again, and what was on the way arrives.
+// The leader is disconnected while one of its reverts is in flight. It ends before its lease does, another one leads,
+// Helm upgrades; then the network is restored, and the request in flight arrives.
 func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -98,7 +97,7 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	}
 }
 
-// For a moment there may be two that believe to lead. Here there always are.
+// For a moment two replicas may believe to lead. Here two always do.
 func TestHA_TwoLeadersAtOnce(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -146,7 +145,7 @@ func TestHA_TwoLeadersAtOnce(t *testing.T) {
 	}
 }
 
-// A leader that is told to stop in the middle of a re-creation does not leave before it knows that the object may stay.
+// A leader that is stopped during a re-creation does not exit before the object is confirmed.
 func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -167,8 +166,8 @@ func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
 	}
 }
 
-// The API server makes an object and the answer is lost on the way. Who does not know what came of a creation has
-// to look.
+// The API server creates an object and the answer is lost. The operator has to read the result of a creation without
+// an answer.
 func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	const annotated = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, annotations: {helm.sh/resource-policy: %s}}\ndata: {key: declared}\n"
@@ -211,7 +210,7 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// valuesOf returns the keys that a ConfigMap had, oldest first.
+// valuesOf returns the past keys of a ConfigMap, oldest first.
 func valuesOf(history *kit.History, name string) []string {
 	var values []string
 	for _, u := range history.States(kit.ConfigMaps, name) {

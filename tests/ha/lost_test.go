@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A creation that ends with an error of the API server may have made the object or not. What exists under its name
-// when the release is gone is somebody else's, unless it says that it is the release's.
+// A creation that ends with an error of the API server may have created the object or not. An object of its name
+// after the end of the release belongs to another user, unless its annotations name the release.
 func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)

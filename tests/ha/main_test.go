@@ -1,6 +1,5 @@
-// Package ha tests what happens to several operators, and to one, when others of the parts fail that they depend
-// on: leaders that go, API servers that are killed, do not answer, forget or refuse, what is in front of them, tokens
-// that expire, definitions that are replaced, clocks that jump.
+// Package ha tests one operator and several under failures of their dependencies: leaders that end, API servers that
+// are killed, hang, forget or refuse, their proxies, expiring tokens, replaced definitions, jumping clocks.
 package ha
 
 import (
@@ -20,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
 
-// elected has operators compete for a lease of some duration. One that nothing in the test is to end lasts longer
+// elected makes operators compete for a lease of some duration. A lease that must not expire in a test lasts longer
 // than the test.
 func elected(lease time.Duration) func(*operator.ControllerOptions) {
 	return func(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration = true, lease }
@@ -73,8 +72,8 @@ func holder(e *kit.Env, name string) string {
 	return ""
 }
 
-// leader returns the index of the one replica whose writes to objects were answered since the proxies were reset;
-// an error when it is none or more.
+// leader returns the index of the only replica with answered writes to objects since the proxies were reset; an error
+// when none or several have any.
 func leader(replicas []*replica) (int, error) {
 	found := -1
 	for i, r := range replicas {

@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// nginxConfig is nginx with its defaults, which buffer requests, but for what a client of Kubernetes that watches
-// needs: answers are passed on as they come. Each request goes to the next API server.
+// nginxConfig is nginx with its defaults, which buffer requests, except for the needs of a watching Kubernetes
+// client: answers are forwarded at once. Each request goes to the next API server.
 const nginxConfig = `
 user root; daemon off; master_process off; pid nginx.pid; error_log error.log info;
 events {}
@@ -78,7 +78,7 @@ func startNginx(e *kit.Env, settings string, servers ...string) *nginx {
 	return n
 }
 
-// config returns the configuration of a ServiceAccount that may do everything, by way of nginx.
+// config returns the configuration of a ServiceAccount with all rights, through nginx.
 func (n *nginx) config() *rest.Config {
 	n.Helper()
 	config, err := kit.Shared.ServiceAccountConfig(n.Ctx, n.Operator, administrator(n.Env))
@@ -95,8 +95,8 @@ func (n *nginx) cuts() int {
 	return strings.Count(string(log), "upstream timed out")
 }
 
-// Watches on which nothing happens for a while are broken off by nginx: here after a second, by default after a minute.
-// What is changed between two of them is reverted.
+// nginx ends watches without events after a time: here after a second, by default after a minute. Changes between two
+// watches are reverted.
 func TestHA_NginxCutsIdleWatches(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)

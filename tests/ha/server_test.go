@@ -24,8 +24,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Not parallel: the API server that all tests share is restarted, and etcd forgets. What happened while the
-// operators were cut off cannot be watched from where they were: the answer is 410 Gone.
+// Not parallel: the shared API server is restarted, and etcd is compacted. The operators cannot resume their watches
+// from before the outage: the answer is 410 Gone.
 func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	replicas := []*replica{startReplica(e, elected(longLease)), startReplica(e, elected(longLease))}
@@ -64,8 +64,7 @@ func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 	}
 }
 
-// An API server that is overloaded says for how long it wants to be left alone. All requests are refused three
-// times, the watches too.
+// An overloaded API server sends the time of the next attempt. All requests are refused three times, the watches too.
 func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]cluster.Action{
@@ -122,7 +121,7 @@ func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
 	}
 }
 
-// The token that a pod is given is replaced in its file before it expires. One that has expired is answered with 401.
+// The token of a pod is replaced in its file before it expires. An expired one is answered with 401.
 func TestHA_TokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -159,7 +158,7 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 	kit.StartOperator(t, config, e.Operator, elected(longLease))
 	locked(e, "app")
 
-	// client-go keeps what it has read for 50 seconds.
+	// client-go caches the file's content for 50 seconds.
 	second := token()
 	write(second)
 	expired.Store(&first)
@@ -174,7 +173,7 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 	e.WaitReady("app", 1)
 }
 
-// Not parallel: the CustomResourceDefinition that all tests share is replaced.
+// Not parallel: the shared CustomResourceDefinition is replaced.
 func TestHA_DefinitionIsReplaced(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	definitions, err := apiextensions.NewForConfig(kit.Shared.RESTConfig())

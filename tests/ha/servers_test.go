@@ -21,8 +21,8 @@ var (
 	seed     = flag.Uint64("seed", 1, "seed of what they choose at random")
 )
 
-// servers is three API servers on one etcd, and a balancer in front of them. Helm, those who tamper, and the watches of
-// the tests go to a fourth, which stays as it is.
+// servers is three API servers on one etcd behind a balancer. Helm, the tamperers, and the watches of the tests use
+// an undisturbed fourth one.
 type servers struct {
 	all      []*cluster.APIServer
 	balancer *cluster.Balancer
@@ -88,12 +88,12 @@ func (w *servers) direct(e *kit.Env) *rest.Config {
 	return config
 }
 
-// spread is by a proxy before the balancer, which has each request go to another API server.
+// spread uses a proxy before the balancer: each request goes to another API server.
 func (w *servers) spread(e *kit.Env) *rest.Config {
 	return e.NewProxyTo(w.balancer.Address()).RESTConfig()
 }
 
-// throughNginx is by nginx, which has each request go to another API server, too.
+// throughNginx uses nginx: each request goes to another API server, too.
 func (w *servers) throughNginx(e *kit.Env) *rest.Config {
 	addresses := make([]string, 0, len(w.all))
 	for _, s := range w.all {
@@ -102,8 +102,8 @@ func (w *servers) throughNginx(e *kit.Env) *rest.Config {
 	return startNginx(e, "", addresses...).config()
 }
 
-// upgraded has Helm upgrade a locked release again and again while API servers are disturbed, and perhaps somebody
-// tampers with it. Meanwhile another release is reverted, and at last one more is locked.
+// upgraded upgrades a locked release by Helm repeatedly while API servers are disturbed, optionally under tampering.
+// Meanwhile another release is reverted, and at last one more is locked.
 func (w *servers) upgraded(e *kit.Env, config *rest.Config, disturb disturbance, drift bool) {
 	e.Helper()
 	kit.StartOperator(e, config, e.Operator, elected(0)) // the default: 15 seconds
@@ -174,7 +174,7 @@ func (w *servers) slow(_ *kit.Env, stop <-chan struct{}, times *atomic.Int32) {
 	w.etcd.SetDelay(0)
 }
 
-// undisturbed is for a way that is disturbance enough.
+// undisturbed adds no disturbance, for configurations that are disturbance enough.
 func undisturbed(_ *kit.Env, stop <-chan struct{}, times *atomic.Int32) {
 	times.Add(disturbances)
 	<-stop

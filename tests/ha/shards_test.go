@@ -27,7 +27,7 @@ func inShard(name string) func(*v1alpha1.HelmRelease) {
 	return func(hr *v1alpha1.HelmRelease) { hr.Labels = map[string]string{"shard": name} }
 }
 
-// waitShard waits until the operator of a shard says that it manages a HelmRelease.
+// waitShard waits until the operator of a shard reports that it manages a HelmRelease.
 func waitShard(e *kit.Env, name, selector string) {
 	e.Helper()
 	e.Until("HelmRelease "+name+" is looked after by shard "+selector, func() (any, bool) {
@@ -47,7 +47,8 @@ func wroteTo(r *replica, name string) bool {
 	return false
 }
 
-// Two operators of one name and namespace, each with two replicas: each leads in its shard, and looks at nothing else.
+// Two operators of one name and namespace, each with two replicas: each leads in its shard, and reconciles nothing
+// else.
 func TestShards_EachLooksAfterItsOwn(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -83,7 +84,7 @@ func TestShards_EachLooksAfterItsOwn(t *testing.T) {
 	}
 }
 
-// While a HelmRelease goes from one shard to another its release stays locked, and what Helm does in between is not
+// While a HelmRelease moves from one shard to another its release stays locked, and Helm's writes in between are not
 // undone.
 func TestShards_MoveWithoutAGap(t *testing.T) {
 	t.Parallel()
@@ -96,7 +97,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	e.WaitReady("app", 1)
 	waitShard(e, "app", shardA)
 
-	// The first does not hear of the move and goes on: both manage the release for a while, one by an old record.
+	// The first does not observe the move and continues: both manage the release for a while, one by an old record.
 	release := a.proxy.HoldWatch(cluster.ForResource("helmreleases"))
 	records := a.proxy.HoldWatch(cluster.ForResource("secrets"))
 	history := e.Record(kit.ConfigMaps)

@@ -18,8 +18,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// heldElsewhere makes the lease of the operators one that another holder keeps for an hour: those that start stand
-// by. The returned function ends that.
+// heldElsewhere gives the lease of the operators to another holder for an hour: starting operators are standbys. The
+// returned function ends that.
 func heldElsewhere(e *kit.Env) (giveUp func()) {
 	e.Helper()
 	holder, seconds, now := "somewhere else", int32(3600), metav1.NewMicroTime(time.Now())
@@ -39,8 +39,8 @@ func heldElsewhere(e *kit.Env) (giveUp func()) {
 	}
 }
 
-// A standby judges what happens, to be able to go on at once. It asks the API server once about what an object was
-// found to be like, whatever else happens to the release.
+// A standby judges events, to be able to continue at once. It makes one dry run for each judged object, whatever else
+// happens to the release.
 func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -86,7 +86,7 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 		e.Patch(kit.ConfigMaps, "second", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
 		waitAsked("second", 2+i)
 	}
-	// An event that changes no content.
+	// An event without a change of content.
 	e.Patch(kit.ConfigMaps, "first", `{"metadata":{"managedFields":[{}]}}`)
 	e.Patch(kit.ConfigMaps, "second", `{"data":{"key":"the last one"}}`)
 	waitAsked("second", 2+changes)

@@ -17,9 +17,9 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// leavesAdditions puts everything beside what is declared that it can think of, in all objects of all charts, and
-// reverses the lists whose order means nothing. None of it may be touched, nor cause a write. In the end only the
-// additions are there.
+// leavesAdditions makes all additions of the generator in all objects of all charts, and reverses lists whose order
+// is insignificant. The operator must neither touch them nor write because of them. In the end only the additions
+// remain.
 func (w *fixture) leavesAdditions(t *testing.T, results []*result) {
 	w.proxy.Reset()
 	for i, ch := range w.charts {
@@ -55,7 +55,7 @@ func (w *fixture) leavesAdditions(t *testing.T, results []*result) {
 	w.wantNoWrites(t)
 }
 
-// pause lets the time pass in which nothing may happen.
+// pause waits for the time in which nothing may happen.
 func pause(t *testing.T) {
 	t.Helper()
 	end := time.NewTimer(quiet())
@@ -67,7 +67,7 @@ func pause(t *testing.T) {
 	}
 }
 
-// addAll makes all additions to an object that damage nothing declared, one beside the other.
+// addAll makes all additions to an object that damage no declared field, one beside the other.
 func (x *tampering) addAll(ctx context.Context) error {
 	live := x.before
 	x.result.begin(x.object, live)
@@ -94,7 +94,7 @@ func (x *tampering) addAll(ctx context.Context) error {
 	return nil
 }
 
-// reversal is what reversing lists made of an object.
+// reversal is the result of reversing an object's lists.
 type reversal struct {
 	before, done *unstructured.Unstructured
 	paths        []string
@@ -137,12 +137,12 @@ func (r *reversal) undo(ctx context.Context, o *object) error {
 	return nil
 }
 
-// inSelector reports whether a tampering changes a selector, which is put right as a whole, with what was added to it.
+// inSelector reports whether a tampering changes a selector. A selector is restored as a whole, additions included.
 func inSelector(t kit.Tampering) bool {
 	return slices.ContainsFunc(t.Path, func(s string) bool { return strings.HasSuffix(strings.ToLower(s), "selector") })
 }
 
-// restoresBesideAdditions edits a declared scalar of every object and wants only that undone.
+// restoresBesideAdditions edits a declared scalar of every object and expects only that to be reverted.
 func (w *fixture) restoresBesideAdditions(t *testing.T, ch *chart, r *result) {
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		for _, tampering := range kit.Sample(x.generator(x.before).shuffled(), 40) {

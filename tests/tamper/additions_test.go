@@ -6,11 +6,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// mark is in the name of everything that is added.
+// mark is part of every addition's name.
 const mark = "tamper.example.com/added"
 
-// additions returns ways to put something beside what is declared. Their class says what becomes of them: addition
-// and mergeKey for those that damage a declared list or map which is one value, left for the others.
+// additions returns ways to add undeclared fields. Their class is the expected result: addition and mergeKey for
+// those that damage an atomic declared list or map, left for the others.
 func (g *generator) additions() []mutation {
 	found := []mutation{
 		g.insert("label", "x", "metadata", "labels", mark),
@@ -113,7 +113,7 @@ func (g *generator) inPod(template ...string) []mutation {
 			found[i].requests[0] = both(volume.requests[0], found[i].requests[0])
 		}
 	}
-	// Of two variables of one name the last counts, so this one replaces what is declared.
+	// The last of two variables of one name is active, so this one replaces a declared one.
 	if declared, ok := at(g.declared.Object, append(first("env"), "0", "name")); ok {
 		override := g.appendTo("second env of a name", map[string]any{"name": declared, "value": "overridden"},
 			first("env")...)
@@ -123,7 +123,7 @@ func (g *generator) inPod(template ...string) []mutation {
 	return found
 }
 
-// insert sets a key that nobody declares, in a map that may not be there.
+// insert sets an undeclared key in a map that may not exist.
 func (g *generator) insert(what string, value any, path ...string) mutation {
 	m := mutation{class: left, what: "add " + what + " " + drift.Pointer(path...)}
 	if _, declared := at(g.declared.Object, path); declared {
@@ -149,7 +149,7 @@ func nest(value any, path []string) any {
 	return value
 }
 
-// appendTo adds an element to a list that may not be there.
+// appendTo adds an element to a list that may not exist.
 func (g *generator) appendTo(what string, element any, path ...string) mutation {
 	if live, there := at(g.live.Object, path); !there || live == nil {
 		m := g.insert(what, []any{element}, path...)

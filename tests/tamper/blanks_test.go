@@ -32,7 +32,7 @@ func (g *generator) blanks() []mutation {
 	return append(found, g.nulls()...)
 }
 
-// nulls returns changes of what is declared as null, where the API server keeps that.
+// nulls returns changes of declared nulls that the API server keeps.
 func (g *generator) nulls() []mutation {
 	var found []mutation
 	var walk func(path []string, declared, live any)
@@ -85,7 +85,7 @@ func emptyOf(value any) any {
 	return int64(0)
 }
 
-// changedDefaults returns an edit of each scalar that is not declared.
+// changedDefaults returns an edit of each undeclared scalar.
 func (g *generator) changedDefaults() []mutation {
 	var found []mutation
 	for _, t := range kit.Tamperings(g.live.Object) {
@@ -102,7 +102,7 @@ func (g *generator) changedDefaults() []mutation {
 	return found
 }
 
-// anywhere returns an addition in each place that the schema knows.
+// anywhere returns an addition in each place of the schema.
 func (g *generator) anywhere(s shape) []mutation {
 	var found []mutation
 	for _, p := range s.places(g.live.Object) {
@@ -138,11 +138,11 @@ func isOfHelm(key string) bool {
 }
 
 func replacement(path []string, value any) request {
-	// The field of an operation is left out when it is nil, and null is what is wanted here.
+	// The field of an operation is left out when it is nil, but null is wanted here.
 	return jsonPatch(operation{Op: "replace", Path: drift.Pointer(path...), Value: explicit{value}})
 }
 
-// explicit is encoded as the value that it holds, null included.
+// explicit is encoded as its value, null included.
 type explicit struct{ value any }
 
 // MarshalJSON implements json.Marshaler.

@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// bystanders puts two objects that are in no manifest beside every release: one of nobody, and one that says it is
-// of the release. It returns their versions, by chart and name.
+// bystanders creates two undeclared objects beside every release: one of no release, and one with the release's
+// annotations. It returns their versions, by chart and name.
 func (w *fixture) bystanders(t *testing.T) map[*chart]map[string]string {
 	t.Helper()
 	for _, ch := range w.charts {
@@ -47,7 +47,7 @@ func (w *fixture) versionsOfBystanders(t *testing.T) map[*chart]map[string]strin
 	return found
 }
 
-// wantBystanders fails the test when somebody has written to an object that is in no manifest.
+// wantBystanders fails the test when an undeclared object was written to.
 func (w *fixture) wantBystanders(t *testing.T, before map[*chart]map[string]string) {
 	t.Helper()
 	for ch, versions := range w.versionsOfBystanders(t) {

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// chart is one chart and the release made of it, which has the name of its namespace.
+// chart is one chart and its release, named like the release's namespace.
 type chart struct {
 	// name is that of the chart, and release that of the release and its namespace.
 	name, release string
@@ -21,8 +21,8 @@ type chart struct {
 	// version is Helm's major version.
 	version int
 	path    string
-	// args are arguments for each revision, and first and second those for the one and the other. What is changed
-	// by the second is a label of each object; it is empty where the chart has nothing to change.
+	// args are arguments for each revision, and first and second those for one of them. The second changes a label of
+	// each object; it is empty where the chart has nothing to change.
 	args          []string
 	first, second string
 	objects       []*object
@@ -30,8 +30,8 @@ type chart struct {
 
 func (ch *chart) String() string { return fmt.Sprintf("%s-helm%d", ch.name, ch.version) }
 
-// charts returns the charts of one pass: our own for both Helms, unless this is not the first pass, and those of
-// the corpus for one Helm each, which is the other one in the second pass.
+// charts returns the charts of one pass: our own for both Helms in the first pass, and those of the corpus for one
+// Helm each, exchanged in the second pass.
 func charts(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	t.Helper()
 	var all []*chart
@@ -64,7 +64,7 @@ func (ch *chart) by(c *cluster.Cluster, version int) {
 	}
 }
 
-// own returns the charts of this repository, and the one that `helm create` makes, each for both Helms.
+// own returns the charts of this repository, and the one of `helm create`, each for both Helms.
 func own(t *testing.T, c *cluster.Cluster) []*chart {
 	t.Helper()
 	var all []*chart

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// identity reports whether two looks are at one object, or at one and its successor.
+// identity reports whether two states are of one object, or of one and its successor.
 type identity bool
 
 const (
@@ -18,7 +18,7 @@ const (
 	successor identity = true
 )
 
-// content returns what of a live object has to be as it was.
+// content returns the fields of a live object that have to be restored.
 func (o *object) content(u *unstructured.Unstructured, id identity) map[string]any {
 	c := runtime.DeepCopyJSON(u.Object)
 	delete(c, "status")
@@ -42,7 +42,7 @@ func (o *object) content(u *unstructured.Unstructured, id identity) map[string]a
 			delete(c, "rules") // a controller puts them together, of roles that are tampered with, too
 		}
 	case "Job":
-		// A Job without labels gets those of its template from the API server, in which is its uid.
+		// The API server gives a Job without labels those of its template, which contain its uid.
 		remove("metadata", "labels", "controller-uid")
 		remove("metadata", "labels", "batch.kubernetes.io/controller-uid")
 		remove("metadata", "labels", "job-name")
@@ -67,8 +67,8 @@ func (o *object) content(u *unstructured.Unstructured, id identity) map[string]a
 	return c
 }
 
-// withoutAllocations takes out the ports that the API server has chosen: a port that is put back, or the type, gets
-// the next free number, unless the chart declares it.
+// withoutAllocations removes the ports chosen by the API server: a restored port or type gets the next free number,
+// unless the chart declares it.
 func (o *object) withoutAllocations(c map[string]any) {
 	unstructured.RemoveNestedField(c, "spec", "healthCheckNodePort")
 	declared := map[any]bool{}

@@ -17,11 +17,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// TestEveryKind locks an object of every kind that the API server serves, half of them installed by Helm 3 and half
-// by Helm 4 (the full form has a second pass with these exchanged), and does to each declared value, and in scope
-// Strict to each value that could be there, what its schema allows. Nothing here is a list of known kinds: the
-// objects are Kubernetes' own stubs, beside those of testdata/kinds for what the stubs leave out, and the changes
-// are made of the schemas.
+// TestEveryKind locks an object of every kind served by the API server, half of them installed by Helm 3 and half by
+// Helm 4 (the full form has a second pass with these exchanged). It makes every change allowed by the schema to each
+// declared value and, in scope Strict, to each possible value. It contains no list of known kinds: the objects are
+// Kubernetes' own stubs, with those of testdata/kinds for gaps in the stubs, and the changes are derived from the
+// schemas.
 func TestEveryKind(t *testing.T) {
 	t.Logf("seed %d, full %t", *seed, *full)
 	r, passes := &report{}, 1
@@ -53,7 +53,7 @@ func everyKind(t *testing.T, pass int, r *report) {
 	w.wantBystanders(t, bystanders)
 }
 
-// features are the gates without which the API server does not serve all kinds that there are stubs of.
+// features are the gates that the API server needs to serve all kinds of the stubs.
 const features = "DRADeviceTaints=true,DRADeviceTaintRules=true,DRAResourcePoolStatus=true,ClusterTrustBundle=true," +
 	"PodCertificateRequest=true,CoordinatedLeaderElection=true,GenericWorkload=true,MutatingAdmissionPolicy=true"
 
@@ -115,7 +115,7 @@ func writeTo(t *testing.T, text string) string {
 	return file
 }
 
-// kindsOf returns the kind of each resource that the API server serves and lets create.
+// kindsOf returns the kind of each served and creatable resource.
 func kindsOf(client discovery.DiscoveryInterface) (map[schema.GroupVersionResource]string, error) {
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil {
@@ -136,7 +136,7 @@ func kindsOf(client discovery.DiscoveryInterface) (map[schema.GroupVersionResour
 	return kinds, nil
 }
 
-// restoresBlanks has null and an empty value put in the place of everything that is declared.
+// restoresBlanks replaces every declared value by null and by an empty value.
 func (w *fixture) restoresBlanks(t *testing.T, ch *chart, r *result) {
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		g := x.generator(x.before)
@@ -150,7 +150,7 @@ func (w *fixture) restoresBlanks(t *testing.T, ch *chart, r *result) {
 	w.wantNoStrayWrites(t)
 }
 
-// isStrict turns scope Strict on. Then what nobody declared is changed, and all that the schema allows is added.
+// isStrict turns scope Strict on, changes undeclared values, and makes all additions allowed by the schema.
 func (w *fixture) isStrict(t *testing.T, ch *chart, r *result) {
 	w.beStrict(t, ch)
 	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
@@ -165,7 +165,8 @@ func (w *fixture) isStrict(t *testing.T, ch *chart, r *result) {
 	}
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		if len(x.before.GetManagedFields()) == 0 {
-			// A blank in a keyed list has made the API server drop them: docs/reference.md says what Strict does then.
+			// A blank in a keyed list has made the API server drop them: docs/reference.md describes Strict without
+			// them.
 			t.Logf("%s has no managed fields any more: additions to it stay", x.object)
 			return nil
 		}
@@ -181,8 +182,8 @@ func (w *fixture) isStrict(t *testing.T, ch *chart, r *result) {
 	w.wantNoStrayWrites(t)
 }
 
-// isLeftTo reports whether a lock leaves an undeclared value to others in every scope, as docs/reference.md says:
-// allocations, bindings, and what nobody may take out.
+// isLeftTo reports whether a lock excludes an undeclared value in every scope, as docs/reference.md describes:
+// allocations, bindings, and values that cannot be removed.
 func (o *object) isLeftTo(path []string) bool {
 	in := func(prefix ...string) bool {
 		return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
@@ -207,7 +208,7 @@ func (o *object) isLeftTo(path []string) bool {
 	return false
 }
 
-// withoutLeft takes out of an object what controllers and the API server write into it by themselves.
+// withoutLeft removes the fields of an object that controllers and the API server write on their own.
 func (o *object) withoutLeft(u map[string]any) {
 	remove := func(path ...string) { unstructured.RemoveNestedField(u, path...) }
 	switch o.declared.GetKind() {

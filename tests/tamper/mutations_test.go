@@ -20,12 +20,12 @@ import (
 type mutation struct {
 	class class
 	what  string
-	// requests do it, each by itself, the likeliest to be accepted first. There are none where the live object
-	// lacks what is declared.
+	// requests are alternatives, the likeliest to be accepted first. There are none where the live object lacks the
+	// declared value.
 	requests []request
 }
 
-// alike names what the mutation has in common with those of other objects.
+// alike names the common part of similar mutations of other objects.
 func (m mutation) alike() string {
 	return string(m.class) + strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
@@ -40,7 +40,7 @@ type request struct {
 	kind        types.PatchType
 	body        []byte
 	subresource string
-	// manager is who sends it; empty for kit.Tamperer.
+	// manager is the field manager; empty for kit.Tamperer.
 	manager string
 }
 
@@ -73,8 +73,8 @@ type generator struct {
 	size size
 }
 
-// harms returns what has to be put right in every scope, but for deletion and takeover; exempt counts what a lock
-// allows.
+// harms returns the changes that have to be reverted in every scope, except deletion and takeover; exempt counts
+// allowed ones.
 func (g *generator) harms() (found []mutation, exempt int, err error) {
 	byClass := map[class][]kit.Tampering{}
 	for _, t := range g.shuffled() {
@@ -128,8 +128,8 @@ func (g *generator) classOf(t kit.Tampering) class {
 	return scalar
 }
 
-// isExempt reports whether a tampering is one that a lock allows: the choice of an autoscaler that the chart asked
-// for, and the exchange of a finalizer, after which the declared one is put back and the other one is an addition.
+// isExempt reports whether a lock allows a tampering: the choice of an autoscaler requested by the chart, and the
+// exchange of a finalizer, after which the declared one is restored and the other one is an addition.
 func (g *generator) isExempt(t kit.Tampering) bool {
 	switch {
 	case len(t.Path) == 2 && t.Path[0] == "spec" && t.Path[1] == "replicas":
@@ -222,7 +222,7 @@ func (g *generator) reorders(matters bool) []mutation {
 	return found
 }
 
-// ownerships returns tamperings with what Helm knows its objects by.
+// ownerships returns tamperings with Helm's ownership metadata.
 func ownerships() []mutation {
 	const label, name, namespace = "/metadata/labels/app.kubernetes.io~1managed-by",
 		"/metadata/annotations/meta.helm.sh~1release-name", "/metadata/annotations/meta.helm.sh~1release-namespace"
@@ -251,7 +251,8 @@ func (g *generator) scale() (mutation, bool) {
 	}}}, true
 }
 
-// takeovers returns what `kubectl apply --server-side --force-conflicts` of the manifest with another value in it does.
+// takeovers returns the effects of `kubectl apply --server-side --force-conflicts` with the manifest and another
+// value.
 func (g *generator) takeovers() ([]mutation, error) {
 	var found []mutation
 	for _, t := range g.shuffled() {

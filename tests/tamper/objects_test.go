@@ -58,7 +58,7 @@ func (ch *chart) manifest(ctx context.Context) ([]*unstructured.Unstructured, er
 	return declared, nil
 }
 
-// revise takes over what a new revision declares of the same objects.
+// revise reads the new revision's declarations of the same objects.
 func (ch *chart) revise(ctx context.Context) error {
 	declared, err := ch.manifest(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (ch *chart) revise(ctx context.Context) error {
 	return nil
 }
 
-// resolve finds the objects of the release in the cluster, by the manifest that Helm stored.
+// resolve finds the objects of the release in the cluster, by the manifest in Helm's record.
 func (ch *chart) resolve(
 	ctx context.Context, client dynamic.Interface, mapper *restmapper.DeferredDiscoveryRESTMapper,
 ) error {

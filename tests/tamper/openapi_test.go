@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/openapi"
 )
 
-// shapes are the OpenAPI schemas that an API server serves.
+// shapes are the OpenAPI schemas of an API server.
 type shapes struct {
 	paths map[string]openapi.GroupVersion
 	read  map[string]map[string]any // by path: the named schemas
@@ -26,7 +26,7 @@ func newShapes(client discovery.DiscoveryInterface) (*shapes, error) {
 	return &shapes{paths: paths, read: map[string]map[string]any{}}, nil
 }
 
-// shape is the schema of a value, with those that it refers to.
+// shape is the schema of a value, with the schemas it references.
 type shape struct {
 	schema map[string]any
 	named  map[string]any
@@ -91,8 +91,8 @@ func (s shape) below(v any) shape {
 	return shape{m, s.named}.resolved()
 }
 
-// sample returns a value of the shape that is likely to be valid: of an object, with its required fields and one
-// more where none is required.
+// sample returns a value of the shape that is likely to be valid: for an object, its required fields, or one field
+// where none is required.
 func (s shape) sample(depth int) any {
 	if values, ok := s.schema["enum"].([]any); ok && len(values) > 0 {
 		return values[len(values)-1]
@@ -146,8 +146,7 @@ func (s shape) sampleObject(depth int) any {
 	return made
 }
 
-// prune takes out of a value what the shape does not know. Some stubs have such fields, with which Helm 4 installs
-// nothing.
+// prune removes fields unknown to the shape. Some stubs have such fields, and Helm 4 refuses them.
 func (s shape) prune(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -169,7 +168,7 @@ func (s shape) prune(value any) {
 	}
 }
 
-// place is where something can be put that the object does not have.
+// place is a possible addition to the object.
 type place struct {
 	path  []string
 	value any
@@ -216,7 +215,7 @@ func (s shape) places(live any) []place {
 	return found
 }
 
-// isOfServer reports fields that the API server does not let anybody set, or that nobody compares.
+// isOfServer reports fields that only the API server sets, or that are not compared.
 func isOfServer(path []string) bool {
 	if len(path) == 1 {
 		return path[0] == "status" || path[0] == "apiVersion" || path[0] == "kind"

@@ -25,7 +25,7 @@ func (w *fixture) begin(t *testing.T, r *report) (each forEach, results []*resul
 	}, results
 }
 
-// restores starts the operator and runs what every pass begins with.
+// restores starts the operator and runs the first part of every pass.
 func (w *fixture) restores(t *testing.T, each forEach) {
 	w.proxy = w.env.NewProxy()
 	w.operator = kit.StartOperator(t, w.proxy.RESTConfig(), w.env.Operator)

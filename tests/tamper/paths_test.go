@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// mergeKeys returns the lists that Kubernetes merges by key, with the fields that are the key or as good as that:
-// the API server takes no two ports of one name. It is written down here once more so that the tests do not ask the
-// code under test what is right.
+// mergeKeys returns the lists that Kubernetes merges by key, with their key fields and fields that are unique as
+// well: the API server accepts no two ports of one name. It repeats these facts so that the tests do not depend on
+// the code under test.
 func mergeKeys() map[string][]string {
 	return map[string][]string{
 		"containers": {"name"}, "initContainers": {"name"}, "env": {"name"}, "volumes": {"name"},
@@ -19,7 +19,7 @@ func mergeKeys() map[string][]string {
 	}
 }
 
-// isMerged reports whether a list is one that Kubernetes merges by key, or a set.
+// isMerged reports whether Kubernetes merges a list by key, or as a set.
 func (o *object) isMerged(path []string) bool {
 	list := path[len(path)-1]
 	switch kind := o.declared.GetKind(); {
@@ -56,8 +56,8 @@ func (o *object) isMergeKey(path []string) bool {
 	return o.isMerged(list) && slices.Contains(mergeKeys()[list[len(list)-1]], field)
 }
 
-// orderMatters reports whether the order of a list means something: that of a list which is one value, and that of
-// containers and variables.
+// orderMatters reports whether the order of a list is significant: for an atomic list, and for containers and
+// variables.
 func (o *object) orderMatters(path []string) bool {
 	switch path[len(path)-1] {
 	case "containers", "initContainers", "env":
@@ -66,9 +66,9 @@ func (o *object) orderMatters(path []string) bool {
 	return !o.isMerged(path)
 }
 
-// isOneValue reports whether a declared map is protected as one value, so that no key of it can be somebody else's.
-// (The selector of a Service is one for Kubernetes, too; scope Declared leaves it to those who shift traffic by
-// it.)
+// isOneValue reports whether a declared map is protected as one value, so that no key of it can belong to another
+// manager. (The selector of a Service is atomic for Kubernetes, too; scope Declared leaves additions to it to tools
+// that shift traffic.)
 func isOneValue(path []string) bool { return len(path) > 0 && path[len(path)-1] == "nodeSelector" }
 
 // at returns the value at a path.
@@ -94,7 +94,7 @@ func at(value any, path []string) (any, bool) {
 	return value, true
 }
 
-// put replaces the value at a path that exists.
+// put replaces the value at an existing path.
 func put(object map[string]any, path []string, value any) {
 	parent, _ := at(object, path[:len(path)-1])
 	last := path[len(path)-1]

@@ -17,12 +17,12 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// cell counts what became of the tamperings of one class with one release.
+// cell counts the results of the tamperings of one class with one release.
 type cell struct {
-	// accepted tamperings changed the object; refused ones were answered with 4xx; noChange ones were accepted, but
-	// the API server made the same of them; absent are those where the live object lacks what is declared.
+	// accepted tamperings changed the object; refused ones were answered with 4xx; noChange ones were accepted
+	// without an effect; absent are those where the live object lacks the declared value.
 	accepted, refused, noChange, absent int
-	// good are the accepted ones that ended as they should, which is restored, or left as they are.
+	// good are the accepted ones with the expected result: restored, or not touched.
 	good  int
 	times []time.Duration
 }
@@ -33,7 +33,7 @@ func (c *cell) add(other *cell) {
 	c.times = append(c.times, other.times...)
 }
 
-// result is what became of all tamperings with one release. It is safe for concurrent use.
+// result contains the results of all tamperings with one release. It is safe for concurrent use.
 type result struct {
 	chart *chart
 
@@ -47,7 +47,7 @@ type result struct {
 	// baseline is how each object was before the additions, and added how many were made.
 	baseline map[*object]*unstructured.Unstructured
 	added    map[*object]int
-	// hopeless are the tamperings of which one was not restored, by class and path without indexes, in the whole run.
+	// hopeless are kinds of tamperings with an unrestored one, by class and path without indexes, in the whole run.
 	hopeless *sync.Map
 }
 
@@ -95,7 +95,7 @@ func (r *result) countAdded(o *object) {
 	r.added[o]++
 }
 
-// leave records n tamperings that had to be left alone, which they were if nothing of the object differs.
+// leave records n tamperings that must not be touched; they were not if the object has no difference.
 func (r *result) leave(cl class, n int, differs string) {
 	r.in(cl, func(c *cell) {
 		c.accepted += n
@@ -105,7 +105,7 @@ func (r *result) leave(cl class, n int, differs string) {
 	})
 }
 
-// settle records an accepted tampering, and what of it remains.
+// settle records an accepted tampering, and its remaining differences.
 func (r *result) settle(o *object, m mutation, took time.Duration, remains string) {
 	r.in(m.class, func(c *cell) {
 		c.accepted++
@@ -119,7 +119,7 @@ func (r *result) settle(o *object, m mutation, took time.Duration, remains strin
 	})
 }
 
-// reasonOf puts a refusal into few words that have nothing of the object in them.
+// reasonOf shortens a refusal to words independent of the object.
 func reasonOf(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -146,7 +146,7 @@ type report struct {
 	hopeless sync.Map
 }
 
-// print logs the tables, and writes them to the file that -table names.
+// print logs the tables, and writes them to the file named by -table.
 func (r *report) print(t *testing.T) {
 	t.Helper()
 	if len(r.results) == 0 {

@@ -47,7 +47,7 @@ func (x *tampering) generator(live *unstructured.Unstructured) *generator {
 	return &generator{object: x.object, live: live, rng: x.rng, size: x.size}
 }
 
-// all does everything to the object that has to be put right in every scope.
+// all makes all changes to the object that have to be reverted in every scope.
 func (x *tampering) all(ctx context.Context) error {
 	harms, exempt, err := x.generator(x.before).harms()
 	if err != nil {
@@ -65,7 +65,7 @@ func (x *tampering) all(ctx context.Context) error {
 	return x.delete(ctx)
 }
 
-// takeOver has somebody else apply the object with another value.
+// takeOver applies the object with another value under another field manager.
 func (x *tampering) takeOver(ctx context.Context) error {
 	takeovers, err := x.generator(x.before).takeovers()
 	if err != nil {
@@ -79,7 +79,7 @@ func (x *tampering) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// letGo gives back what a server-side apply that changed no value took a share of: a share alone is no drift.
+// letGo releases the shared ownership after a server-side apply that changed no value: ownership alone is no drift.
 func (x *tampering) letGo(ctx context.Context, r request) error {
 	if r.kind != types.ApplyPatchType {
 		return nil
@@ -97,8 +97,8 @@ func (x *tampering) letGo(ctx context.Context, r request) error {
 	return err
 }
 
-// send sends the first request of a mutation that the API server accepts, and returns its answer. It returns nil,
-// and records why, where it accepts none of them or makes the same of the object as it was.
+// send sends the requests of a mutation until the API server accepts one, and returns its answer. It returns nil, and
+// records the reason, where it accepts none of them or the object is unchanged.
 func (x *tampering) send(
 	ctx context.Context, m mutation, was map[string]any,
 ) (done *unstructured.Unstructured, err error) {
@@ -139,8 +139,8 @@ func (x *tampering) send(
 	return nil, nil
 }
 
-// isRefusal reports whether the API server did not take the content of a request. It answers that with 4xx mostly,
-// and with 500 where what is applied cannot be decoded and where a node port is taken.
+// isRefusal reports whether the API server refused the content of a request. Its answer is mostly 4xx, and 500 where
+// the applied object cannot be decoded and where a node port is taken.
 func isRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -150,7 +150,7 @@ func isRefusal(err error) bool {
 	return code >= http.StatusBadRequest && code <= http.StatusInternalServerError && code != http.StatusTooManyRequests
 }
 
-// edit does a mutation and waits until its effect is gone.
+// edit makes a mutation and waits until it is reverted.
 func (x *tampering) edit(ctx context.Context, m mutation) error {
 	want := x.content(x.before, same)
 	done, err := x.send(ctx, m, want)
@@ -165,7 +165,7 @@ func (x *tampering) edit(ctx context.Context, m mutation) error {
 	return x.repair(ctx)
 }
 
-// delete deletes the object and waits until it is there again.
+// delete deletes the object and waits until it is re-created.
 func (x *tampering) delete(ctx context.Context) error {
 	want := x.content(x.before, successor)
 	now, err := x.get(ctx)
@@ -180,7 +180,7 @@ func (x *tampering) delete(ctx context.Context) error {
 		return strings.HasPrefix(finalizer, "tamper.example.com/") || slices.Contains(unattended(), finalizer)
 	}
 	if slices.ContainsFunc(now.GetFinalizers(), isOurs) {
-		// Those who put them there are done now.
+		// Their controllers have finished now.
 		done, err := x.resource.Patch(ctx, x.name(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
 			metav1.PatchOptions{FieldManager: kit.Tamperer})
 		if err != nil {
@@ -207,8 +207,8 @@ func unattended() []string {
 		"resource.kubernetes.io/delete-protection", "scheduling.k8s.io/podgroup-protection"}
 }
 
-// restored waits until the object is as wanted after a version, and records how long that took from now on, or what is
-// left of the tampering when it takes too long.
+// restored waits until the object is as wanted after a version, and records the duration from now on, or the
+// remaining differences after the timeout.
 func (x *tampering) restored(
 	ctx context.Context, m mutation, version string, differs func(*unstructured.Unstructured) string,
 ) error {
@@ -230,7 +230,7 @@ func (x *tampering) restored(
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.what, err)
 	}
-	// The watch may tell before the answer to the tampering has been read.
+	// The watch may deliver it before the answer to the tampering has been read.
 	x.result.settle(x.object, m, max(0, seen.Sub(begin)), remains)
 	if x.failed = remains != ""; x.failed {
 		x.result.hopeless.Store(m.alike(), true)
@@ -238,14 +238,13 @@ func (x *tampering) restored(
 	return nil
 }
 
-// beingDeleted is what remains of a deletion that the API server, or whoever else has a finalizer there, has not
-// finished.
+// beingDeleted describes a deletion not yet finished by the API server or by the owner of another finalizer.
 const beingDeleted = ": it is still being deleted"
 
-// remind has the API server look again at a CustomResourceDefinition that it is deleting. Its finalizer controller
-// (k8s.io/apiextensions-apiserver/pkg/controller/finalizer) gives up at a conflict, in the belief that the write of
-// the other one will call it again; but that was its own, of the condition Terminating alone, for which it is not
-// called. Only the resynchronisation finds the definition again, within 5 minutes. Any other write does at once.
+// remind makes the API server reconsider a CustomResourceDefinition under deletion. Its finalizer controller
+// (k8s.io/apiextensions-apiserver/pkg/controller/finalizer) gives up at a conflict, in the belief that the other
+// write will trigger it again; but that was its own, of the condition Terminating alone, which does not trigger it.
+// Only the resynchronisation finds the definition again, within 5 minutes. Any other write does at once.
 func (x *tampering) remind(ctx context.Context) error {
 	// The uid keeps the reminder away from the next definition of this name.
 	body := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"tamper.example.com/reminder":"1"}}}`,
@@ -258,7 +257,7 @@ func (x *tampering) remind(ctx context.Context) error {
 	return err
 }
 
-// repair puts a failure right by hand, so that the next tampering is judged by itself.
+// repair restores the object directly after a failure, so that the next tampering is judged independently.
 func (x *tampering) repair(ctx context.Context) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		body, err := json.Marshal(x.content(x.before, same))

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// patience is how long a restoration may take.
+	// patience is the timeout of a restoration.
 	patience = 30 * time.Second
-	// impatience is that for what was not restored elsewhere, so that one gap does not cost the suite half an hour.
+	// impatience is that for kinds of tamperings already unrestored, so that one gap does not cost half an hour.
 	impatience = 3 * time.Second
 )
 
@@ -25,8 +25,8 @@ type sighting struct {
 	gone bool
 }
 
-// sightings are what a watch of one object sees, from before the first tampering on, so that no time of opening a
-// watch counts.
+// sightings are the states seen by a watch of one object, which starts before the first tampering: its start does not
+// count.
 type sightings struct {
 	object *object
 	watch  watch.Interface
@@ -66,8 +66,8 @@ func (o *object) follow(ctx context.Context) (*unstructured.Unstructured, *sight
 	return &list.Items[0], s, nil
 }
 
-// until waits for the first state after a version of which differs says that nothing differs, and returns when that
-// was seen. If it takes too long it returns what is left.
+// until waits for the first state after a version without a difference, and returns its time. After the timeout it
+// returns the remaining differences.
 func (s *sightings) until(
 	after string, wait time.Duration, differs func(*unstructured.Unstructured) string,
 ) (seen time.Time, remains string, err error) {

@@ -16,7 +16,7 @@ var (
 // hands is how many objects are tampered with at the same time.
 const hands = 3
 
-// quiet is how long nothing may be written when nobody tampers.
+// quiet is the duration without writes when nobody tampers.
 func quiet() time.Duration {
 	if *full {
 		return 30 * time.Second
@@ -29,8 +29,8 @@ type size map[class]int
 
 func (s size) of(cl class) int { return s[cl] }
 
-// sizeFor returns the bounds for an object. The API server can take a second to write a CustomResourceDefinition,
-// and its deletion takes that of all custom resources along, so that these get few.
+// sizeFor returns the bounds for an object. The API server can take a second to write a CustomResourceDefinition, and
+// its deletion deletes all custom resources, so that these get few.
 func sizeFor(o *object) size {
 	switch {
 	case *full && o.isDefinition():

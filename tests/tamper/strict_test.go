@@ -12,7 +12,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// removesAdditions turns scope Strict on, after which the additions that stand have to go, and then every new one.
+// removesAdditions turns scope Strict on. The existing additions have to be removed, and then every new one.
 func (w *fixture) removesAdditions(t *testing.T, ch *chart, r *result) {
 	w.beStrict(t, ch)
 	var standing atomic.Int32
@@ -65,7 +65,7 @@ func (w *fixture) beStrict(t *testing.T, ch *chart) {
 	})
 }
 
-// becomes waits until the object is as wanted, and returns what differs if it takes too long.
+// becomes waits until the object is as wanted, and returns the differences after the timeout.
 func (x *tampering) becomes(want *unstructured.Unstructured, wait time.Duration) (remains string, err error) {
 	differs := func(u *unstructured.Unstructured) string {
 		return difference(x.content(want, same), x.content(u, same))

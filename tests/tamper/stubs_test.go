@@ -24,8 +24,8 @@ type stub struct {
 	content  map[string]any
 }
 
-// stubs reads the stubs from the source of the Kubernetes version that the control plane is built from. So a new
-// version brings its new kinds along.
+// stubs reads the stubs from the source of the control plane's Kubernetes version: a new version includes its new
+// kinds.
 func stubs(ctx context.Context) ([]stub, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
 	list.Dir = filepath.Join("..", "controlplane")
@@ -93,7 +93,7 @@ func stubIn(e ast.Expr) string {
 	return ""
 }
 
-// text evaluates an expression of strings. A variable stands for an image or a namespace, for which any name will do.
+// text evaluates an expression of strings. A variable stands for an image or a namespace, and any name is valid.
 func text(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.BasicLit:
@@ -108,7 +108,7 @@ func text(e ast.Expr) string {
 	return ""
 }
 
-// served returns the stubs that the API server serves, as manifests. unserved counts the rest.
+// served returns the stubs of served kinds as manifests. unserved counts the rest.
 func served(all []stub, kinds map[schema.GroupVersionResource]string) (manifests []map[string]any, unserved int) {
 	for _, s := range all {
 		kind, ok := kinds[s.resource]
@@ -123,8 +123,8 @@ func served(all []stub, kinds map[schema.GroupVersionResource]string) (manifests
 	return manifests, unserved
 }
 
-// isUnfit reports resources of which a release cannot have an object that stays: the API server itself removes
-// versions of its storage and answers for API groups that it does not serve, and Events end by themselves.
+// isUnfit reports resources whose objects do not last: the API server itself removes versions of its storage and
+// APIServices of groups that it does not serve, and Events expire.
 func isUnfit(r schema.GroupVersionResource) bool {
 	switch r.Resource {
 	case "storageversions", "apiservices", "events":

@@ -51,7 +51,7 @@ func tamper(t *testing.T, pass int, r *report) {
 	w.wantBystanders(t, bystanders)
 }
 
-// fixture is what the parts of the test share.
+// fixture is shared by the parts of the test.
 type fixture struct {
 	env      *kit.Env
 	proxy    *cluster.Proxy
@@ -59,7 +59,7 @@ type fixture struct {
 	charts   []*chart
 }
 
-// in returns the environment for a part of the test that works on one chart.
+// in returns the environment for a part of the test about one chart.
 func (w *fixture) in(t *testing.T, ch *chart) *kit.Env {
 	env := *w.env.For(t)
 	env.Apps = ch.release
@@ -130,7 +130,7 @@ func (w *fixture) staysQuiet(t *testing.T) {
 	}
 }
 
-// restoresEverything does everything to all objects of a chart that has to be put right in every scope.
+// restoresEverything makes all changes to all objects of a chart that have to be reverted in every scope.
 func (w *fixture) restoresEverything(t *testing.T, ch *chart, r *result) {
 	w.proxy.Reset()
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error { return x.all(ctx) })
@@ -143,7 +143,7 @@ func (w *fixture) restoresEverything(t *testing.T, ch *chart, r *result) {
 	w.wantNoDiff(t, ch)
 }
 
-// onEach works on all objects of a chart, several at a time, and reports what went wrong.
+// onEach processes all objects of a chart, several at a time, and reports errors.
 func (w *fixture) onEach(t *testing.T, ch *chart, r *result, do func(context.Context, *tampering) error) {
 	t.Helper()
 	begin, known := time.Now(), len(r.failures)
@@ -178,12 +178,13 @@ func (w *fixture) onEach(t *testing.T, ch *chart, r *result, do func(context.Con
 	}
 }
 
-// helmUpgradesAfterwards shows that restoring left nothing in Helm's way, and that a new revision is locked in silence.
+// helmUpgradesAfterwards shows that the reverts do not block Helm, and that a new revision is locked without a write.
 func (w *fixture) helmUpgradesAfterwards(t *testing.T, ch *chart, _ *result) {
 	w.upgrade(t, ch, 2, ch.second)
 }
 
-// helmUpgradesAfterTakeover has somebody else apply every object just before an upgrade that changes every object.
+// helmUpgradesAfterTakeover applies every object under another manager just before an upgrade that changes every
+// object.
 func (w *fixture) helmUpgradesAfterTakeover(t *testing.T, ch *chart, r *result) {
 	if ch.second == "" {
 		t.Skip("the next revision of a chart of the corpus changes nothing")
@@ -206,7 +207,7 @@ func (w *fixture) upgrade(t *testing.T, ch *chart, revision int, set string) {
 		if was[i].GetUID() != before[i].GetUID() {
 			t.Errorf("%s is another object after the upgrade", o)
 		}
-		// Of what helm create makes only the Deployment has the tag of the image.
+		// In the chart of helm create only the Deployment has the tag of the image.
 		changes := set != "" && (ch.name != "web" || o.declared.GetKind() == "Deployment")
 		if changes && difference(o.content(was[i], same), o.content(before[i], same)) == "" {
 			t.Errorf("%s is not changed by the upgrade", o)
@@ -214,7 +215,7 @@ func (w *fixture) upgrade(t *testing.T, ch *chart, revision int, set string) {
 	}
 }
 
-// linesWith returns the last lines of a log that mention a name.
+// linesWith returns the last lines of a log with a name.
 func linesWith(log, name string) string {
 	var found []string
 	for line := range strings.Lines(log) {

@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// writes returns the operator's writes to objects since the last reset of the proxy, but for those to its own and
-// those that changed nothing: dry runs, and conflicts, which only ask for a fresh look.
+// writes returns the operator's writes to objects since the last reset of the proxy, except those to its own objects
+// and those without an effect: dry runs, and conflicts, which only cause another read.
 func (w *fixture) writes() []cluster.Request {
 	return slices.DeleteFunc(w.proxy.Writes(), func(r cluster.Request) bool {
 		return kit.IsOwn(r) || r.Query.Get("dryRun") != "" || r.Code >= 400
@@ -42,8 +42,8 @@ func (w *fixture) wantNoStrayWrites(t *testing.T) {
 	}
 }
 
-// calm waits until the operator has not written for a while: after the write that restores an object may come one that
-// hands its ownership over, which is not to be taken for a write of the next part.
+// calm waits for a period without writes of the operator: the write that restores an object may be followed by one
+// that transfers its ownership and must not count for the next part.
 func (w *fixture) calm(t *testing.T) {
 	t.Helper()
 	for known := -1; known != len(w.proxy.Writes()); {

@@ -12,15 +12,14 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// I12: whatever one tenant's records, objects, webhooks or accounts do, what drifts elsewhere is put back. Here what an
-// attacker makes the operator wait for never comes, and the victim's objects are put back meanwhile; how long that
-// takes is measured by tests/cmd/bench.
+// I12: whatever one tenant's records, objects, webhooks or accounts do, drift in other namespaces is reverted. Here
+// the attacker's answers never arrive, and the victim's objects are restored meanwhile; tests/cmd/bench measures the
+// latency.
 
 // attackers is how many releases an attacker has: as many as an operator could have workers.
 const attackers = 8
 
-// victim locks a release of one ConfigMap, called settings, in a namespace of its own, and returns the environment of
-// that.
+// victim locks a release of one ConfigMap, called settings, in a new namespace, and returns its environment.
 func (w *fixture) victim() *kit.Env {
 	w.Helper()
 	namespace := w.Namespace(w.Apps + "-victim")
@@ -34,7 +33,7 @@ func (w *fixture) victim() *kit.Env {
 	return &elsewhere
 }
 
-// goesOn fails the test unless what drifts at the victim's is put back: a change, and a deletion.
+// goesOn fails the test unless the victim's drift is reverted: a change, and a deletion.
 func (w *fixture) goesOn(victim *kit.Env) {
 	w.Helper()
 	for i := range 5 {
@@ -46,8 +45,8 @@ func (w *fixture) goesOn(victim *kit.Env) {
 	victim.WaitNewObject(kit.ConfigMaps, "more", old)
 }
 
-// attack locks releases in Apps, has their only object deleted, and calls then when all of them were created again and
-// no answer to that has arrived: what is done there the operator learns of when it confirms the creations.
+// attack locks releases in Apps, deletes their only objects, and calls then when all of them were re-created and no
+// answer to that has arrived: the operator learns of then's changes when it confirms the creations.
 func (w *fixture) attack(then func(i int)) {
 	w.Helper()
 	_, person := w.tenant(w.Apps)
@@ -73,8 +72,8 @@ func (w *fixture) attack(then func(i int)) {
 	w.Proxy.Reset() // what is asked from now on are confirmations
 }
 
-// undecided returns when the operator has tried, of each of the attacker's releases, to find out whether what it
-// created may stay, or to take it back.
+// undecided returns when the operator has tried, for each of the attacker's releases, to confirm or to delete the
+// re-created object.
 func (w *fixture) undecided() {
 	w.Helper()
 	w.Eventually("all of the attacker's releases keep the operator busy", func() error {
@@ -98,7 +97,8 @@ func (w *fixture) undecided() {
 	})
 }
 
-// Nobody can tell whether what was created may stay: the newest record of each release is a Secret without a status.
+// It is undecidable whether the created objects may stay: the newest record of each release is a Secret without a
+// status.
 func TestI12_MalformedRecordsHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -119,8 +119,8 @@ func TestI12_MalformedRecordsHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// Objects say that they belong to a release whose record cannot be read, or takes long to be read. They wait for it, in
-// nobody's way, and it is read once for all of them.
+// Objects name a release whose record cannot be read, or takes long to be read. They wait for it, delay no other
+// objects, and it is read once for all of them.
 func TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)

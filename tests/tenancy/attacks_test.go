@@ -32,9 +32,8 @@ func inNamespace(name, namespace, value string) string {
 		name, namespace, value)
 }
 
-// A person who may write Secrets in one namespace, and nothing else, forges the record of a release that makes them
-// the administrator of the cluster. The API server refuses it to their account, the condition says so, and nothing
-// else stops.
+// A user who may only write Secrets in one namespace forges the record of a release that makes them the administrator
+// of the cluster. The API server refuses it to their account, the condition reports that, and nothing else stops.
 func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -60,7 +59,7 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 			other+`"`)
 	w.event("app", v1alpha1.EventReasonForbidden, user(account), `"clusterrolebindings"`)
 
-	// What the account may write is protected, and so are other releases.
+	// Objects that the account may write are protected, and so are other releases.
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -103,8 +102,8 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
 	}
 }
 
-// The first HelmRelease that declares an object locks it. A forged record does not count as declaring what its
-// account may not change: another release's objects stay protected, and stay what they are.
+// The first HelmRelease that declares an object locks it. A forged record has no claim to objects that its account
+// may not change: another release's objects stay protected and unchanged.
 func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -124,15 +123,15 @@ func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// Forged revisions make the operator think that objects are left over from an earlier one: it deletes, in the name
-// of the account, what that may delete and what says that it belongs to the release, and nothing else.
+// Forged revisions make the operator find prune candidates: in the name of the account it deletes only objects that
+// the account may delete and that carry the release's annotations.
 func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
 	account, person := w.tenant(w.Apps)
 	other := w.Namespace(w.Apps + "-other")
 	system := w.configMap("kube-system", "of-the-system-"+w.Apps)
-	// Two that say they belong to the release, one of them where its account may not delete.
+	// Two with the release's annotations, one of them where its account may not delete.
 	own := w.ownedConfigMap(w.Apps, "dropped")
 	foreign := w.ownedConfigMap(other, "dropped-too")
 	person.Forge(kit.ForgedRecord{Name: "app", Revision: 1, Status: "superseded",
@@ -152,8 +151,8 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	w.writtenBy(user(account))
 }
 
-// An account that may create and not delete makes an object that cannot be taken back when Helm turns out to be at
-// work. That is said once, and holds nobody up.
+// An account that may create and not delete creates an object that cannot be deleted when Helm turns out to be at
+// work. That is reported once, and delays no other release.
 func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -184,8 +183,8 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// In a manifest of many objects that the account may not change, the authorizer is asked a bounded number of
-// questions, and what it may change is protected.
+// For a manifest of many objects that the account may not change, the number of access reviews is bounded, and the
+// objects that it may change are protected.
 func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -228,13 +227,13 @@ func TestAttack_AccountOfAnotherNamespace(t *testing.T) {
 	}
 }
 
-// configMap creates a ConfigMap that no Helm release knows.
+// configMap creates a ConfigMap of no Helm release.
 func (w *fixture) configMap(namespace, name string) *unstructured.Unstructured {
 	w.Helper()
 	return w.make(namespace, map[string]any{"name": name})
 }
 
-// ownedConfigMap creates a ConfigMap that says it belongs to release app of Apps.
+// ownedConfigMap creates a ConfigMap with the annotations of release app of Apps.
 func (w *fixture) ownedConfigMap(namespace, name string) *unstructured.Unstructured {
 	w.Helper()
 	return w.make(namespace, map[string]any{"name": name,
@@ -251,7 +250,7 @@ func (w *fixture) make(namespace string, metadata map[string]any) *unstructured.
 	return u
 }
 
-// unchanged fails the test when an object is not what it was.
+// unchanged fails the test when an object has changed.
 func (w *fixture) unchanged(before *unstructured.Unstructured) {
 	w.Helper()
 	now, err := w.In(kit.ConfigMaps, before.GetNamespace()).Get(w.Ctx, before.GetName(), metav1.GetOptions{})

@@ -14,10 +14,10 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// named is what a tenant writes as the release that an object belongs to.
+// named is a tenant's claim about the release of an object.
 type named struct{ namespace, name string }
 
-// hostile are texts of which requests to something else can be made, or which the API server refuses in a request.
+// hostile are texts that would redirect a request, or that the API server refuses in a request.
 var hostile = []named{
 	{"../pods/http:mine:8080/proxy", "app"}, {"../../../../metrics", "app"}, {"..", "app"}, {".", "app"},
 	{"APPS/pods/mine/log", "app"}, {"APPS/../kube-system", "app"}, {"%zz", "app"}, {"%2e%2e", "app"}, {"x y", "app"},
@@ -27,7 +27,7 @@ var hostile = []named{
 	{"APPS", "X"}, {"APPS", ".."}, {"APPS", ""}, {"", "app"},
 }
 
-// patch returns the patch that has an object in a namespace say this, and changes it.
+// patch returns the patch that writes this claim to an object in a namespace, and changes it.
 func (n named) patch(t *testing.T, apps string) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"data": map[string]any{"key": "tampered"},
@@ -44,7 +44,7 @@ var plain = regexp.MustCompile(`^/(api|apis|version|readyz|livez|openapi/v[23].*
 	`|^/(api/v1|apis/[a-z0-9.]+/v[a-z0-9]+)(/namespaces/[a-z0-9-]{1,63})?(/[a-z]+(/[a-z0-9.:-]+)?(/(status|scale))?)?$` +
 	`|^/apis/[a-z0-9.]+$`)
 
-// expectPlainRequests fails the test when a request is recorded whose path or selector is made of what a tenant wrote.
+// expectPlainRequests fails the test when a recorded path or selector contains a tenant's text.
 func (w *fixture) expectPlainRequests() {
 	w.Helper()
 	for _, r := range w.Proxy.Requests() {
@@ -57,8 +57,8 @@ func (w *fixture) expectPlainRequests() {
 	}
 }
 
-// What an object says of its release is text that any writer of the object may have made up: it becomes no part of a
-// request, and is no way out of the lock.
+// An object's claim about its release is text that any writer of the object may have invented: it becomes no part of
+// a request, and does not unlock the object.
 func TestHostile_AnnotationsAreNoCoordinates(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -68,7 +68,7 @@ func TestHostile_AnnotationsAreNoCoordinates(t *testing.T) {
 		objects.WriteString(kit.ConfigMap(fmt.Sprintf("settings-%d", i), "declared"))
 	}
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: objects.String()})
-	// What a selector with more than a name in it would find.
+	// A selector with more than a name in it would find this.
 	person.Forge(kit.ForgedRecord{Name: "rival", Manifest: objects.String()})
 	w.Lock("app")
 	w.Proxy.Reset()
@@ -90,7 +90,7 @@ func TestHostile_AnnotationsAreNoCoordinates(t *testing.T) {
 	w.expectPlainRequests()
 }
 
-// A release whose newest record cannot be read as one, or that has none, owns nothing.
+// A release without a readable newest record owns nothing.
 func TestHostile_AReleaseWithoutARecordOwnsNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -124,8 +124,7 @@ func TestHostile_AReleaseWithoutARecordOwnsNothing(t *testing.T) {
 	}
 }
 
-// Objects may say that they belong to as many releases as there are objects. One namespace has one question at a time
-// asked about that.
+// Objects may name as many releases as there are objects. The operator has one request at a time for one namespace.
 func TestHostile_ManyClaimsAreOneQuestionAtATime(t *testing.T) {
 	t.Parallel()
 	const many = 60

@@ -54,8 +54,8 @@ spec:
     spec: {containers: [{name: web, image: example.com/web:1}]}
 `
 
-// Every write goes out in the name of the account, dry runs and re-creations included, and leaves an object as Helm
-// left it: content, owners of fields, and the next upgrade.
+// Every write uses the name of the account, dry runs and re-creations included, and leaves an object as Helm left it:
+// content, owners of fields, and the next upgrade.
 func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t, byDefault)
@@ -91,7 +91,7 @@ func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
 	})
 }
 
-// Without a name nothing is locked, whatever the operator itself may do, and the condition says what to do about it.
+// Without a name nothing is locked, whatever rights the operator has, and the condition names the remedy.
 func TestImpersonation_NoAccountNoLock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -111,7 +111,7 @@ func TestImpersonation_NoAccountNoLock(t *testing.T) {
 	w.WaitReady("app", 1)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.writtenBy(user(account))
-	// Taking the name away ends the protection: nobody else stands in.
+	// Removing the name ends the protection: no other account is used.
 	w.PatchHelmRelease("app", `{"spec":{"serviceAccountName":null}}`)
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount)
 }
@@ -148,8 +148,8 @@ func clusterRole(suffix string) string {
 		"}\nrules: []\n"
 }
 
-// A permission that is taken away makes a condition that names account, verb and resource, and nothing else stops;
-// when it is given again the object is put back by itself.
+// A revoked permission causes a condition with account, verb and resource, and nothing else stops; once it is granted
+// again the object is restored automatically.
 func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -180,7 +180,7 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// An operator that may not impersonate says so, by its own name.
+// An operator that may not impersonate reports that by its own name.
 func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	t.Parallel()
 	w := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}}

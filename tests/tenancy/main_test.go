@@ -1,5 +1,5 @@
-// Package tenancy tests, on a real API server with RBAC, in whose name the operator writes, and what those can do
-// who may write the records of a release and not much else.
+// Package tenancy tests, on a real API server with RBAC, the identity of the operator's writes, and attacks by users
+// with little more than the right to write the records of a release.
 package tenancy
 
 import (
@@ -22,18 +22,18 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
 
-// deployer is the ServiceAccount that Helm releases are written with.
+// deployer is the ServiceAccount for the writes of Helm releases.
 const deployer = "deployer"
 
-// fixture is kit.Fixture with what only these tests need.
+// fixture is kit.Fixture with additions for this suite.
 type fixture struct {
 	*kit.Fixture
 	// followPolicies starts the process of policies, with the operator's options and account.
 	followPolicies func()
 }
 
-// newWorld starts an operator that is a ServiceAccount which may read everything and impersonate ServiceAccounts,
-// and change nothing but HelmReleases and events.
+// newFixture starts an operator as a ServiceAccount with the rights to read everything, to impersonate
+// ServiceAccounts, and to change only HelmReleases and events.
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
 	w := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}}
@@ -60,7 +60,7 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// workloads is what a deployer of a namespace needs for the charts of these tests.
+// workloads are the rights of a namespace's deployer for the charts of these tests.
 func workloads() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{rule("", "configmaps", "*"), rule("apps", "deployments", "*"),
 		rule("rbac.authorization.k8s.io", "rolebindings", "*")}
@@ -75,7 +75,7 @@ func (w *fixture) account(namespace, name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
 }
 
-// user is the name by which the API server knows a subject.
+// user is the API server's user name of a subject.
 func user(s rbacv1.Subject) string {
 	if s.Kind == rbacv1.ServiceAccountKind {
 		return "system:serviceaccount:" + s.Namespace + ":" + s.Name
@@ -83,7 +83,7 @@ func user(s rbacv1.Subject) string {
 	return s.Name
 }
 
-// grant gives a subject rights in a namespace, and returns a function that takes them away.
+// grant gives a subject rights in a namespace, and returns a function that revokes them.
 func (w *fixture) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (revoke func()) {
 	w.Helper()
 	name := metav1.ObjectMeta{GenerateName: "test-"}
@@ -114,8 +114,8 @@ func (w *fixture) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.Policy
 	check.NoError(w, err)
 }
 
-// tenant makes the account that may deploy in a namespace, and returns the environment of a person who may write the
-// release records there and nothing else.
+// tenant creates the account that may deploy in a namespace, and returns the environment of a user who may only write
+// the release records there.
 func (w *fixture) tenant(namespace string) (account rbacv1.Subject, person *kit.Env) {
 	w.Helper()
 	account = w.account(namespace, deployer)
@@ -196,7 +196,7 @@ func (w *fixture) event(name, reason string, parts ...string) {
 	})
 }
 
-// grantEverywhereMore binds a subject to a ClusterRole that exists.
+// grantEverywhereMore binds a subject to an existing ClusterRole.
 func (w *fixture) grantEverywhereMore(subject rbacv1.Subject, role string) {
 	w.Helper()
 	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name + "-" + role}

@@ -15,8 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// I12: users of several namespaces change objects at once that are as large as they may be and make reviews of 12 MiB,
-// or hold as many values as they may: the guard answers within the memory of the operator.
+// I12: users of several namespaces change objects of the maximum size at once, with reviews of 12 MiB, or objects
+// with the maximum number of values: the guard answers within the operator's memory limit.
 func TestI12_ReviewsDoNotExhaustTheMemoryOfTheOperator(t *testing.T) {
 	const namespaces, objects = 3, 3
 	e := kit.New(t, kit.Shared)

@@ -19,17 +19,17 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// The memory that the operator may take in this test: three quarters of the chart's default. Its Go runtime is told to
-// stay below less than half of that default; it does when the machine has a core to spare (198 MiB), and does not when
-// other suites leave it too little time to collect (268 MiB was seen). The most that was ever resident is measured,
-// because control groups need rights that a machine for tests may not give, without the pages of the program's file: a
-// system that runs out of memory drops these before it kills anything.
+// The operator's memory limit in this test: three quarters of the chart's default. Its Go runtime has a soft limit
+// below half of that default. It stays below with a spare core (198 MiB), and exceeds it when other suites leave too
+// little time for garbage collection (268 MiB was seen). The test measures the peak resident size, because control
+// groups need rights that a test machine may not give, without the pages of the program's file: a system without
+// memory drops these before it kills a process.
 const (
 	memoryLimit   = 384 << 20
 	goMemoryLimit = "GOMEMLIMIT=200MiB"
 )
 
-// memoryAttack is what a person who may write Secrets and ConfigMaps in one namespace has there.
+// memoryAttack is the attack of a user who may write Secrets and ConfigMaps in one namespace.
 type memoryAttack struct {
 	*kit.Env
 	group errgroup.Group
@@ -37,7 +37,7 @@ type memoryAttack struct {
 
 const attackHead = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\n"
 
-// invalid are manifests that are refused, and what the condition says of each.
+// invalidManifests returns refused manifests, each with the expected message of the condition.
 func invalidManifests() map[string]struct{ manifest, message string } {
 	return map[string]struct{ manifest, message string }{
 		"carriage-returns": {attackHead + "data:\r" + strings.Repeat("- a: b\r", 2<<20), "may begin an element"},
@@ -47,7 +47,7 @@ func invalidManifests() map[string]struct{ manifest, message string } {
 	}
 }
 
-// within is a manifest that is just within the bounds.
+// within is a manifest just within the limits.
 func within() string {
 	var b strings.Builder
 	for i := range 4 {
@@ -106,7 +106,7 @@ func (a *memoryAttack) annotatedRecord(revision int) error {
 	return err
 }
 
-// largeConfigMap creates an object as Helm does, and makes it large in the name of somebody else.
+// largeConfigMap creates an object as Helm does, and enlarges it in the name of another user.
 func (a *memoryAttack) largeConfigMap(i int) error {
 	name := fmt.Sprintf("large-%d", i)
 	_, err := a.Kube.CoreV1().ConfigMaps(a.Apps).Create(a.Ctx, &corev1.ConfigMap{
@@ -126,14 +126,14 @@ func (a *memoryAttack) largeConfigMap(i int) error {
 	return err
 }
 
-// erase frees the control plane, which other tests use.
+// erase frees the control plane for other tests.
 func (a *memoryAttack) erase() {
 	everything := metav1.ListOptions{}
 	check.Report(a, a.Kube.CoreV1().Secrets(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{}, everything))
 	check.Report(a, a.Kube.CoreV1().ConfigMaps(a.Apps).DeleteCollection(a.Ctx, metav1.DeleteOptions{}, everything))
 }
 
-// I12: everything at once that once took more memory than the operator has, by a person who may write Secrets and
+// I12: all attacks that once exceeded the operator's memory limit, at once, by a user who may write Secrets and
 // ConfigMaps in one namespace, while releases of another namespace are tampered with: the operator is never killed,
 // and they are restored.
 func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
@@ -182,7 +182,7 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	}
 	tamper()
 	e.WaitReady("claims", 1)
-	// The object says that it belongs to a release whose record is as large as records may be.
+	// The object names a release whose record has the maximum size.
 	for i := range 4 {
 		e.Patch(kit.ConfigMaps, "claims", fmt.Sprintf(
 			`{"metadata":{"annotations":{"meta.helm.sh/release-name":"within-%d"}},"data":{"key":"tampered %d"}}`, i,

@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// newServing starts an operator that serves its page and its metrics to those who may see them.
+// newServing starts an operator that serves its page and its metrics to authorized users.
 func newServing(t *testing.T) *fixture {
 	t.Helper()
 	w := newFixture(t, byDefault, func(o *operator.ControllerOptions) {
@@ -47,7 +47,7 @@ func (w *fixture) token(name string) (rbacv1.Subject, string) {
 	return subject, config.BearerToken
 }
 
-// get asks what the operator serves, the page or the metrics, for a path, with a token.
+// get requests a path of the page or the metrics with a token.
 func (w *fixture) get(what, path, token string) (status int, body string) {
 	w.Helper()
 	return kit.HTTPGet(w, w.URL(w.Running, what)+path, token)
@@ -69,7 +69,7 @@ spec:
     spec: {containers: [{name: web, image: registry.example/web, env: [{name: URL, value: %s}]}]}
 `
 
-// deploy creates a Deployment whose environment has a value.
+// deploy creates a Deployment with a value in its environment.
 func (w *fixture) deploy(namespace, value string) {
 	w.Helper()
 	content := map[string]any{
@@ -90,9 +90,9 @@ func (w *fixture) deploy(namespace, value string) {
 	check.NoError(w, err)
 }
 
-// A forged manifest declares objects of another namespace. The operator may read them and the account of the
-// release may not, so the page must not show them, not even to somebody who may see everything: it would show them
-// as what drifted in that release.
+// A forged manifest declares objects of another namespace. The operator may read them and the account of the release
+// may not, so the page must not show them, not even to a user who may see everything: it would show them as the drift
+// of that release.
 func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	t.Parallel()
 	w := newServing(t)
@@ -131,7 +131,7 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	}
 }
 
-// What a viewer may see is what the API server lets them read.
+// A viewer sees only objects that the API server lets them read.
 func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 	t.Parallel()
 	w := newServing(t)

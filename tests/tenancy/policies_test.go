@@ -65,7 +65,7 @@ func (w *fixture) policyStatus(name string) v1alpha1.HelmReleasePolicyStatus {
 	return p.Status
 }
 
-// made waits until there is a HelmRelease that a policy made for a release in Apps, and returns its name.
+// made waits for a HelmRelease made by a policy for a release in Apps, and returns its name.
 func (w *fixture) made(release string) string {
 	w.Helper()
 	name := w.Apps + "." + release
@@ -94,15 +94,15 @@ func (w *fixture) bound(name string) bool {
 	return err == nil
 }
 
-// A user who may write Secrets in a namespace, and nothing else, forges the record of a release that makes them the
-// administrator of the cluster. A policy that names no account matches it, and the operator is an administrator.
-// Without an acceptance by name the release is compared and nothing is written.
+// A user who may only write Secrets in a namespace forges the record of a release that makes them the administrator
+// of the cluster. A policy without an account matches it, and the operator is an administrator. Without an explicit
+// acceptance the release is compared and nothing is written.
 func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 	t.Parallel()
 	w := newAdministrator(t)
 	_, person := w.tenant(w.Apps)
 	early, late, last := "early-"+w.Apps, "late-"+w.Apps, "last-"+w.Apps
-	// What is accepted below is not to give the tenant's account rights for the rest of the test.
+	// The record accepted below must not give the tenant's account rights for the rest of the test.
 	person.Forge(kit.ForgedRecord{Name: "early", Manifest: clusterAdmin(early, "nobodys")})
 	w.policy("every")
 	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "the operator's own rights", "write a release record",
@@ -121,12 +121,12 @@ func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 		t.Error("the tenant is an administrator")
 	}
 
-	// An acceptance means just that.
+	// An acceptance enables exactly that.
 	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
 	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce with the operator's own rights")
 	w.Until("the forged record is enforced", func() (any, bool) { return "none", w.bound(early) })
 
-	// Without it what was enforced stays so, and nothing new is.
+	// Without it, enforced releases stay enforced, and no new one is.
 	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":false}}`)
 	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "1 that had mode Enforce")
 	person.Forge(kit.ForgedRecord{Name: "late", Manifest: clusterAdmin(late, w.Apps)})
@@ -150,7 +150,7 @@ func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 	}
 }
 
-// With --impersonate no policy lends the operator's rights, so none has to accept that.
+// With --impersonate no policy lends the operator's rights, so none needs an acceptance.
 func TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -165,8 +165,8 @@ func TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance(t *testing.T)
 	}
 }
 
-// An account without rights protects nothing, and nothing says that it does: not the conditions, not the metrics, and
-// not the rollout of the policy.
+// An account without rights protects nothing, and neither the conditions nor the metrics nor the rollout of the
+// policy claim the opposite.
 func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault, func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" })
@@ -201,7 +201,7 @@ func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
 			strings.Contains(r.Message, w.Apps+"/app")
 	})
 
-	// With rights all of that becomes true by itself.
+	// With rights all of them change automatically.
 	w.grant(w.Apps, account, workloads()...)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.WaitReady(w.made("app"), 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// What was created has to be taken back, as its release is gone, and a webhook that cannot be reached keeps that from
-// being done.
+// A created object has to be deleted, as its release no longer exists, and an unreachable webhook prevents the
+// deletion.
 func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -33,7 +33,7 @@ func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 	w.goesOn(victim)
 }
 
-// refuseDeletions has the deletion of ConfigMaps of Apps judged by a webhook that does not exist.
+// refuseDeletions registers a webhook that does not exist for deletions of ConfigMaps of Apps.
 func (w *fixture) refuseDeletions() {
 	w.Helper()
 	url, fail, none := "https://127.0.0.1:1/", admissionv1.Fail, admissionv1.SideEffectClassNone
@@ -58,7 +58,7 @@ func (w *fixture) refuseDeletions() {
 	})
 }
 
-// held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks that do not answer do. It counts
+// held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks without an answer do. It counts
 // them, and those that were given up.
 func (w *fixture) held(namespaces ...string) (hold *cluster.Hold, count, givenUp *atomic.Int32) {
 	w.Helper()
@@ -81,7 +81,7 @@ func (w *fixture) held(namespaces ...string) (hold *cluster.Hold, count, givenUp
 	return hold, count, givenUp
 }
 
-// tampered locks releases of many ConfigMaps in a namespace and returns a function that has all of them drift.
+// tampered locks releases of many ConfigMaps in a namespace and returns a function that makes all of them drift.
 func (w *fixture) tampered(namespace string, releases, each int) (tamper func()) {
 	w.Helper()
 	_, person := w.tenant(namespace)
@@ -107,8 +107,7 @@ func (w *fixture) tampered(namespace string, releases, each int) (tamper func())
 	}
 }
 
-// A tenant's webhook that does not answer keeps a share of the writes under way, of its releases and of the namespace,
-// and no more.
+// A tenant's webhook without an answer holds only its releases' and its namespace's share of the concurrent writes.
 func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -119,14 +118,13 @@ func TestI12_SlowWebhookHasAShareOfTheWrites(t *testing.T) {
 	const share = 12
 	check.NoError(t, hold.Wait(w.Ctx, share))
 	w.goesOn(victim)
-	// One that is given up, as it takes half a minute, makes room for another.
+	// A write is given up after half a minute, and makes room for another.
 	if n, over := count.Load(), givenUp.Load(); n > share && over == 0 {
 		t.Errorf("%d writes were under way, want %d", n, share)
 	}
 }
 
-// Many tenants have such webhooks: together they keep all the writes that may be under way. They count no more when
-// they are slow.
+// Many tenants have such webhooks: together they hold all concurrent writes. Slow writes no longer count.
 func TestI12_SlowWebhooksOfManyTenants(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
