@@ -1,4 +1,4 @@
-// Package tests checks that README.md of this directory says what there is.
+// Package tests checks README.md of this directory against the tests.
 package tests
 
 import (

@@ -23,8 +23,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Every object of every configuration is one that the API server takes, without a field that it does not know; and
-// every Deployment's Pods satisfy the standard "restricted".
+// The API server accepts every object of every configuration, without an unknown field; and every Deployment's Pods
+// satisfy the standard "restricted".
 func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	e := newEnv(t)
 	installMonitoringKinds(e)
@@ -74,7 +74,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	}
 }
 
-// What is not restricted is refused, so the check above sees it.
+// Unrestricted Pods are refused, so the check above would notice them.
 func TestPrivilegedPodsAreRefused(t *testing.T) {
 	e := newEnv(t)
 	restrict(e, e.Apps)
@@ -119,7 +119,7 @@ func account(e *kit.Env, namespace, name string) {
 	check.NoError(e, err)
 }
 
-// namespaceOf returns where an object of a release goes; it sets the namespace of one that names none.
+// namespaceOf returns the namespace of an object of a release, and sets it where the object names none.
 func namespaceOf(u *unstructured.Unstructured, namespaced bool, release string) string {
 	if namespaced && u.GetNamespace() == "" {
 		u.SetNamespace(release)
@@ -127,7 +127,7 @@ func namespaceOf(u *unstructured.Unstructured, namespaced bool, release string) 
 	return u.GetNamespace()
 }
 
-// documents returns the objects of a YAML stream. A key that stands twice is an error.
+// documents returns the objects of a YAML stream. A duplicate key is an error.
 func documents(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured

@@ -10,10 +10,10 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// request is what the API server's audit log says about one request.
+// request is one request in the API server's audit log.
 type request struct {
 	Verb, Group, Resource, Namespace, Name string
-	// As is the user in whose name it was made; empty for the one who made it.
+	// As is the impersonated user, or empty.
 	As      string
 	Allowed bool
 
@@ -21,7 +21,7 @@ type request struct {
 	Code int
 }
 
-// requests returns the requests to resources that a ServiceAccount has made so far.
+// requests returns a ServiceAccount's requests to resources so far.
 func requests(e *kit.Env, account string) []request {
 	e.Helper()
 	user := "system:serviceaccount:" + e.Operator + ":" + account
@@ -60,7 +60,7 @@ func requests(e *kit.Env, account string) []request {
 	return found
 }
 
-// refusals returns the requests that were not permitted, each once.
+// refusals returns the forbidden requests, each once.
 func refusals(all []request) []request {
 	var out []request
 	for _, r := range all {

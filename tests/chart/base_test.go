@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// followPolicy has a policy, which selects by labels of namespaces, lock a release and leave it again.
+// followPolicy locks a release by a policy, which selects by labels of namespaces, and removes it again.
 func followPolicy(e *kit.Env, release string) {
 	e.Helper()
 	policies := e.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), e.Operator)
@@ -52,9 +52,8 @@ func followPolicy(e *kit.Env, release string) {
 	})
 }
 
-// expectBaseUsed expects every verb to have been used of what the chart grants every operator, apart from the
-// CustomResourceDefinition, which has been there, and from what happens rarely: API servers before 1.32 cannot stream
-// lists.
+// expectBaseUsed expects every verb of the chart's grants for every operator to have been used. The exceptions are
+// the CustomResourceDefinition, which existed before, and rare requests: API servers before 1.32 cannot stream lists.
 func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
 	t.Helper()
 	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})

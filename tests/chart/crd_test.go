@@ -22,10 +22,10 @@ const definitionName = "helmreleases.helm.cattle.io"
 // newField is a field of spec that the older version of the definition in these tests lacks.
 const newField = "replaceImmutable"
 
-// The definition of HelmReleases over the life of an operator, in a cluster that has never seen one: the first
-// install brings it, Helm leaves it alone in an upgrade, the new operator brings it to its version, and nothing
-// takes it away. HelmReleases stay throughout. The same for the least profile; and with crds.manage off, the
-// operator has no right to write it, and does not need it.
+// The definition of HelmReleases over the life of an operator, in a cluster without one: the first install creates
+// it, Helm leaves it unchanged in an upgrade, the new operator updates it to its version, and nothing removes it.
+// HelmReleases stay throughout. The same for the least profile; and with crds.manage off, the operator has no right
+// to write it, and does not need it.
 func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 	c := cluster.ForTest(t, cluster.Options{ControllerManager: true})
 	old := olderChart(t)
@@ -77,7 +77,7 @@ func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 		t.Error("the HelmRelease did not outlive the operator")
 	}
 
-	// And again, now that all of that is there.
+	// And again, with existing objects.
 	helm("install", "helm-locker", operatorChart, "--values", ports)
 	startDeployment(e, c, "helm-locker")
 	e.WaitReady("apps-example", 1)

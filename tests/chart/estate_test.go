@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// estate is a chart with what makes permissions difficult: RBAC objects of all kinds, an aggregated role, a binding
-// to a role of the cluster, a policy with parameters, objects of two namespaces. Every object declares the label
+// estate is a chart with objects that need difficult permissions: RBAC objects of all kinds, an aggregated role, a
+// binding to a ClusterRole, a policy with parameters, objects of two namespaces. Every object declares the label
 // part.
 const estate = `
 apiVersion: v1
@@ -125,7 +125,7 @@ func estateObjects(e *kit.Env, release, elsewhere string) []estateObject {
 }
 
 // installEstate installs the estate, with objects in another namespace, too, and upgrades it to a revision that
-// declares less; what Helm would have deleted is there again afterwards, as it is when Helm fails to.
+// declares less. Its objects that Helm deleted exist again afterwards, as after a failed deletion.
 func installEstate(e *kit.Env, h cluster.Helm, release, elsewhere string) {
 	e.Helper()
 	chart := e.Chart("estate", estate)
@@ -144,7 +144,7 @@ func installEstate(e *kit.Env, h cluster.Helm, release, elsewhere string) {
 		_, err := e.In(o.gvr, o.namespace).Create(e.Ctx, u, metav1.CreateOptions{FieldManager: "helm"})
 		check.NoError(e, err)
 	}
-	// What is younger than the newest record is not left over.
+	// Objects younger than the newest record are no prune candidates.
 	e.NextSecond(former[len(former)-1].get(e))
 	e.Helm(h, "upgrade", release, chart, "--set", "elsewhere="+elsewhere, "--set", "small=true")
 }
@@ -172,7 +172,7 @@ func (o estateObject) tamper(e *kit.Env) {
 	e.PatchIn(o.gvr, o.namespace, o.name, `{"metadata":{"labels":{"part":"mine"}}}`)
 }
 
-// waitRestored waits until the object is there, as declared, and is not the one with that uid.
+// waitRestored waits until the object exists as declared, with another uid.
 func (o estateObject) waitRestored(e *kit.Env, not types.UID) {
 	e.Helper()
 	e.Eventually(o.String()+" is as declared", func() error {

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// When guard.enabled is set to false the operator removes the registration, with the permissions that the chart has
-// then.
+// When guard.enabled is set to false the operator removes the registration, with the permissions of the chart at that
+// time.
 func TestGuardThatIsDisabledGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()
@@ -44,8 +44,8 @@ func TestGuardThatIsDisabledGoes(t *testing.T) {
 	outlives(e, h, o, helmRelease)
 }
 
-// With guard.enabled the permissions are enough for the guard, also with the profile that has least of them, and what
-// it registers goes when the chart is uninstalled.
+// With guard.enabled the permissions suffice for the guard, also with the least profile, and its registration is
+// deleted when the chart is uninstalled.
 func TestGuardIsPermittedAndGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()

@@ -12,9 +12,9 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The example under the profile impersonate: without rights of the release's ServiceAccount nothing is put back,
-// and the condition says so; with them everything is. No object of the release is ever written in the operator's
-// own name.
+// The example under the profile impersonate: without rights of the release's ServiceAccount nothing is reverted, and
+// the condition reports that; with them everything is. No object of the release is ever written in the operator's own
+// name.
 func TestProfile_Impersonate(t *testing.T) {
 	needsHelm(t)
 	if help, err := exec.Command(binary, "operator", "--help").CombinedOutput(); err != nil ||
@@ -72,8 +72,8 @@ func allow(e *kit.Env, namespace, account string, rules ...rbacv1.PolicyRule) {
 	}
 }
 
-// The profile grants reading, acting as the named ServiceAccounts, and no write to what releases deploy. HelmReleases,
-// which policies make, are written in the namespace of the operator alone.
+// The profile grants reads, impersonation of the named ServiceAccounts, and no write to objects of releases.
+// HelmReleases, made by policies, are written in the namespace of the operator alone.
 func TestImpersonateGrantsNoWrites(t *testing.T) {
 	e := newEnv(t)
 	install(e, kit.Shared.Helm4(), freePorts(t), "{rbac: {profile: impersonate}, impersonation: {serviceAccounts: [hand]}}")

@@ -34,7 +34,7 @@ func installExample(e *kit.Env, h cluster.Helm) string {
 	return e.Apps + "-example"
 }
 
-// cli runs the program's command line as the administrator, and returns its output and what it says beside that.
+// cli runs the program's command line as the administrator, and returns both output streams.
 func cli(e *kit.Env, args ...string) (stdout, stderr string) {
 	e.Helper()
 	var out, errOut bytes.Buffer
@@ -116,8 +116,8 @@ func TestProfile_ClusterAdmin(t *testing.T) {
 	}
 }
 
-// The example under the profile scoped: nothing may be locked at first, and the condition says what is missing;
-// then the command prints what it takes, helm upgrade -f grants it, and the operator that runs goes on by itself.
+// The example under the profile scoped: nothing may be locked at first, and the condition names the missing rights;
+// then the command prints them, helm upgrade -f grants them, and the running operator continues automatically.
 func TestProfile_Scoped(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()

@@ -16,7 +16,7 @@ import (
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// installKind creates the definition of a namespaced kind with a schema of its spec, unless it is there, and waits
+// installKind creates the definition of a namespaced kind with a schema of its spec, unless it exists, and waits
 // until it is served.
 func installKind(e *kit.Env, group, kind, plural, spec string) {
 	e.Helper()

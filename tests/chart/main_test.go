@@ -1,6 +1,6 @@
 // Package chart installs the charts with real Helm on a real control plane. Since nothing runs Pods there, the
-// operator runs as a local process with exactly what the rendered Deployment says, as the ServiceAccount that the
-// chart made for it: a permission that the chart forgot fails a test.
+// operator runs as a local process with the arguments of the rendered Deployment, as the chart's ServiceAccount: a
+// permission missing from the chart fails a test.
 package chart
 
 import (
@@ -19,7 +19,7 @@ const (
 )
 
 var (
-	// binary is the program that the image would contain.
+	// binary is the program of the image.
 	binary string
 )
 
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// newEnv returns an environment whose operator namespace takes only Pods of the standard "restricted".
+// newEnv returns an environment whose operator namespace accepts only Pods of the standard "restricted".
 func newEnv(t *testing.T) *kit.Env {
 	t.Helper()
 	e := kit.New(t, kit.Shared)

@@ -1,10 +1,10 @@
 package chart
 
-// kubeVersion is what Helm is told where it does not ask a cluster: one that was not built by its own Makefile
-// takes every cluster for Kubernetes 1.20.
+// kubeVersion is passed to Helm where it does not ask a cluster: a Helm not built by its own Makefile assumes
+// Kubernetes 1.20.
 const kubeVersion = "1.36.0"
 
-// configuration is one point of the matrix of values, and what of it must be in the rendered objects.
+// configuration is one point of the matrix of values, with the expected parts of the rendered objects.
 type configuration struct {
 	name, chart, values string
 	// has and lacks are lines, spaces and the dash of a list aside.
@@ -255,7 +255,7 @@ networkPolicy:
 			"targetPort: page", "app: ingress", "port: page"},
 	},
 	{
-		// The defaults of the older chart's values.yaml, as people keep them, and what has the same meaning.
+		// The defaults of the older chart's values.yaml, as users keep them, and their equivalents.
 		name: "values of the older chart", chart: operatorChart, values: `
 global:
   cattle: {systemDefaultRegistry: ""}

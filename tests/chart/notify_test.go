@@ -16,7 +16,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// letters are the messages that a receiver of notifications got.
+// letters are the messages of a notifications receiver.
 type letters struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -25,7 +25,7 @@ type letters struct {
 func (l *letters) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A message that is cut off is missing in the text.
+	// A truncated message lacks a part of the text.
 	_, _ = io.Copy(&l.text, r.Body)
 }
 
@@ -39,7 +39,7 @@ func (l *letters) say(text string) error {
 	return nil
 }
 
-// The values of the chart when the operator sent notifications itself start a Deployment that sends them, with an
+// Chart values from the time when the operator sent notifications itself start a Deployment that sends them, with an
 // election and without one. Both processes have exactly the rights that they use.
 func TestNotificationsKeepWorkingWithTheChart(t *testing.T) {
 	for name, election := range map[string]string{"elected": "true", "alone": "false"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// An operator that lacks what it needs for itself cannot write a condition. Its log and its readiness probe say
-// what is missing.
+// An operator without its own base permissions cannot write a condition. Its log and its readiness probe name the
+// missing permission.
 func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 	e := newEnv(t)
 	user := "hardly-anybody-" + e.Operator

@@ -12,8 +12,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The process of policies does its work with its own roles, without one refusal, and has no right that it does not use.
-// It is killed while drift is reverted, which goes on, and does its work when it is back.
+// The process of policies works with its own roles, without one refusal, and has no unused right. While it is killed,
+// drift is still reverted; after its restart it continues.
 func TestPoliciesRightsAreEnoughAndNoMore(t *testing.T) {
 	e := newEnv(t)
 	const account = "helm-locker-policies"

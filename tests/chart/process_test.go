@@ -20,10 +20,10 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// nodeName is the node on which the kubelet of these tests runs Pods.
+// nodeName is the node of the Pods in these tests.
 const nodeName = "node-of-the-tests"
 
-// deployed is what a Deployment runs: the program as a local process.
+// deployed is the program of a Deployment as a local process.
 type deployed struct {
 	*kit.Env
 	cmd  *exec.Cmd
@@ -33,7 +33,7 @@ type deployed struct {
 	metrics string
 }
 
-// freePorts returns chart values with ports that are free here, where all Pods share one network.
+// freePorts returns chart values with free ports: here all Pods share one network.
 func freePorts(t testing.TB) string {
 	t.Helper()
 	var listeners []net.Listener
@@ -50,9 +50,9 @@ func freePorts(t testing.TB) string {
 	return fmt.Sprintf("{ports: {metrics: %d, health: %d}, policies: {ports: {metrics: %d, health: %d}}}\n", numbers...)
 }
 
-// startDeployment does what a kubelet would with the first container of a Deployment in the operator's namespace:
-// it runs it with its arguments, environment and the token of its ServiceAccount, and returns when its readiness
-// probe succeeds. The operator is stopped at the end of the test, or by stop.
+// startDeployment starts the first container of a Deployment in the operator's namespace as a kubelet would: with its
+// arguments, environment and the token of its ServiceAccount. It returns when its readiness probe succeeds. The
+// operator is stopped at the end of the test, or by stop.
 func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	e.Helper()
 	d, err := e.Kube.AppsV1().Deployments(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
@@ -72,7 +72,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	}
 	o.cmd = exec.Command(binary, args...)
 	o.cmd.Stdout, o.cmd.Stderr = out, out
-	// In place of the files that a Pod finds its ServiceAccount's token in.
+	// In place of the token files of a Pod's ServiceAccount.
 	o.cmd.Env = []string{"KUBECONFIG=" + kubeconfig}
 	for name, value := range env {
 		o.cmd.Env = append(o.cmd.Env, name+"="+value)
@@ -80,7 +80,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	check.NoError(e, o.cmd.Start())
 	go func() {
 		defer close(o.done)
-		// How it ended is told by its log and its state.
+		// Its log and its state have the reason of its end.
 		_ = o.cmd.Wait()
 		_ = out.Close()
 	}()

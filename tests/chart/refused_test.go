@@ -1,6 +1,6 @@
 package chart
 
-// refused are values that must not get past the schema, or past the checks in templates, with what Helm must say.
+// refused are values that the schema, or checks in templates, must refuse, with Helm's expected message.
 var refused = []struct{ name, chart, values, says string }{
 	{"no URL", operatorChart, "{notify: {urls: [example.org]}}", "urls"},
 	{"unknown format", operatorChart, "{notify: {format: xml}}", "format"},

@@ -23,14 +23,14 @@ func valuesFile(t testing.TB, values, namespace string) string {
 	return path
 }
 
-// render returns what helm template makes of a chart.
+// render returns the output of helm template.
 func render(t testing.TB, h cluster.Helm, chart, values, namespace string) (string, error) {
 	t.Helper()
 	return h.Run(t.Context(), "template", "locker", chart, "--namespace", namespace, "--kube-version", kubeVersion,
 		"--values", valuesFile(t, values, namespace))
 }
 
-// Linting renders, too. What Helm 4 makes of the charts is looked at here; what Helm 3 does, by the API server.
+// Linting renders, too. The rendering of Helm 4 is checked here; the rendering of Helm 3, by the API server.
 func TestChartsLint(t *testing.T) {
 	needsHelm(t)
 	for version, h := range kit.Helms(kit.Shared) {
@@ -87,7 +87,7 @@ func TestChartsRefuseWrongValues(t *testing.T) {
 	}
 }
 
-// What helm install says last are commands, and they name what was installed.
+// The last output of helm install contains commands that name the installed objects.
 func TestNotesSayTheNextCommand(t *testing.T) {
 	needsHelm(t)
 	for name, c := range map[string]struct{ values, says string }{
@@ -112,7 +112,7 @@ func TestNotesSayTheNextCommand(t *testing.T) {
 	}
 }
 
-// The copies of the CustomResourceDefinitions are those that the operator installs.
+// The chart's copies of the CustomResourceDefinitions equal those of the operator.
 func TestCRDsOfTheChartAreThoseOfTheOperator(t *testing.T) {
 	own, err := filepath.Glob("../../crds/*.yaml")
 	check.NoError(t, err)

@@ -32,9 +32,9 @@ func rulesOf(t testing.TB, values string) []permissions.Rule {
 	return parsed.RBAC.Rules
 }
 
-// What the command prints is enough for two releases with objects of every difficult kind: whatever is changed or
-// deleted comes back and what Helm left over goes, without one refusal. And it is not more than that: every verb
-// that it grants on the kinds of the releases was used, as the API server's audit log shows.
+// The printed rules suffice for two releases with objects of every difficult kind: every changed or deleted object is
+// restored and prune candidates are deleted, without one refusal. And they are minimal: every granted verb on the
+// kinds of the releases was used, as the API server's audit log shows.
 func TestScopedRulesAreEnoughAndNoMore(t *testing.T) {
 	for _, names := range []bool{false, true} {
 		t.Run(fmt.Sprintf("names=%v", names), func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestScopedRulesAreEnoughAndNoMore(t *testing.T) {
 	}
 }
 
-// checkNotes expects a note for each object whose rules mean more than they seem to.
+// checkNotes expects a note for each object whose rules imply further rights.
 func checkNotes(t *testing.T, e *kit.Env, notes string) {
 	t.Helper()
 	for _, release := range []string{"csa", "ssa"} {
@@ -105,8 +105,8 @@ func checkNotes(t *testing.T, e *kit.Env, notes string) {
 	}
 }
 
-// expectUsed expects every verb of the rules about the kinds of the estate to have been used, in every namespace
-// that the rule names. Deleting is for what may not be there, in the few cases that the leftovers stand for.
+// expectUsed expects every verb of the rules about the kinds of the estate to have been used, in every namespace of
+// the rule. Deletions may be missing except in the few cases of the prune candidates.
 func expectUsed(t *testing.T, rules []permissions.Rule, all []request) {
 	t.Helper()
 	kinds := []string{"configmaps", "secrets", "services", "deployments", "cronjobs", "roles", "rolebindings",
@@ -140,7 +140,7 @@ func expectUsed(t *testing.T, rules []permissions.Rule, all []request) {
 	}
 }
 
-// Whatever permission is missing, the condition names verb and resource.
+// For every missing permission, the condition names verb and resource.
 func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 	type scene struct {
 		resource, verb string

@@ -15,12 +15,12 @@ import (
 
 const (
 	inBothStorages = "releaseStorage: secret,configmap\n"
-	// service is a release without a ConfigMap, so that what is read of ConfigMaps are records.
+	// service is a release without a ConfigMap, so that all reads of ConfigMaps are reads of records.
 	service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n" +
 		"spec: {ports: [{port: 80}], selector: {app: {{ .Values.value }}}}\n"
 )
 
-// ofConfigMaps returns those of the requests that are about ConfigMaps.
+// ofConfigMaps returns the requests about ConfigMaps.
 func ofConfigMaps(all []request) (found []request) {
 	for _, r := range all {
 		if r.Resource == "configmaps" {
@@ -30,8 +30,8 @@ func ofConfigMaps(all []request) (found []request) {
 	return found
 }
 
-// With releaseStorage the permissions are enough for a release in ConfigMaps, also with the profile that has least of
-// them: it is locked, reverted and followed, and no ConfigMap but its records is read.
+// With releaseStorage the permissions suffice for a release in ConfigMaps, also with the least profile: it is locked,
+// reverted and followed, and only its records are read of all ConfigMaps.
 func TestReleaseInConfigMapsIsPermitted(t *testing.T) {
 	needsHelm(t)
 	for version, h := range kit.Helms(kit.Shared) {
@@ -74,9 +74,9 @@ func TestReleaseInConfigMapsIsPermitted(t *testing.T) {
 	}
 }
 
-// Without releaseStorage the operator makes one list of ConfigMaps, in the namespace of a release that has no record in
-// a Secret, and says where the record is; with the profile scoped it may not even do that, and says so. What it says to
-// do has the release locked.
+// Without releaseStorage the operator makes one list of ConfigMaps, in the namespace of a release without a record in
+// a Secret, and names the storage of the record. With the profile scoped even that list is forbidden, and the
+// condition reports that. Its remedy locks the release.
 func TestRecordsInConfigMapsAreNotReadUnasked(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()

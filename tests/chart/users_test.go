@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// accessOf returns a function that asks the API server what a user may do. ServiceAccounts have their groups.
+// accessOf returns a function that asks the API server for the rights of a user. ServiceAccounts have their groups.
 func accessOf(e *kit.Env, user string) func(verb, group, resource, namespace, name string) bool {
 	return func(verb, group, resource, namespace, name string) bool {
 		e.Helper()
@@ -27,8 +27,8 @@ func accessOf(e *kit.Env, user string) func(verb, group, resource, namespace, na
 	}
 }
 
-// Who is admin or editor of the operator's namespace manages its HelmReleases, who is viewer reads them; without a
-// binding of one's own for helm-locker, and in no other namespace.
+// Admins and editors of the operator's namespace manage its HelmReleases, and viewers read them, without a separate
+// binding for helm-locker, and in no other namespace.
 func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 	e := newEnv(t)
 	install(e, kit.Shared.Helm3(), freePorts(t))

@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// TestCheck reads what the command says of one cluster as it gets worse.
+// TestCheck reads the command's output about one cluster as it gets worse.
 func TestCheck(t *testing.T) {
 	w := newFixture(t)
 	const definition = "ok       CustomResourceDefinition helmreleases.helm.cattle.io: installed, and as this version of the program needs it\n"

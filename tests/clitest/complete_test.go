@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// TestCompletionOfNames asks as the completion scripts do: with what is typed so far, and a mark.
+// TestCompletionOfNames calls the program as the completion scripts do: with the typed words, and a mark.
 func TestCompletionOfNames(t *testing.T) {
 	const mark = "--generate-shell-completion"
 	w := newFixture(t)
@@ -41,7 +41,7 @@ func TestCompletionOfNames(t *testing.T) {
 	w.cli("diff", "-f", mark).is(0, "", "") // the shell completes files
 	w.cli("lock", "-n", mark).says(0, "APPS\n")
 	w.cli("status", "--context", mark).is(0, "helm-locker-test\n", "")
-	// Nothing is said where there is no cluster, or no permission.
+	// Without a cluster or a permission it prints nothing.
 	w.as("nobody").cli("diff", "-n", w.Apps, mark).is(0, "", "")
 	nowhere := *w
 	nowhere.kubeconfig = "/nowhere"

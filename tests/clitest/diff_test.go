@@ -119,7 +119,7 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 		"-  color: green\n+  color: blue\n", "1 of 4 objects drifted (1 modified, 0 missing)")
 	w.app("diff", "shop", "--revision", "9").says(1, "release APPS/shop has no revision 9; it has 2, 1")
 
-	// A failed upgrade: compared is what was deployed last.
+	// A failed upgrade: diff compares with the last deployed revision.
 	bad := w.Chart("shop", shop+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
 	if _, err := kit.Shared.Helm4().Run(w.Ctx, "upgrade", "shop", bad, "-n", w.Apps); err == nil {
 		t.Fatal("the upgrade worked")
@@ -221,7 +221,7 @@ func TestDiffHeedsTheLock(t *testing.T) {
 	if r := w.app("diff", "shop"); strings.Contains(r.stdout, "+    more: x") {
 		t.Errorf("an addition is drift without --strict: %s", r.stdout)
 	}
-	// An autoscaler that somebody made by hand.
+	// An autoscaler created by hand.
 	autoscaler := `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"shop"},"spec":{"minReplicas":1,"maxReplicas":4,` +
 		`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"shop"}}}`
 	force := true

@@ -29,7 +29,7 @@ func TestEveryCommandInTheReference(t *testing.T) {
 	policy := w.cli("lock", "--all", "-n", "elsewhere", "--name", "web", "--accept-records-of-anyone",
 		"-o", "yaml").raw
 	check.NoError(t, os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(policy), 0o600))
-	// What looks at a lock or changes one needs one.
+	// Commands about a lock need one.
 	w.app("lock", "web", "--wait").says(0, "created")
 	for _, line := range examples(t) {
 		code := 0
@@ -48,7 +48,7 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", line}, dir
 		cmd.Env = append(cmd.Env, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
-		// Which sees what other tests left.
+		// It sees the objects of other tests.
 		if exit := cmd.ProcessState.ExitCode(); exit != code && !strings.Contains(line, "diff -A") &&
 			!strings.Contains(line, "rbac -A") && line != "helm-locker check" && line != "helm-locker report" {
 			t.Errorf("%s: %v, want exit code %d\n%s", line, err, code, out)

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// What others have written into a release, an object or a status moves no cursor, and passes for no line of its own, in
-// whatever form a command shows it.
+// Texts of others in a release, an object or a status cannot move the cursor or imitate a line, in any form of
+// output.
 func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 	const hostile = "no\x1b[2J\x1b]0;pwned\a\nReady: True\r\u202e"
 	w := newFixture(t)
@@ -45,7 +45,7 @@ func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 	_, err = w.In(kit.ConfigMaps, w.Apps).Patch(t.Context(), "settings", types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: "tamperer", Force: &force})
 	check.NoError(t, err)
-	// A status as an older operator, or anyone who may write it, could have left it.
+	// A status as left by an older operator, or by any user who may write it.
 	w.CreateHelmRelease("app")
 	object := map[string]any{"kind": "ConfigMap", "name": hostile}
 	status, err := json.Marshal(map[string]any{"status": map[string]any{

@@ -74,7 +74,7 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 
 	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.WaitReason("kiosk", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
-	// The release appears when the program says that it waits for it.
+	// The release is created when the program prints that it waits for it.
 	chart := w.Chart("shop", shop)
 	r = w.meanwhile("waiting for SecretNotFound", func() {
 		if _, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps); err != nil {

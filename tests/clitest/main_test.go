@@ -1,5 +1,5 @@
-// Package clitest runs the program's commands as people do: the real binary, against a real control plane, with
-// releases made by real Helm, and looks at what is printed and at the exit code.
+// Package clitest runs the program's commands as users do: the real binary, against a real control plane, with
+// releases made by real Helm. It checks the output and the exit code.
 package clitest
 
 import (
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // fixture is one test's part of the control plane, and the program to run against it.
 type fixture struct {
 	*kit.Env
-	// kubeconfig is that of the administrator, unless a test takes another user's.
+	// kubeconfig is the administrator's, unless a test uses another user.
 	kubeconfig string
 	env        []string
 	stdin      string
@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{Env: e, kubeconfig: kit.Shared.Kubeconfig()}
 }
 
-// result is what a run of the program left.
+// result is the output and the exit code of a run.
 type result struct {
 	t              testing.TB
 	line           string
@@ -59,7 +59,7 @@ type result struct {
 	code           int
 }
 
-// command returns the program with arguments, in the environment of somebody who has set nothing but KUBECONFIG.
+// command returns the program with arguments, in an environment with nothing but KUBECONFIG.
 func (w *fixture) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Env = append([]string{
@@ -76,8 +76,8 @@ func (w *fixture) cli(args ...string) result {
 	return w.meanwhile("", nil, args...)
 }
 
-// meanwhile runs the program, and calls do once it has said a text on stderr, while it goes on. Nothing is called
-// for a program that ends without having said it.
+// meanwhile runs the program, and calls do once it has printed a text on stderr, while it runs. A program that ends
+// without the text causes no call.
 func (w *fixture) meanwhile(text string, do func(), args ...string) result {
 	w.Helper()
 	var stdout, stderr bytes.Buffer
@@ -115,7 +115,7 @@ var (
 	markers = regexp.MustCompile(`<secret [0-9a-f]{8}>`)
 )
 
-// neutral takes out what differs from run to run: the names of namespaces, times and markers.
+// neutral replaces the variable parts: the names of namespaces, times and markers.
 func (w *fixture) neutral(text string) string {
 	text = strings.NewReplacer(w.Apps, "APPS", w.Operator, "LOCKER").Replace(text)
 	return markers.ReplaceAllString(ages.ReplaceAllString(moments.ReplaceAllString(text, "TIME"), "AGE ago"),
@@ -141,7 +141,7 @@ func (r result) says(code int, parts ...string) {
 	}
 }
 
-// as makes the program run as a user who has the given rules in Apps and nothing else.
+// as makes the program run as a user with only the given rules in Apps.
 func (w *fixture) as(user string, rules ...rbacv1.PolicyRule) *fixture {
 	w.Helper()
 	config, err := kit.Shared.UserConfig(user)
@@ -168,14 +168,14 @@ func (w *fixture) as(user string, rules ...rbacv1.PolicyRule) *fixture {
 // secretValue is in a Secret of the shop, and is never to be printed.
 const secretValue = "sw0rdfish-in-the-shop"
 
-// givesAway reports whether a text holds the value, plain or in base64, of which its length makes every extension
-// begin alike.
+// givesAway reports whether a text contains the value, plain or in base64. Its length makes the encodings of all
+// extensions begin alike.
 func givesAway(text string) bool {
 	return strings.Contains(text, secretValue) || strings.Contains(text,
 		base64.StdEncoding.EncodeToString([]byte(secretValue)))
 }
 
-// shop is a chart with a hook, a Secret that takes a value, and objects to tamper with.
+// shop is a chart with a hook, a Secret with a value, and objects to tamper with.
 const shop = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: shop}

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Several names, labels and namespaces for what changes locks. As with kubectl, -A alone chooses nothing.
+// Several names, labels and namespaces for commands that change locks. As with kubectl, -A alone selects nothing.
 func TestLockAndUnlockMany(t *testing.T) {
 	w := newFixture(t)
 	second := w.Namespace(w.Apps + "-2")
@@ -28,7 +28,7 @@ func TestLockAndUnlockMany(t *testing.T) {
 		"HelmRelease LOCKER/many-a unchanged: release APPS/many-a, revision 1, deployed\n"+
 			"HelmRelease LOCKER/APPS-2-many-a created: release APPS-2/many-a, revision 1, deployed\n", "")
 	w.cli("lock", "nowhere", "-A").is(1, "", "helm-locker: there is no release \"nowhere\" in any namespace\n")
-	// What is wrong with one does not keep the others.
+	// An error of one does not affect the others.
 	w.app("lock", "absent", "many-b", "--must-exist").is(1,
 		"HelmRelease LOCKER/many-b unchanged: release APPS/many-b, revision 1, deployed\n",
 		"helm-locker: release APPS/absent does not exist: namespace \"APPS\" has no record of it in a Secret\n"+
@@ -88,7 +88,7 @@ func TestWaitForMany(t *testing.T) {
 	w.app("suspend", "--all", "--wait").says(0, "release APPS/many-b: done\n")
 }
 
-// What --ignore adds, --unignore takes back, and nothing else.
+// --unignore removes exactly the additions of --ignore.
 func TestUnignore(t *testing.T) {
 	w := newFixture(t)
 	w.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) {

@@ -36,14 +36,14 @@ func TestMigration(t *testing.T) {
 		if len(hr.Finalizers) > 0 {
 			t.Errorf("the HelmRelease has finalizers: %v", hr.Finalizers)
 		}
-		// The Service was made anew without the marks.
+		// The Service was re-created without the marks.
 		if found := marks(w.Get(kit.Services, "stall")); len(found) > 0 {
 			t.Errorf("the re-created Service has %v", found)
 		}
 		w.migrateAndLook(t, proxy)
 		w.stillLocked(t)
 
-		// Helm takes it from there, client-side and server-side, whatever the older operator had put back.
+		// Helm continues from there, client-side and server-side, whatever the older operator had reverted.
 		upgrade := func(h cluster.Helm, color, port, tag string, more ...string) {
 			t.Helper()
 			w.Helm(h, append([]string{"upgrade", "stall", chart, "--set", "password=" +
@@ -68,7 +68,7 @@ func TestMigration(t *testing.T) {
 	})
 }
 
-// migrateAndLook runs migrate in all its ways, while the operator behind proxy looks on.
+// migrateAndLook runs migrate in all its modes, while the operator behind proxy observes.
 func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 	t.Helper()
 	foreign := w.Get(kit.ConfigMaps, "theirs")
@@ -120,7 +120,7 @@ func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 	}
 }
 
-// stillLocked fails the test unless a change is put back.
+// stillLocked fails the test unless a change is reverted.
 func (w *fixture) stillLocked(t *testing.T) {
 	t.Helper()
 	want := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color")
@@ -157,7 +157,7 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	if found := marks(w.Get(kit.Deployments, "stall")); len(found) < 5 {
 		t.Errorf("the Deployment has only %v", found)
 	}
-	// Somebody has taken the annotations off by hand: the hash tells.
+	// The annotations were removed by hand: the hash remains as a sign.
 	older.Lock("stall", w.Helm(kit.Shared.Helm3(), "get", "manifest", "stall"))
 	remove := map[string]any{}
 	for key := range w.Get(kit.ConfigMaps, "stall").GetAnnotations() {
@@ -179,14 +179,14 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	})
 }
 
-// TestMigrationStopsForHelm: what Helm has begun to change is not ours to clean.
+// TestMigrationStopsForHelm: migrate does not clean up objects once Helm has begun to change them.
 func TestMigrationStopsForHelm(t *testing.T) {
 	w, _, chart := underOlder(t, kit.Shared.Helm3())
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
 	proxy := w.NewProxy()
 	config, err := kit.Shared.KubeconfigFor(w.Apps+"-migrate", proxy.Via(kit.Shared.RESTConfig()))
 	check.NoError(t, err)
-	// An upgrade comes through between migrate's look at the Secret and its write.
+	// An upgrade is stored between migrate's read of the Secret and its write.
 	hold := proxy.HoldRequests(cluster.ForResource("secrets", http.MethodPatch))
 	through := *w
 	through.kubeconfig = config

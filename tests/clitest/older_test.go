@@ -54,10 +54,10 @@ spec:
         - {name: stall, image: "example.org/stall:{{ .Values.tag | default 1 }}"}
 `
 
-// theirs is an object of the chart that another user of wrangler has taken for its own.
+// theirs is an object of the chart that another user of wrangler has taken over.
 const theirs = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: theirs}}`
 
-// stallObjects are those that nobody but the older operator marks.
+// stallObjects are those marked by the older operator only.
 var stallObjects = map[schema.GroupVersionResource][]string{
 	kit.ConfigMaps: {"stall", "declared"}, kit.Secrets: {"stall"}, kit.Services: {"stall"}, kit.Deployments: {"stall"},
 }
@@ -76,8 +76,8 @@ func (w *fixture) eachObject(do func(u *unstructured.Unstructured)) {
 	}
 }
 
-// marks returns which labels and annotations of wrangler are on an object, and "manager" if the older operator owns
-// any of it.
+// marks returns the labels and annotations of wrangler on an object, and "manager" if the older operator owns any of
+// its fields.
 func marks(u *unstructured.Unstructured) []string {
 	var found []string
 	for _, keys := range []map[string]string{u.GetLabels(), u.GetAnnotations()} {
@@ -95,8 +95,8 @@ func marks(u *unstructured.Unstructured) []string {
 	return found
 }
 
-// underOlder installs a stall and leaves it as the older operator leaves one that it has locked, with drift put
-// back, an object re-created, and then drift that it has not seen any more.
+// underOlder installs a stall and leaves it in the state of a lock by the older operator, with drift reverted, an
+// object re-created, and then drift that it did not observe.
 func underOlder(t *testing.T, h cluster.Helm) (w *fixture, older *kit.OlderOperator, chart string) {
 	t.Helper()
 	w = newFixture(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// plugin returns a copy of what `helm plugin install .` needs of the working tree, with the program under test.
+// plugin returns a copy of the working tree's files for `helm plugin install .`, with the program under test.
 func plugin(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func addProgram(t *testing.T, dir string) {
 	check.NoError(t, os.Link(binary, filepath.Join(dir, "bin", "helm-locker")))
 }
 
-// helmUser is somebody with directories of Helm of their own.
+// helmUser is a user with separate Helm directories.
 type helmUser struct {
 	*fixture
 	helm cluster.Helm
@@ -88,7 +88,7 @@ func TestHelmPlugin(t *testing.T) {
 	}
 }
 
-// TestKubectlPlugin runs the program as `kubectl helm-locker`, for which its name is all that is needed.
+// TestKubectlPlugin runs the program as `kubectl helm-locker`; it only needs its name for that.
 func TestKubectlPlugin(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm4(), "shop")

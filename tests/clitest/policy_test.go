@@ -23,7 +23,7 @@ func rows(table string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A preview says of each release what the policy makes of it, and writes nothing.
+// A preview describes the policy's effect on each release, and writes nothing.
 func TestPolicyPreview(t *testing.T) {
 	w := newFixture(t)
 	for _, name := range []string{"many-a", "many-b", "many-c"} {
@@ -121,7 +121,7 @@ APPS Enforce 0 0 0 0 -`; got != want {
 	w.cli("policy", "preview", "all-team-web-tier-db").says(0, "0 releases matched")
 }
 
-// What a policy has made is changed by the policy.
+// HelmReleases of a policy are changed through the policy.
 func TestHelmReleasesOfAPolicy(t *testing.T) {
 	w := newFixture(t)
 	w.app("lock", "--all").says(0, "created")
@@ -157,8 +157,8 @@ func TestHelmReleasesOfAPolicy(t *testing.T) {
 	w.app("unlock", "shop").says(0, "note: HelmReleasePolicy APPS locks release APPS/shop again", "HelmRelease LOCKER/made deleted")
 }
 
-// Not in parallel with others: the definitions are everybody's.
-// Without the operator and its definitions a preview still says what is there.
+// Not in parallel with others: the definitions are shared. Without the operator and its definitions a preview still
+// lists the releases.
 func TestPolicyPreviewBeforeAnInstallation(t *testing.T) {
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm4(), "install", "many-a", w.Chart("many-a", kit.ConfigMap("many-a", "one")))

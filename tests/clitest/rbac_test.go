@@ -7,7 +7,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// access is a chart with a Role that grants something, and a binding to a role of the cluster.
+// access is a chart with a Role that grants rights, and a binding to a ClusterRole.
 const access = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: access}
@@ -132,8 +132,8 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 	w.app("rbac", "access", "-o", "json").says(1, "none of yaml, values")
 }
 
-// A release with a kind that is not served, and one that is not deployed, are covered as far as they can be, and
-// said to be so.
+// A release with an unserved kind, and an undeployed one, are covered as well as possible, and the output states
+// that.
 func TestRBAC_SaysWhatItCannotCover(t *testing.T) {
 	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "odd", Status: "failed", Manifest: kit.ConfigMap("odd", "x") +

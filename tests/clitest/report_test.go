@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The report says what diff says, in every format, and gives no Secret away.
+// The report agrees with diff in every format, and contains no value of a Secret.
 func TestReport(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm4(), "shop")

@@ -26,7 +26,7 @@ var (
 	ageColumn = regexp.MustCompile(` \d+(s|m|h|d) `)
 )
 
-// lines runs the program and returns its lines of output one by one, as they come. It ends the program with the test.
+// lines runs the program and returns its output line by line. It ends the program with the test.
 func (w *fixture) lines(args ...string) func() string {
 	w.Helper()
 	cmd := w.command(context.WithoutCancel(w.Ctx), args...) // the end of the test is not to kill it
@@ -156,7 +156,7 @@ func TestStatusWatch(t *testing.T) {
 	w.expectLine(text, "TIME  APPS/kiosk  not locked: the HelmRelease was deleted")
 }
 
-// What an operator wrote last must not look like protection when it does not run any more.
+// An operator's last status must not look like protection when it no longer runs.
 func TestStatusSaysThatNoOperatorRuns(t *testing.T) {
 	w := newFixture(t)
 	o := kit.StartOperator(t, w.OperatorConfig(), w.Operator, func(o *operator.ControllerOptions) {

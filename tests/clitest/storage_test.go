@@ -9,8 +9,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A release that Helm keeps in ConfigMaps: what the commands say as long as nothing reads them, and that they do all
-// they can do once the operator and they do.
+// A release in ConfigMaps: the messages of the commands as long as nothing reads those, and all commands once the
+// operator and they do.
 func TestReleaseInConfigMaps(t *testing.T) {
 	w := newFixture(t)
 	helm := kit.Shared.Helm4()

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// onFirst returns a writer that hands everything on, and calls do once, in a goroutine of its own, when a text has
-// come.
+// onFirst returns a writer that forwards everything, and calls do once, in a new goroutine, when a text has been
+// written.
 func onFirst(w io.Writer, text string, do func()) io.Writer {
 	return &listener{w: w, text: text, do: do}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// Each row of docs/behaviours.md links to the tests that show it, and no test of tests/neighbours is left out.
+// Each row of docs/behaviours.md links to its tests, and every test of tests/neighbours has a row.
 func TestBehavioursAreShownByTests(t *testing.T) {
 	content, err := os.ReadFile(root + "/docs/behaviours.md")
 	check.NoError(t, err)

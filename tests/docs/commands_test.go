@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(cluster.Main(m, cluster.Options{ControllerManager: true}, func(c *cluster.Cluster) { shared = c }))
 }
 
-// what to do about a failure, for somebody who has never seen the rules.
+// advice explains a failure to readers who do not know the rules.
 const advice = `
 To do: correct the page. Or, where that is what is meant, write so in the page (docs/developing.md has the rules):
   a command that is to fail     # exit code 2          at the end of its line
@@ -31,8 +31,8 @@ To do: correct the page. Or, where that is what is meant, write so in the page (
   output that is cut            [...]                  on a line of its own; what is no output at all is a text block after some prose
   what is there at the start    <!-- given: operator, shop, lock -->  above the first block`
 
-// TestEveryCommandInTheDocuments runs the commands of each page, in order, as somebody would who follows the page, in a
-// cluster that has only what the page says is given, and compares what they print with what the page says they do.
+// TestEveryCommandInTheDocuments runs the commands of each page, in order, as a reader would, in a cluster with only
+// the objects the page names as given, and compares their output with the page.
 func TestEveryCommandInTheDocuments(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs a control plane")
@@ -70,7 +70,7 @@ var (
 	goRun      = regexp.MustCompile(`\bgo run (\./\S+)`)
 )
 
-// notRun lists the commands of a block that is not run. That what they call exists can be checked all the same.
+// notRun lists the commands of a block that is not run. The existence of the called programs can still be checked.
 func (p *page) notRun(t *testing.T, b *block) []string {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -92,7 +92,7 @@ func (p *page) notRun(t *testing.T, b *block) []string {
 	return list
 }
 
-// readOnly are commands that may be repeated until they print what the page says: a cluster takes its time.
+// readOnly are commands that may be repeated until their output matches the page: a cluster takes its time.
 var readOnly = regexp.MustCompile(
 	`^(?:kubectl|helm[34]?|helm-locker)(?: helm-locker| locker)? (?:-\S+ (?:[^-\s]\S* )?)*(?:get|describe|events|list|status|history|diff|inspect)\b`,
 )
@@ -115,7 +115,7 @@ func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 		if err := s.start(b.commands[0], b.output); err != nil {
 			t.Fatalf("%s:%d: %v", p.path, b.commands[0].line, err)
 		}
-		// A reader goes on once there is something to see: what happens before that is not what the command is to show.
+		// A reader continues once there is an output: earlier states are not the point of the command.
 		if b.output != nil {
 			if err := p.eventually(true, s.jobs[len(s.jobs)-1].hasBegun); err != nil {
 				t.Errorf("%s:%d: %v%s", p.path, b.commands[0].line, err, advice)
@@ -147,7 +147,7 @@ func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 	if b.output == nil {
 		return true
 	}
-	// What changes something is not repeated; what only looks, after the last change, is.
+	// Commands that change something are not repeated; read-only ones after the last change are.
 	looks := len(b.commands)
 	for looks > 0 && readOnly.MatchString(b.commands[looks-1].text) {
 		looks--
@@ -168,7 +168,7 @@ func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 	return true
 }
 
-// runOnce runs a command, and looks at its exit code and, in a console block, at what it prints.
+// runOnce runs a command, and checks its exit code and, in a console block, its output.
 func (p *page) runOnce(s *shell, c command) (string, error) {
 	out, code, err := s.run(c.text)
 	if err != nil {
@@ -198,7 +198,7 @@ func (p *page) eventually(repeat bool, try func() error) error {
 	}
 }
 
-// settle waits until a command that goes on has printed what the page says, and interrupts it. By then it may have
+// settle waits until a running command has printed the output on the page, and interrupts it. By then it may have
 // printed more.
 func (p *page) settle(t *testing.T, j *job) {
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// volatile is what differs from run to run, and what it is compared as. The order matters: what is longer comes first.
+// volatile are the variable parts of an output, with their replacements. The order matters: longer ones first.
 var volatile = []struct {
 	what *regexp.Regexp
 	as   string
@@ -30,7 +30,7 @@ var volatile = []struct {
 
 var gaps = regexp.MustCompile(`(\S)[ \t]+`)
 
-// neutral takes out of a line what differs from run to run, and the widths of columns with it.
+// neutral replaces the variable parts of a line, and normalizes the widths of columns.
 func neutral(line string) string {
 	for _, v := range volatile {
 		line = v.what.ReplaceAllString(line, v.as)
@@ -38,13 +38,13 @@ func neutral(line string) string {
 	return strings.TrimRight(gaps.ReplaceAllString(line, "$1 "), " ")
 }
 
-// omitted is a line that stands for any number of lines.
+// omitted reports whether a line stands for any number of lines.
 func omitted(line string) bool {
 	trimmed := strings.TrimSpace(line)
 	return trimmed == "[...]" || trimmed == "..."
 }
 
-// differs says how an output differs from the one on the page, nil for not at all.
+// differs describes the difference of an output from the page; nil for none.
 func differs(want []string, got string) error {
 	want, lines := trimmed(want), trimmed(strings.Split(got, "\n"))
 	if match(want, lines) {

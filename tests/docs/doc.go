@@ -1,3 +1,3 @@
-// Package docs checks what the documents say: that links and names are right, that reasons are explained, and that
-// every command works. The rules by which pages are run are in docs/developing.md, "How the documents are tested".
+// Package docs checks the documents: that links and names are right, that reasons are explained, and that every
+// command works. docs/developing.md, "How the documents are tested", has the rules for running pages.
 package docs

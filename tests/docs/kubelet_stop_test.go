@@ -9,8 +9,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// A Pod can be deleted, and a page can end, while the kubelet is on its way to start the Pod's program. Nobody
-// stops what is started after that.
+// A Pod can be deleted, and a page can end, while the kubelet is about to start the Pod's program. A program started
+// after that would never be stopped.
 func TestKubeletStartsNothingForAPodThatHasEnded(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -22,10 +22,10 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// kubelet stands in for the nodes that the control plane does not have. It reports all Pods as running and ready.
-// For a container of the helm-locker image it does run the program: with the arguments and the environment of the
-// container, as the ServiceAccount of the Pod, and the Pod is ready when the program says so. So what a page
-// installs by the chart works with the chart's own permissions and flags.
+// kubelet stands in for the nodes that the control plane lacks. It reports all Pods as running and ready. For a
+// container of the helm-locker image it runs the program: with the arguments and the environment of the container, as
+// the ServiceAccount of the Pod, and the Pod is ready when the program is. So an installation by the chart on a page
+// uses the chart's own permissions and flags.
 type kubelet struct {
 	cluster *cluster.Cluster
 	client  kubernetes.Interface
@@ -40,7 +40,7 @@ type kubelet struct {
 	wg       sync.WaitGroup
 }
 
-// newKubelet returns a kubelet that runs binary, keeps logs in dir, and reports to failed what must not happen.
+// newKubelet returns a kubelet that runs binary, keeps logs in dir, and reports unexpected events to failed.
 func newKubelet(binary, dir string, failed func(error)) *kubelet {
 	return &kubelet{binary: binary, dir: dir, failed: failed, programs: map[types.UID]*program{},
 		gone: map[types.UID]bool{}}

@@ -13,7 +13,7 @@ import (
 
 const root = "../.."
 
-// Documents name the tests that prove what they say; a test that was renamed must not leave a claim behind.
+// Documents name the tests of their statements; a renamed test must not leave an unproven claim.
 func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 	defined := map[string]bool{}
 	declaration := regexp.MustCompile(`(?m)^func (Test\w+|Fuzz\w+|Benchmark\w+)\(`)

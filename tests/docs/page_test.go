@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// elsewhere are pages whose commands another test runs, because they need a world of their own.
+// elsewhere are pages whose commands another test runs, because they need a separate setup.
 var elsewhere = map[string]string{"docs/cli.md": "TestEveryCommandInTheReference"}
 
 // page is a document with commands.
 type page struct {
 	path string // from the top of the repository
-	// given is what there is before the first command.
+	// given are the objects that exist before the first command.
 	given []string
 	// blocks are those with commands, in their order.
 	blocks []*block
@@ -23,20 +23,20 @@ type page struct {
 	yaml []fence
 }
 
-// block is a fenced block with commands, and the output that the page promises.
+// block is a fenced block with commands and their expected output.
 type block struct {
 	commands []command
-	// notRun says why its commands are not run; empty where they are.
+	// notRun is the reason for not running its commands, or empty.
 	notRun string
-	// output is what the commands print; nil where the page does not say.
+	// output is the expected output; nil where the page has none.
 	output *fence
 }
 
-// command is what is typed at once: a line, or several if it goes on.
+// command is typed at once: a line, or several if it continues.
 type command struct {
 	line int
 	text string
-	// output is what a console block has below the command; nil in other blocks.
+	// output is the text below the command in a console block; nil in other blocks.
 	output *fence
 }
 
@@ -47,7 +47,7 @@ type fence struct {
 	lines    []string
 	// comment is the HTML comment above it, if there is one with nothing but blank lines in between.
 	comment string
-	// adjacent says that nothing but blank lines is between it and the fence before.
+	// adjacent reports that only blank lines separate it from the previous fence.
 	adjacent bool
 }
 
@@ -203,7 +203,7 @@ func splitList(text string) []string {
 	return list
 }
 
-// usual is what is given where a page does not say: an operator and a release, unless the page installs them itself.
+// usual returns the default of given: an operator and a release, unless the page installs them itself.
 func (p *page) usual() []string {
 	given := map[string]bool{"operator": true, "shop": true}
 	for _, b := range p.blocks {

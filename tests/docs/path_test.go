@@ -40,7 +40,7 @@ func TestThePathOfADriftIsShort(t *testing.T) {
 	t.Logf("%d functions in %d files", functions, len(rows))
 }
 
-// The table of the packages names all of them, and each imports only what is in its row or below.
+// The table of the packages names all of them, and each imports only packages of its own row or below.
 func TestImportsPointDown(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	check.NoError(t, err)

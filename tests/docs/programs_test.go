@@ -17,15 +17,16 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// program is a container that runs.
+// program is a running container.
 type program struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
-	// started is set when it is ready. What is asked to end before that need not end well.
+	// started is set when it is ready. A program stopped before that may fail.
 	started, stopping atomic.Bool
 }
 
-// launch starts the program of a Pod, unless the Pod or the kubelet has ended meanwhile: nobody would stop it then.
+// launch starts the program of a Pod, unless the Pod or the kubelet has ended meanwhile: it would never be stopped
+// then.
 func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -54,7 +55,7 @@ func (k *kubelet) launch(uid types.UID, args, env []string, path string) error {
 	return nil
 }
 
-// ready waits until a program says that it is ready. That it has ended is no error here: launch reports it.
+// ready waits until a program is ready. Its end is no error here: launch reports it.
 func (k *kubelet) ready(ctx context.Context, uid types.UID, health string) error {
 	k.mu.Lock()
 	p := k.programs[uid]
@@ -93,7 +94,7 @@ func (k *kubelet) stop(uid types.UID) {
 	select {
 	case <-p.ended:
 	case <-time.After(30 * time.Second):
-		// Go prints all stacks then, into the log that launch shows.
+		// Go then prints all stacks into the log shown by launch.
 		k.failed(errors.Join(errors.New("helm-locker does not end within 30 s of a SIGTERM"),
 			p.cmd.Process.Signal(syscall.SIGQUIT)))
 	}
@@ -109,11 +110,11 @@ func (k *kubelet) stopAll() {
 	}
 }
 
-// settle waits until the programs that were started are ready: a page may end while one still starts.
+// settle waits until the started programs are ready: a page may end while one still starts.
 func (k *kubelet) settle() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	// Those that are late have no page to fail.
+	// Late ones have no page to fail.
 	_ = process.Poll(ctx, 20*time.Millisecond, func() (bool, error) { return k.settled(), nil })
 }
 
@@ -142,7 +143,7 @@ func (k *kubelet) running() []types.UID {
 	return uids
 }
 
-// logs returns the ends of the logs of all programs that run.
+// logs returns the ends of the logs of all running programs.
 func (k *kubelet) logs() string {
 	var all []string
 	for _, uid := range k.running() {

@@ -19,11 +19,11 @@ var (
 	lead = regexp.MustCompile(`^\s*(#.*|([-*+]|\d+\.) +)`)
 	// ended matches a line after which a new one may begin: a sentence or what introduces a list is over.
 	ended = regexp.MustCompile("([.!?:]|\\.\\.\\.)[\"'*_)\\]`]*$")
-	// other matches the first characters of what is no prose, or begins a paragraph.
+	// other matches the beginning of a line that is no prose, or that begins a paragraph.
 	other = regexp.MustCompile(`^\s*($|#|\||!\[|<|>|\[[^\]]+\]:|---|===|[-*+] |\d+\. )`)
 )
 
-// Documents use the terms of Kubernetes and Helm and plain words, and not the private ones that they once had.
+// Documents use the terms of Kubernetes and Helm and plain words, not this project's former private ones.
 func TestDocumentsUsePlainWords(t *testing.T) {
 	private := regexp.MustCompile(`(?i)\b(anew|somebody|put right|made good|takes note of|says whether|verdict)\b`)
 	walk(t, ".md", func(path, content string) {

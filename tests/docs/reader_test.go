@@ -106,7 +106,7 @@ func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
 	}
 }
 
-// gifts are what a page can have given, in the order in which it is made, and the commands that make it.
+// gifts are the possible given objects of a page, in the order of their creation, with their commands.
 var gifts = []struct{ name, text string }{
 	{"helm 3 and 4", "true"},
 	{"nothing", "true"},

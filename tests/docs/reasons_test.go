@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// Whoever meets a condition reason or an event looks it up in docs/troubleshooting.md.
+// Users look a condition reason or an event up in docs/troubleshooting.md.
 func TestEveryReasonIsInTroubleshooting(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
 	check.NoError(t, err)
@@ -34,7 +34,7 @@ func TestEveryReasonIsInTroubleshooting(t *testing.T) {
 	}
 }
 
-// Sections about reasons that are no more go.
+// Sections about removed reasons are removed.
 func TestTroubleshootingHasNoOtherReasons(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
 	check.NoError(t, err)
@@ -51,7 +51,8 @@ func TestTroubleshootingHasNoOtherReasons(t *testing.T) {
 	}
 }
 
-// constants returns the string constants of the API package that begin with a prefix and an upper-case letter, by name.
+// constants returns the string constants of the API package that begin with a prefix and an upper-case letter, by
+// name.
 func constants(t *testing.T, prefix string) map[string]string {
 	t.Helper()
 	dir := filepath.Join(root, "pkg/apis/helm.cattle.io/v1alpha1")

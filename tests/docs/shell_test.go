@@ -17,15 +17,15 @@ import (
 // commandTime is how long a command of a page may take on a busy machine.
 const commandTime = 2 * time.Minute
 
-// driver has bash read commands from files that are named on descriptor 3, and report on descriptor 4. What a command
-// sets, it sets for those after it, as in a terminal.
+// driver makes bash read commands from files named on descriptor 3, and report on descriptor 4. Variables set by a
+// command stay set for later ones, as in a terminal.
 const driver = `shopt -s expand_aliases
 while IFS=' ' read -r -u 3 file out; do
 	source "$file" >"$out" 2>&1 </dev/null 3<&- 4>&-
 	echo "$?" >&4
 done`
 
-// shell is the terminal of somebody who reads a page.
+// shell is the terminal of a page's reader.
 type shell struct {
 	dir   string // for its own files
 	cmd   *exec.Cmd
@@ -35,7 +35,7 @@ type shell struct {
 	jobs  []*job
 }
 
-// job is a command that goes on until it is interrupted.
+// job is a command that runs until it is interrupted.
 type job struct {
 	command
 	promised *fence
@@ -64,7 +64,7 @@ func newShell(dir, own string, env []string) (_ *shell, err error) {
 	return &shell{dir: own, cmd: cmd, names: names, codes: bufio.NewReader(codes)}, nil
 }
 
-// run runs a command and returns what it prints, on either stream, and its exit code.
+// run runs a command and returns its output, on either stream, and its exit code.
 func (s *shell) run(text string) (output string, code int, err error) {
 	s.count++
 	file, out := filepath.Join(s.dir, fmt.Sprintf("%d.sh", s.count)),
@@ -93,7 +93,7 @@ func (s *shell) run(text string) (output string, code int, err error) {
 	return string(printed), code, err
 }
 
-// start starts a command that goes on until it is interrupted, in the present state of the shell.
+// start starts a command that runs until it is interrupted, in the present state of the shell.
 func (s *shell) start(c command, promised *fence) error {
 	state := filepath.Join(s.dir, fmt.Sprintf("job-%d", len(s.jobs)))
 	if out, code, err := s.run(fmt.Sprintf("{ export -p; printf 'cd %%q\\n' \"$PWD\"; } >%s", state)); err != nil ||
@@ -116,7 +116,7 @@ func (s *shell) start(c command, promised *fence) error {
 	return nil
 }
 
-// printed returns what a job has printed so far.
+// printed returns a job's output so far.
 func (j *job) printed() (string, error) {
 	text, err := os.ReadFile(j.out)
 	return string(text), err
@@ -131,7 +131,7 @@ func (j *job) hasBegun() error {
 	return err
 }
 
-// interrupt types Ctrl-C, and waits until the job has ended. A job that had ended before is an error.
+// interrupt types Ctrl-C, and waits for the end of the job. A job that had ended before is an error.
 func (j *job) interrupt() error {
 	select {
 	case err := <-j.ended:
@@ -163,7 +163,7 @@ func (s *shell) kill() error {
 	return nil
 }
 
-// close ends the shell and all that was started in it.
+// close ends the shell and all its child processes.
 func (s *shell) close() error {
 	err := s.names.Close()
 	for _, j := range s.jobs {

@@ -19,8 +19,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// Whoever copies a HelmRelease out of a document gets one that the API server takes, without a field that it does
-// not know.
+// The API server accepts every HelmRelease copied from a document, without an unknown field.
 func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs a control plane")
@@ -95,7 +94,7 @@ func TestTheCodeForEmbeddersCompiles(t *testing.T) {
 	}
 }
 
-// Every option that an embedder may set is in the page for them.
+// The page for embedders contains every option.
 func TestEveryOptionIsInThePageForEmbedders(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
 	check.NoError(t, err)
@@ -134,7 +133,7 @@ func TestEveryAnchorLeadsSomewhere(t *testing.T) {
 	})
 }
 
-// anchors returns the names that GitHub gives to the headings of a page.
+// anchors returns GitHub's anchors for the headings of a page.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {

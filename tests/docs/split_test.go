@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// split returns the commands of a block: a line each, or several where bash says that the first is not the end.
+// split returns the commands of a block: a line each, or several where bash reports an incomplete command.
 func split(line int, lines []string) ([]command, error) {
 	var list []command
 	text, begin := "", line
@@ -40,7 +40,8 @@ func split(line int, lines []string) ([]command, error) {
 	return list, nil
 }
 
-// splitConsole returns the commands of a console block, which begin with "$ " and go on with "> ", and what they print.
+// splitConsole returns the commands of a console block, which begin with "$ " and continue with "> ", and their
+// output.
 func splitConsole(line int, lines []string) ([]command, error) {
 	var list []command
 	for i, l := range lines {

@@ -21,10 +21,10 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// patience is how long something may take that takes milliseconds on an idle machine.
+// patience is the timeout of steps that take milliseconds on an idle machine.
 const patience = time.Minute
 
-// world is the cluster that all pages share, one after the other, and what it held before the first.
+// world is the cluster shared by all pages, one after the other, with its initial objects.
 type world struct {
 	cluster *cluster.Cluster
 	objects metadata.Interface
@@ -53,14 +53,14 @@ func newWorld(ctx context.Context, c *cluster.Cluster) (*world, error) {
 }
 
 var (
-	// derived are resources that follow others, or go by themselves.
+	// derived are resources that follow others, or expire.
 	derived = []string{"events", "endpoints", "endpointslices", "ipaddresses", "servicecidrs", "leases"}
-	// permanent are objects that the control plane makes, at a time of its own, and would make again.
+	// permanent are objects that the control plane creates at an arbitrary time, and would re-create.
 	permanent = []string{"services/kubernetes", "configmaps/kube-root-ca.crt", "serviceaccounts/default",
 		"namespaces/default", "namespaces/kube-system", "namespaces/kube-public", "namespaces/kube-node-lease"}
 )
 
-// inventory lists the cluster-scoped objects and what is in the namespace default.
+// inventory lists the cluster-scoped objects and those in the namespace default.
 func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 	lists, err := w.served.ServerPreferredResources()
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 	return found, nil
 }
 
-// reset deletes all that was not there before, and waits until it is gone.
+// reset deletes all but the initial objects, and waits until they no longer exist.
 func (w *world) reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -174,7 +174,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, info.Mode())
 }
 
-// programs fills a directory with what pages call: kubectl, the Helms, and helm-locker under its names.
+// programs fills a directory with the programs of the pages: kubectl, the Helms, and helm-locker under its names.
 func programs(dir string, b cluster.Binaries, helm, locker string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -188,7 +188,7 @@ func programs(dir string, b cluster.Binaries, helm, locker string) error {
 	return nil
 }
 
-// environment is that of somebody who has set nothing but KUBECONFIG. Go's caches stay those of this machine.
+// environment returns an environment with nothing but KUBECONFIG. Go's caches stay those of this machine.
 func environment(ctx context.Context, home, bin, kubeconfig string) ([]string, error) {
 	env := []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" +
 		home, "KUBECONFIG=" + kubeconfig,

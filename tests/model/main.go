@@ -1,6 +1,6 @@
-// Model checks the protocols of the operator with SPIN: order.pml and elsewhere.pml are the proof of the promise "never
-// revert Helm" (I1), ownership.pml that of "as Helm left it" (I4), handover.pml the hand-over of a release from one
-// HelmRelease to another (I5). variants.go lists the runs. README.md says what is modelled and what is not.
+// Model checks the protocols of the operator with SPIN: order.pml and elsewhere.pml are the proof of the promise
+// "never revert Helm" (I1), ownership.pml that of "as Helm left it" (I4), handover.pml the transfer of a release from
+// one HelmRelease to another (I5). variants.go lists the runs. README.md describes the limits of the models.
 package main
 
 import (
@@ -43,7 +43,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return check(ctx, tools, match, *trail, out)
 }
 
-// check runs the variants that match, writes a line about each, and returns an error when one did not end as expected.
+// check runs the variants that match, writes a line about each, and returns an error when one had an unexpected
+// result.
 func check(ctx context.Context, t tools, match *regexp.Regexp, trail bool, out io.Writer) error {
 	begun, ran, surprises := time.Now(), 0, 0
 	for _, v := range variants() {

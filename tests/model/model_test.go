@@ -32,7 +32,7 @@ func TestOrderProof(t *testing.T) {
 	}
 }
 
-// A search that left states out must not count as one that found nothing.
+// A search that left states out must not count as one without a violation.
 func TestACutSearchIsNotComplete(t *testing.T) {
 	const end = "State-vector 80 byte, depth reached 99, errors: 0\n  2123187 states, stored\n"
 	for out, want := range map[string]bool{
@@ -47,7 +47,7 @@ func TestACutSearchIsNotComplete(t *testing.T) {
 	}
 }
 
-// A run that ends in another way than expected must not pass unnoticed.
+// A run with an unexpected result must not pass unnoticed.
 func TestASurpriseIsAnError(t *testing.T) {
 	for _, v := range variants() {
 		other := result{failed: "helmWrote<=lockedBy[me]"}

@@ -23,10 +23,10 @@ const (
 	depthLimit  = "200000"
 )
 
-// tools are the programs that a run needs.
+// tools are the programs needed for a run.
 type tools struct{ spin, cc string }
 
-// errNoTools says which program is missing.
+// errNoTools follows the name of a missing program.
 var errNoTools = errors.New("not installed (Debian packages spin and gcc)")
 
 func findTools() (tools, error) {
@@ -41,17 +41,17 @@ func findTools() (tools, error) {
 	return t, nil
 }
 
-// result is what came of a run.
+// result is the result of a run.
 type result struct {
-	// failed is the assertion that failed, as the checker prints it; empty when all was searched and none did.
+	// failed is the failed assertion, as printed by the checker; empty when all was searched and none failed.
 	failed string
 	states int
 	took   time.Duration
-	// trail are the steps that lead to the violation, if they were asked for.
+	// trail are the steps to the violation, if requested.
 	trail string
 }
 
-// found names the assertion that failed.
+// found names the failed assertion.
 func (r result) found() string {
 	if r.failed == "" {
 		return holds
@@ -68,11 +68,11 @@ var (
 	stored    = regexp.MustCompile(`(?m)^ *(\d+) states, stored`)
 	violation = regexp.MustCompile(`(?m)^pan:\d+: (.*) \(at depth \d+\)`)
 	noErrors  = regexp.MustCompile(`(?m)errors: 0$`)
-	// What is beyond the limit of the depth is left out, and errors counted all the same.
+	// States beyond the limit of the depth are left out, but errors are counted nevertheless.
 	cutShort = regexp.MustCompile(`Search not completed|max search depth too small`)
 )
 
-// complete reports whether a search that found no violation has seen all states.
+// complete reports whether a search without a violation has visited all states.
 func complete(out []byte) bool { return noErrors.Match(out) && !cutShort.Match(out) }
 
 // run has SPIN make a checker of one variant, builds it, and lets it search all states.

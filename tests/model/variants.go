@@ -1,6 +1,6 @@
 package main
 
-// What a variant may end with.
+// Possible results of a variant.
 const (
 	holds = "no violation"
 
@@ -27,7 +27,7 @@ const (
 	locks   = "not one lock"
 )
 
-// assertions are the texts that tell failed assertions apart, as the checker prints them. The first one found counts.
+// assertions are the texts that identify failed assertions in the checker's output. The first match is used.
 var assertions = []struct{ text, name string }{
 	{"helmWrote<=lockedBy", undone},
 	{"helmWrote<=wireUnder", undone},
@@ -57,9 +57,9 @@ type variant struct {
 	name    string
 	model   string
 	defines []string
-	// expect is what the run must end with.
+	// expect is the expected result of the run.
 	expect string
-	// also is another violation that the run may end with: which of two the search meets first is chance.
+	// also is another accepted violation: which of two the search meets first is chance.
 	also string
 }
 
@@ -102,7 +102,7 @@ func orders() []variant {
 		{name: "three gets", defines: defines("GETS_OLDER"), expect: holds},
 		{name: "view at the object's revision", defines: defines("AT_REVISION", "CRASHES=1"), expect: holds},
 
-		// What a part is for.
+		// The purpose of each part.
 		{name: "without/check", defines: defines("NOCHECK"), expect: undone, also: stale},
 		{name: "without/precondition", defines: defines("NOPRECONDITION"), expect: undone},
 		{name: "without/second check", defines: defines("NOSECONDCHECK"), expect: stale, also: leftBehind},
@@ -113,7 +113,7 @@ func orders() []variant {
 		{name: "without/server", defines: defines("CACHE"), expect: undone, also: stale},
 		{name: "without/uid", defines: defines("NOUID"), expect: undone, also: stale},
 
-		// The guard, which the API server asks about each of Helm's requests.
+		// The guard, which the API server calls for each of Helm's requests.
 		{name: "guard", defines: defines("GUARD", "OPS=3"), expect: holds},
 		{name: "guard/without check", defines: defines("GUARD", "NOCHECK"), expect: refused},
 		{name: "guard/without order", defines: defines("GUARD", "EARLY"), expect: refused},
@@ -122,13 +122,13 @@ func orders() []variant {
 		{name: "older/nothing amended", defines: defines("NOAMENDMENT", "OPS=1"), expect: stale},
 		{name: "older/taken back for any newer record", defines: defines("ANYNEWER", "OPS=1"), expect: missing},
 
-		// What remains, see README.md.
+		// Known remaining cases, see README.md.
 		{name: "remains/crash", defines: defines("CRASHES=1", "HOLE"), expect: hole},
 		{name: "remains/pruned", defines: defines("STRICT"), expect: undone, also: stale},
 	}
 }
 
-// proofs are the runs of the second check: when it is made, what it leads to, and what becomes of lost answers.
+// proofs are the runs of the second check: its time, its consequences, and lost answers.
 func proofs() []variant {
 	return []variant{
 		{name: "proof/hooks", defines: defines("HOOKS"), expect: holds},
@@ -147,7 +147,7 @@ func proofs() []variant {
 	}
 }
 
-// keys are the runs of a release that is stored elsewhere.
+// keys are the runs of a release stored in another namespace.
 func keys() []variant {
 	return []variant{
 		{name: "elsewhere", expect: holds},

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// workload is what controllers write to. The value note is for an upgrade that changes every object.
+// workload is the target of the controllers' writes. The value note is for an upgrade that changes every object.
 const workload = `
 apiVersion: apps/v1
 kind: Deployment
@@ -61,8 +61,8 @@ func (w *fixture) respec(patch string) {
 
 const requests = "/spec/template/spec/containers/0/resources/requests/cpu"
 
-// A controller that writes resources into a workload is a user like any other, until an ignore rule leaves them to it.
-// The Vertical Pod Autoscaler of Kubernetes itself writes to Pods only, which no release declares.
+// A controller that writes resources into a workload is a user like any other, until an ignore rule exempts them. The
+// Vertical Pod Autoscaler of Kubernetes itself writes to Pods only, which no release declares.
 //
 // The stand-in is one patch under the name of the VPA's updater, as rightsizing tools make it.
 func TestNeighbour_VerticalAutoscaler(t *testing.T) {
@@ -83,8 +83,8 @@ func TestNeighbour_VerticalAutoscaler(t *testing.T) {
 	})
 }
 
-// Reloader restarts a workload when a ConfigMap or Secret that it uses changes: by a variable, or by an annotation, in
-// the Pod template. Both are additions.
+// Reloader restarts a workload when a ConfigMap or Secret that it uses changes: by a variable, or by an annotation,
+// in the Pod template. Both are additions.
 //
 // The stand-in makes these changes by an update of the whole Deployment under Reloader's name.
 func TestNeighbour_Reloader(t *testing.T) {
@@ -125,9 +125,9 @@ func (w *fixture) reload(value string) {
 
 const selector = "/spec/selector/rollouts-pod-template-hash"
 
-// Argo Rollouts adds a key to the selector of the Services that it switches. It stays, until a user changes a
-// declared key: a selector is one value to the API server, and is reverted as one. Then the controller has to add its
-// key again, unless the selector is left to it.
+// Argo Rollouts adds a key to the selector of its Services. It stays, until a user changes a declared key: a selector
+// is atomic for the API server, and is reverted as a whole. Then the controller has to add its key again, unless a
+// rule ignores the selector.
 //
 // The stand-in is the patch of the controller's service reconciler under its name.
 func TestNeighbour_ArgoRollouts(t *testing.T) {
@@ -170,9 +170,8 @@ webhooks:
   failurePolicy: Ignore
 `
 
-// cert-manager's cainjector puts an authority into webhook configurations of the release, by an update, or by a
-// server-side apply (with its feature gate ServerSideApply). It stays in both scopes, and the next upgrade goes
-// through.
+// cert-manager's cainjector puts a CA bundle into webhook configurations of the release, by an update, or by a
+// server-side apply (with its feature gate ServerSideApply). It stays in both scopes, and the next upgrade succeeds.
 // (For APIServices, conversion webhooks and a caBundle that is declared empty see
 // TestCoexistence_WhatControllersFillIn.)
 //
@@ -206,12 +205,12 @@ func TestNeighbour_CAInjector(t *testing.T) {
 	})
 }
 
-// A webhook that rewrites images comes after the release was locked, so that what it makes of an image is not what the
-// operator has learnt. It gets its way at the next write of the Deployment, whoever makes it: the operator takes the
-// result for the form of the declared image after one revert, and does not fight. An image that a user sets is reverted
-// to it. (For a webhook that was there before see TestI6_WhatAWebhookMakesOfItIsNotFought.)
+// A webhook that rewrites images is installed after the lock, so that its result differs from the operator's recorded
+// canonical form. It acts at the next write of the Deployment, by any writer: after one revert, the operator records
+// the result as the form of the declared image, and does not fight. A user's image is reverted to it. (For a webhook
+// that existed before see TestI6_WhatAWebhookMakesOfItIsNotFought.)
 //
-// The webhook is a real one that does what an image policy does.
+// The webhook is a real one with the behaviour of an image policy.
 func TestNeighbour_ImageWebhookThatComesLater(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {

@@ -17,7 +17,7 @@ import (
 
 const helm4 = "helm 4"
 
-// rollbackFlag returns the flag by which Helm takes a failed operation back.
+// rollbackFlag returns Helm's flag for undoing a failed operation.
 func rollbackFlag(h cluster.Helm) string {
 	if h.Name == helm4 {
 		return "--rollback-on-failure"
@@ -25,7 +25,7 @@ func rollbackFlag(h cluster.Helm) string {
 	return "--atomic"
 }
 
-// An upgrade that fails and is rolled back by the same command, and an installation that is uninstalled so: two or
+// An upgrade that fails and is rolled back by the same command, and an installation that is uninstalled by it: two or
 // three records within a second, and the lock is on the last one.
 func TestNeighbour_Atomic(t *testing.T) {
 	t.Parallel()
@@ -47,8 +47,8 @@ func TestNeighbour_Atomic(t *testing.T) {
 	})
 }
 
-// Helm replaces objects as a whole. What others have added goes with that, by Helm and not by the operator, and what
-// Helm owns afterwards is what a revert leaves: the next upgrade needs no force.
+// Helm replaces objects as a whole. Additions of others are removed then, by Helm and not by the operator, and Helm's
+// ownership is preserved by a revert: the next upgrade needs no force.
 func TestNeighbour_Force(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -81,8 +81,8 @@ func TestNeighbour_Force(t *testing.T) {
 	})
 }
 
-// An object that belongs to no release becomes one of the release, and is locked from then on.
-// (For one that another release owns see TestI1_AnotherReleaseTakesOwnership.)
+// An object of no release becomes one of the release, and is locked from then on. (For one that another release owns
+// see TestI1_AnotherReleaseTakesOwnership.)
 func TestNeighbour_TakeOwnership(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -109,8 +109,8 @@ func TestNeighbour_TakeOwnership(t *testing.T) {
 	})
 }
 
-// A release that is uninstalled and keeps its history stays away, and its name is used again, which goes on with the
-// numbers of its revisions. So does the replacement of one that failed, whose objects are there.
+// A release that is uninstalled with its history kept stays uninstalled. When its name is used again, the numbers of
+// its revisions continue. So do those of the replacement of a failed release, whose objects exist.
 func TestNeighbour_KeepHistoryAndReplace(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -130,7 +130,7 @@ func TestNeighbour_KeepHistoryAndReplace(t *testing.T) {
 	})
 }
 
-// What a post-renderer makes of the templates is what Helm records, and so what is protected.
+// Helm records the output of a post-renderer, and so that is protected.
 func TestNeighbour_PostRenderer(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -147,8 +147,8 @@ func TestNeighbour_PostRenderer(t *testing.T) {
 	})
 }
 
-// postRenderer writes a post-renderer of one line of shell and returns how a Helm calls it: Helm 3 by its path, Helm 4
-// by the name of a plugin, whose directory h gets.
+// postRenderer writes a post-renderer of one line of shell and returns Helm's argument for it: for Helm 3 its path,
+// for Helm 4 the name of a plugin, whose directory is set in h.
 func (w *fixture) postRenderer(h *cluster.Helm, line string) string {
 	w.Helper()
 	plugins := w.TempDir()

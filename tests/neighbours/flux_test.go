@@ -20,10 +20,9 @@ import (
 // fluxManager is the field manager of Flux's helm-controller.
 const fluxManager = "helm-controller"
 
-// flux stands in for Flux's helm-controller: the command of Helm 4 with what the controller sets in Helm's library
+// flux stands in for Flux's helm-controller: the command of Helm 4 with the controller's settings of Helm's library
 // (internal/action of its source: server-side apply for new releases, force on conflicts always, taking ownership,
-// waiting, a history of 5), under its field manager. Its drift correction is written below after
-// internal/action/diff.go.
+// waiting, a history of 5), under its field manager. Its drift correction below follows internal/action/diff.go.
 type flux struct {
 	*fixture
 	helm cluster.Helm
@@ -76,9 +75,9 @@ func (f *flux) drifted(key string) bool {
 	return !reflect.DeepEqual(would.Object, live.Object)
 }
 
-// Flux's helm-controller installs, upgrades, corrects drift of its own, takes a failed upgrade back, ends an
-// interrupted one, and uninstalls. It never meets a conflict, its drift detection finds nothing that a lock has
-// restored, and the operator writes nothing but reverts.
+// Flux's helm-controller installs, upgrades, corrects drift itself, undoes a failed upgrade, ends an interrupted one,
+// and uninstalls. It never meets a conflict, its drift detection finds no difference after a revert, and the operator
+// writes nothing but reverts.
 func TestNeighbour_Flux(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -125,8 +124,8 @@ func TestNeighbour_Flux(t *testing.T) {
 
 func (f *flux) on(t *testing.T) *flux { return &flux{&fixture{f.On(t)}, f.helm} }
 
-// corrects has Flux patch a drifted object while the operator's revert is on its way: the revert is refused, and what
-// Flux made of the object is in sync.
+// corrects makes Flux patch a drifted object while the operator's revert is in flight: the revert is refused, and the
+// object is in sync after Flux's patch.
 func (f *flux) corrects() {
 	f.Helper()
 	revert := f.Proxy.HoldRequests(isWriteTo("settings", http.MethodPatch))

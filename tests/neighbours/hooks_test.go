@@ -28,12 +28,11 @@ spec: {restartPolicy: Never, containers: [{name: hook, image: "example.com/hook:
 {{- end }}
 `
 
-// Hooks of a chart write to an object of its release. Nothing interferes while Helm works. What is left when Helm is
-// done is judged as everything else: a declared field is restored, an ignored or undeclared one stays. A hook of `helm
-// test` runs while the release is deployed, and is a user like any other.
+// Hooks of a chart write to an object of its release. The operator does not interfere while Helm works. Afterwards it
+// judges the result as usual: a declared field is restored, an ignored or undeclared one stays. A hook of `helm test`
+// runs while the release is deployed, and is a user like any other.
 //
-// Helm and its hooks are real; there is no node to run the Pods, so that the test writes in their place and reports
-// their end.
+// Helm and its hooks are real; without a node for the Pods, the test writes in their place and reports their end.
 func TestNeighbour_HooksWriteToTheRelease(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -80,7 +79,7 @@ func (w *fixture) start(h cluster.Helm, args ...string) <-chan error {
 }
 
 // hook waits until Helm has created the Pod of a hook, changes settings in its place, fails the test if the operator
-// takes that back before the hook ends, and ends it.
+// reverts that before the hook ends, and ends it.
 func (w *fixture) hook(name, patch string) {
 	w.Helper()
 	w.waitHook(name)
@@ -100,7 +99,7 @@ func (w *fixture) waitHook(name string) {
 	})
 }
 
-// succeed reports that the Pod of a hook has done its work.
+// succeed reports the success of a hook's Pod.
 func (w *fixture) succeed(name string) {
 	w.Helper()
 	pod, err := w.Kube.CoreV1().Pods(w.Apps).Get(w.Ctx, name, metav1.GetOptions{})

@@ -17,8 +17,8 @@ import (
 // and the new one again. TestNeighbour_KilledUpgrade counts them.
 const upgradeWrites = 5
 
-// An upgrade is killed before each of its writes. Until it has stored its record the release is locked as before; then
-// it is unlocked, and stays so. Helm's own way out, a rollback, locks it again, with all that changed meanwhile
+// An upgrade is killed before each of its writes. Until it has stored its record the release is locked as before;
+// then it is unlocked, and stays so. Helm's own remedy, a rollback, locks it again, with all changes meanwhile
 // reverted.
 func TestNeighbour_KilledUpgrade(t *testing.T) {
 	t.Parallel()
@@ -74,8 +74,8 @@ data: {key: "{{ $.Values.key }}"}
 	w.WaitField(kit.ConfigMaps, "further", "data.key", "one")
 }
 
-// killAt runs a Helm command and kills it when it is about to make its nth write, which then does not reach the API
-// server, nor does any later one. A command that makes fewer writes ends by itself.
+// killAt runs a Helm command and kills it at its nth write: neither this nor a later one reaches the API server. A
+// command with fewer writes ends by itself.
 func (w *fixture) killAt(h cluster.Helm, point int, args ...string) error {
 	w.Helper()
 	ctx, kill := context.WithCancel(w.Ctx)

@@ -1,9 +1,9 @@
-// Package neighbours tests what becomes of a locked release beside the tools and controllers that users have: Helm with
-// its less common flags, tools that are built on Helm, and controllers that write to objects of the release.
-// docs/behaviours.md has a row for each.
+// Package neighbours tests a locked release beside the tools and controllers of users: Helm with its less common
+// flags, tools built on Helm, and controllers that write to objects of the release. docs/behaviours.md has a row for
+// each.
 //
-// Helm is the real one. What cannot be had here (Flux, Terraform, Rancher, k3s, helmfile, controllers) has a stand-in,
-// and the comment of its test says how faithful it is.
+// Helm is real. Tools that are not available here (Flux, Terraform, Rancher, k3s, helmfile, controllers) have
+// stand-ins; the comment of a test describes how faithful its stand-in is.
 package neighbours
 
 import (
@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-// fixture is kit.Fixture with a fence, and with what only these tests need. The proxy counts from the fence on.
+// fixture is kit.Fixture with a fence, and with additions for this suite. The proxy counts from the fence on.
 type fixture struct{ *kit.Fixture }
 
 func newFixture(t *testing.T) *fixture {
@@ -37,8 +37,8 @@ func newFixture(t *testing.T) *fixture {
 	return w
 }
 
-// settings is a chart of a ConfigMap whose key is a value, and of a Service that the API server refuses where broken is
-// set: Helm has changed the ConfigMap by then.
+// settings is a chart of a ConfigMap whose key is a value, and of a Service that the API server refuses where broken
+// is set: Helm has changed the ConfigMap by then.
 const settings = `
 apiVersion: v1
 kind: ConfigMap
@@ -46,7 +46,7 @@ metadata: {name: settings}
 data: {key: "{{ .Values.key }}"}
 {{- if .Values.broken }}` + kit.RefusedService + "{{ end }}\n"
 
-// isGone fails the test when Helm has deleted a ConfigMap, or taken it back, and it is there.
+// isGone fails the test when a ConfigMap exists that Helm has deleted or rolled back.
 func (w *fixture) isGone(name string) {
 	w.Helper()
 	if w.Get(kit.ConfigMaps, name) != nil {
@@ -72,8 +72,8 @@ func (w *fixture) fails(h cluster.Helm, args ...string) {
 	}
 }
 
-// protected waits until a revision of the release app is locked with a key, fails the test if the operator wrote to an
-// object on the way, and shows that the lock is in force.
+// protected waits until a revision of the release app is locked with a key, fails the test if the operator wrote to
+// an object meanwhile, and shows that the lock is in force.
 func (w *fixture) protected(revision int, key string) {
 	w.Helper()
 	w.WaitReady("app", revision)
@@ -89,8 +89,8 @@ func (w *fixture) protected(revision int, key string) {
 	w.Proxy.Reset()
 }
 
-// reverted returns how many reverts of a ConfigMap are complete: on a release of Helm 4, what a revert writes last is
-// the ownership of fields.
+// reverted returns the number of complete reverts of a ConfigMap: on a release of Helm 4, the last write of a revert
+// is that of the field ownership.
 func (w *fixture) reverted(name string) int {
 	w.Helper()
 	object := fmt.Sprintf("object=%q", "ConfigMap "+w.Apps+"/"+name)
@@ -103,7 +103,7 @@ func (w *fixture) reverted(name string) int {
 	return n
 }
 
-// writes counts the writes of the operator to the object of a name since the last Reset that the API server took.
+// writes counts the operator's accepted writes to the object of a name since the last Reset.
 func (w *fixture) writes(name string) int {
 	return len(slices.DeleteFunc(kit.ObjectWrites(w.Proxy), func(r cluster.Request) bool {
 		return !strings.HasSuffix(r.Path, "/"+name) || r.Code >= 400
@@ -150,7 +150,8 @@ func at(u *unstructured.Unstructured, pointer string) any {
 }
 
 // keeps fails the test unless a neighbour's value stays in an object from the neighbour's write on, also while a
-// declared label of the same object, called part, is reverted. The operator has seen that write by then: it came first.
+// declared label of the same object, called part, is reverted. The operator has observed that write by then, because
+// it was earlier.
 func (w *fixture) keeps(gvr schema.GroupVersionResource, name, pointer string, want any, neighbour func()) {
 	w.Helper()
 	history := w.Record(gvr)

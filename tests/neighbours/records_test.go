@@ -15,8 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// setStatus changes the status in the record of a revision of the release app, as Flux does to an operation that was
-// interrupted, and the plugin helm-set-status of k3s: the record is read, changed and stored again.
+// setStatus changes the status in the record of a revision of the release app, as Flux does to an interrupted
+// operation, and the plugin helm-set-status of k3s: the record is read, changed and stored again.
 func (w *fixture) setStatus(revision int, status string) {
 	w.Helper()
 	secrets := w.Kube.CoreV1().Secrets(w.Apps)

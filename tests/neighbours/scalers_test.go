@@ -111,7 +111,7 @@ func (w *fixture) goesBack(replicas int, want int64) {
 	w.becomes(kit.Deployments, "web", "/spec/replicas", want)
 }
 
-// exempts waits until the status of the HelmRelease app lists one number of replicas that is left to an object.
+// exempts waits until the status of the HelmRelease app lists one exempt replica count.
 func (w *fixture) exempts(message string) {
 	w.Helper()
 	w.Until("the exception "+message, func() (any, bool) {
@@ -140,10 +140,10 @@ func (w *fixture) says(reason, text string) {
 	})
 }
 
-// KEDA scales the workload to nothing and has an autoscaler for the rest, which it deletes when the ScaledObject is
-// paused. The numbers are KEDA's while the ScaledObject exists, and no others.
+// KEDA scales the workload to zero and has an autoscaler for the rest, which it deletes when the ScaledObject is
+// paused. The replica counts are KEDA's while the ScaledObject exists, and no longer.
 //
-// The stand-in does the writes of KEDA 2.20 under its names: scaling by the subresource, and the deletion.
+// The stand-in makes the writes of KEDA 2.20 under its names: scaling by the subresource, and the deletion.
 func TestNeighbour_KEDA(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -171,7 +171,7 @@ spec: {minReplicas: 1, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kin
 	})
 }
 
-// The range of a ScaledObject of the release is the one in its manifest, and the number at which it is paused.
+// The range of a ScaledObject of the release is the one in its manifest, and so is its count when paused.
 func TestNeighbour_KEDAInTheChart(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -188,7 +188,7 @@ func TestNeighbour_KEDAInTheChart(t *testing.T) {
 	})
 }
 
-// A workload that KEDA holds at nothing while the operator starts stays so. The same holds for a workload whose
+// A workload that KEDA keeps at zero during the operator's start stays so. The same holds for a workload whose
 // ScaledObject the watch has not delivered yet.
 func TestHostile_ScaledObjectIsDeliveredLate(t *testing.T) {
 	t.Parallel()
@@ -212,8 +212,8 @@ func TestHostile_ScaledObjectIsDeliveredLate(t *testing.T) {
 	}
 }
 
-// Argo Rollouts scales the workload down whose Pods it takes over. The number is left to it where the manifest of a
-// locked release has the Rollout.
+// Argo Rollouts scales down the workload whose Pods it takes over. The operator does not restore the count where the
+// manifest of a locked release has the Rollout.
 //
 // The stand-in is the write of Argo Rollouts 1.9 to the workload, under its name.
 func TestNeighbour_ArgoRolloutsTakesOver(t *testing.T) {
@@ -228,8 +228,8 @@ func TestNeighbour_ArgoRolloutsTakesOver(t *testing.T) {
 	})
 }
 
-// A Rollout of another locked release counts, too. One that no manifest declares does not, unless a rule names it:
-// anyone who may create a Rollout would own the number of replicas.
+// A Rollout of another locked release counts, too. An undeclared one does not, unless a rule names it: any user who
+// may create a Rollout would own the replica count.
 func TestI8_RolloutThatNoManifestDeclares(t *testing.T) {
 	t.Parallel()
 	for name, allow := range map[string]func(w *fixture){

@@ -26,12 +26,12 @@ var validators = schema.GroupVersionResource{Group: "admissionregistration.k8s.i
 
 var bundles atomic.Int64
 
-// bundle returns what the API server takes for a certificate authority, another one each time.
+// bundle returns a new certificate authority accepted by the API server.
 func bundle() string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "-----BEGIN CERTIFICATE-----%d", bundles.Add(1)))
 }
 
-// reloaded returns variables with the one that Reloader sets at the end.
+// reloaded returns variables with Reloader's one at the end.
 func reloaded(variables []corev1.EnvVar, value string) []corev1.EnvVar {
 	const name = "STAKATER_SETTINGS_CONFIGMAP"
 	others := slices.DeleteFunc(variables, func(v corev1.EnvVar) bool { return v.Name == name })
@@ -47,8 +47,8 @@ func rewriteImage(object map[string]any) []string {
 	return []string{fmt.Sprintf(`{"op":"replace","path":%q,"value":%q}`, image, "registry.local/"+name)}
 }
 
-// insist has a controller apply the key of a ConfigMap by force whenever it has been changed, until the returned
-// function is called, which reports how that went.
+// insist runs a controller that applies the key of a ConfigMap by force whenever it has been changed. The returned
+// function stops it and returns its error.
 func (w *fixture) insist(name string) (stop func() error) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Ctx)

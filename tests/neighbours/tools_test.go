@@ -34,11 +34,11 @@ func (w *fixture) records() map[string]string {
 	return versions
 }
 
-// Terraform's provider calls Helm's library, which names the field manager after the program: the provider's binary has
-// its version in its name, so that each new version is another manager. A plan is a dry run of the upgrade.
+// Terraform's provider uses Helm's library, which names the field manager after the program: the provider's binary
+// has its version in its name, so that each new version is another manager. A plan is a dry run of the upgrade.
 //
-// The stand-in is Helm's command with the provider's defaults (resource_helm_release.go of its source: wait, 300 s, no
-// limit of the history) under those names. Helm 3 is what the provider is built on today; Helm 4 is what comes.
+// The stand-in is Helm's command with the provider's defaults (resource_helm_release.go of its source: wait, 300 s,
+// no limit of the history) under those names. The provider is built on Helm 3 today; Helm 4 is its future.
 func TestNeighbour_Terraform(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -78,8 +78,8 @@ func TestNeighbour_Terraform(t *testing.T) {
 	})
 }
 
-// Rancher's Apps run Helm's command in a Pod. The stand-in is that command with the flags that Rancher prints at the
-// beginning of its log. Labels go to the record, which the operator watches by its labels.
+// Rancher's Apps run Helm's command in a Pod. The stand-in is that command with the flags printed by Rancher at the
+// beginning of its log. Its labels are stored in the record, which the operator watches by its labels.
 func TestNeighbour_Rancher(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -138,9 +138,9 @@ func TestNeighbour_K3s(t *testing.T) {
 	})
 }
 
-// helmfile runs `helm diff upgrade`, and then `helm upgrade --install`. The stand-in for the plugin helm-diff is what
-// it asks Helm and the API server for: the manifest of the record, what the chart renders to, and a server-side dry
-// run. All of that only reads. What has drifted and was restored is no difference.
+// helmfile runs `helm diff upgrade`, and then `helm upgrade --install`. The stand-in for the plugin helm-diff makes
+// its requests to Helm and the API server: the manifest of the record, the rendered chart, and a server-side dry run.
+// All of them only read. Reverted drift is no difference.
 func TestNeighbour_HelmfileAndHelmDiff(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {

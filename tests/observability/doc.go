@@ -1,3 +1,3 @@
-// Package observability holds the tests of what an operator tells about itself: metrics, the dashboard and alerts
-// on them, events and notifications.
+// Package observability tests the outputs of an operator: metrics, the dashboard and alerts on them, events and
+// notifications.
 package observability

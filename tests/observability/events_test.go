@@ -31,8 +31,8 @@ func (w *fixture) countEvents(reason string) int {
 	return total
 }
 
-// settled waits until all events are stored that were recorded before the call: the operator writes them in their
-// order, and this brings it to record one more.
+// settled waits until all events recorded before the call are stored: the operator writes them in order, and this
+// causes one more.
 func (w *fixture) settled() {
 	w.Helper()
 	before := w.countEvents(v1alpha1.EventReasonSuspended)
@@ -42,7 +42,7 @@ func (w *fixture) settled() {
 	})
 }
 
-// In a storm of changes there are a few events that show what goes on. The status and the metrics have the numbers.
+// A storm of changes causes a few events that show its nature. The status and the metrics have the numbers.
 func TestEventsAreBoundedInAStorm(t *testing.T) {
 	w := newFixture(t)
 	const objects, rounds = 60, 3
@@ -103,7 +103,7 @@ func TestOneEventForARefusalAndAFight(t *testing.T) {
 	}
 }
 
-// What Helm left behind and cannot be deleted is one event, too.
+// A prune candidate that cannot be deleted causes one event, too.
 func TestOneEventForALeftoverThatStays(t *testing.T) {
 	clock := kit.FastTime(t) // a hundred times as much time passes for the operator
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-// fixture is kit.Fixture with what only these tests need. Its operator serves metrics.
+// fixture is kit.Fixture with additions for this suite. Its operator serves metrics.
 type fixture struct {
 	*kit.Fixture
 	notifier *kit.Operator // nil when none is started
@@ -28,7 +28,7 @@ func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fix
 	return &fixture{Fixture: kit.Start(t, append(options, serving)...)}
 }
 
-// notify starts a notifier that sends to URLs.
+// notify starts a notifier for URLs.
 func (w *fixture) notify(urls ...string) {
 	w.Helper()
 	w.notifier = kit.StartNotifier(w.TB, w.Reader("notifier"), w.Operator, urls...)
@@ -71,7 +71,7 @@ func (w *fixture) restored(name string) {
 	w.WaitField(kit.ConfigMaps, name, "data.key", "declared")
 }
 
-// refuse has every write to a ConfigMap refused that comes from an operator.
+// refuse refuses every write of an operator to a ConfigMap.
 func (w *fixture) refuse(name, message string) (remove func()) {
 	return w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if cluster.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/configmaps/"+name) {
@@ -93,7 +93,7 @@ func (w *fixture) fight(name string) {
 	}
 }
 
-// waitSample waits until the metrics have a line that matches a pattern.
+// waitSample waits until a line of the metrics matches a pattern.
 func (w *fixture) waitSample(pattern string) {
 	w.Helper()
 	line := regexp.MustCompile("(?m)^" + pattern + "$")

@@ -30,8 +30,8 @@ const (
 	operations = "../../docs/operations.md"
 )
 
-// Everything that an operator measures happens once; then what it serves is compared with the documentation,
-// linted, and every query of the dashboard and every alert of the chart is evaluated on it.
+// Every measured event happens once; then the metrics are compared with the documentation, linted, and every query of
+// the dashboard and every alert of the chart is evaluated on them.
 func TestMetricsOfARealOperator(t *testing.T) {
 	receiver := newFlakyReceiver(t)
 	w := newFixture(t, kit.Events)
@@ -47,7 +47,7 @@ func TestMetricsOfARealOperator(t *testing.T) {
 	t.Run("queries", func(t *testing.T) { w.queries(t, scrapes.dir) })
 }
 
-// newFlakyReceiver starts a receiver of notifications that fails now and then, and turns one message down.
+// newFlakyReceiver starts a receiver of notifications that sometimes fails, and refuses one message.
 func newFlakyReceiver(t *testing.T) string {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -79,7 +79,7 @@ func (s *scrapes) take() string {
 	return text
 }
 
-// policyFamilies returns what only the process of policies measures, of a text of its metrics.
+// policyFamilies returns the metrics of the process of policies alone from a text of its metrics.
 func policyFamilies(t testing.TB, text string) string {
 	t.Helper()
 	var b strings.Builder
@@ -103,7 +103,7 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	w.restored("deleted")
 	s.take()
 
-	// Helm begins to work, and the watch does not say so: the check before the write finds it.
+	// Helm begins to work, and the watch does not deliver that: the check before the write finds it.
 	resume := w.Proxy.HoldWatch(func(r *http.Request) bool {
 		return cluster.IsWatch(r) &&
 			cluster.ForResource("secrets")(r)

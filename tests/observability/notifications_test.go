@@ -28,7 +28,7 @@ type event struct {
 	Data                             message.Message
 }
 
-// inbox is a receiver that keeps all that it is sent.
+// inbox is a receiver that keeps all messages.
 type inbox struct {
 	t   testing.TB
 	url string
@@ -82,7 +82,7 @@ func (i *inbox) text() string {
 	return i.raw.String()
 }
 
-// wait waits until there is an event of a type that is as wanted, and returns it.
+// wait waits for a wanted event of a type, and returns it.
 func (i *inbox) wait(w *fixture, kind message.Type, what string, wanted func(event) bool) (found event) {
 	w.Helper()
 	w.Eventually(fmt.Sprintf("%s: %s", kind, what), func() error {
@@ -114,10 +114,10 @@ const declaredSecret, intrudedSecret = "sw0rdfish-declared", "haddock-intruded"
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// A receiver is told of drift, locks and fights what the status says, in CloudEvents, and no value of a Secret.
+// A receiver gets drift, locks and fights as the status has them, in CloudEvents, without a value of a Secret.
 func TestNotifications(t *testing.T) {
 	inbox := newInbox(t)
-	// Another receiver never answers. Nobody waits for it.
+	// Another receiver never answers. Nothing waits for it.
 	held := make(chan struct{})
 	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))
 	t.Cleanup(dead.Close)
@@ -181,7 +181,7 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// sameAsStatus checks that an event is about the release and has an entry of status.recentDrift, whole.
+// sameAsStatus checks that an event is about the release and contains a complete entry of status.recentDrift.
 func (w *fixture) sameAsStatus(e event) {
 	w.Helper()
 	if e.SpecVersion != "1.0" || e.ID == "" || e.Source != "/apis/helm.cattle.io/v1alpha1/namespaces/"+w.Operator+
@@ -207,7 +207,7 @@ func (w *fixture) sameAsStatus(e event) {
 	})
 }
 
-// Two replicas see the same drift. The leader tells; and who takes over tells nothing again.
+// Two replicas observe the same drift. The leader sends it; its successor sends nothing again.
 func TestOnlyTheLeaderTells(t *testing.T) {
 	inbox := newInbox(t)
 	options := func(o *operator.ControllerOptions) {
@@ -268,7 +268,7 @@ func logged(o *kit.Operator, text string) func() error {
 	}
 }
 
-// A HelmRelease for a release that another one keeps does not say of that release that it is not locked.
+// A HelmRelease for a release owned by another one does not report that release as unlocked.
 func TestMetricsOfARelease(t *testing.T) {
 	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})

@@ -16,7 +16,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// queries evaluates what the chart has with the engine of Prometheus.
+// queries evaluates the chart's queries with the engine of Prometheus.
 func (w *fixture) queries(t *testing.T, dir string) {
 	dashboard, rules := rendered(t)
 	queries := map[string]string{}
@@ -68,7 +68,7 @@ func (w *fixture) queries(t *testing.T, dir string) {
 	t.Logf("%d queries and %d alerts evaluated", len(queries), alerts)
 }
 
-// rendered returns the dashboard and the rule file that the chart installs.
+// rendered returns the dashboard and the rule file of the chart.
 func rendered(t *testing.T) (dashboard, rules []byte) {
 	t.Helper()
 	output, err := kit.Shared.Helm3().Run(t.Context(), "template", "helm-locker", chart, "--namespace",
@@ -161,7 +161,7 @@ func abs(t *testing.T, path string) string {
 	return path
 }
 
-// Every alert has cases in which it fires and in which it does not, and something to read.
+// Every alert has cases in which it fires and in which it does not, and a section of docs/alerts.md.
 func TestAlerts(t *testing.T) {
 	rules := abs(t, filepath.Join(chart, "files", "alerts.yaml"))
 	output, err := promql(t, "-rules", rules, "-cases", abs(t, "alerts_cases.yaml"))

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A notifier that starts again sends what happened while there was none, and nothing twice.
+// A restarted notifier sends the events of its absence, and nothing twice.
 func TestNotificationsGoOnWhereTheyWere(t *testing.T) {
 	inbox := newInbox(t)
 	w := newFixture(t, kit.Events)
@@ -43,7 +43,7 @@ func TestNotificationsGoOnWhereTheyWere(t *testing.T) {
 	}
 }
 
-// eachOnce checks that no event came twice.
+// eachOnce checks that no event arrived twice.
 func (i *inbox) eachOnce(w *fixture) {
 	w.Helper()
 	i.mu.Lock()
@@ -57,7 +57,7 @@ func (i *inbox) eachOnce(w *fixture) {
 	}
 }
 
-// A notifier that was away while the leader changed cannot know what the old one did last, and says so.
+// A notifier that was down during a change of leaders cannot know the last events of the old one, and reports that.
 func TestAGapBetweenLeadersIsNotified(t *testing.T) {
 	inbox := newInbox(t)
 	options := func(o *operator.ControllerOptions) {
@@ -88,7 +88,7 @@ func TestAGapBetweenLeadersIsNotified(t *testing.T) {
 	}
 }
 
-// Readers that do not read, as many as there may be, and a receiver that does not answer: drift is reverted as ever.
+// The maximum number of readers that do not read, and a receiver without an answer: drift is reverted as usual.
 func TestHostile_FrozenReadersDelayNoRevert(t *testing.T) {
 	inbox := newInbox(t)
 	w := newFixture(t, kit.Events)
@@ -133,7 +133,7 @@ func (w *fixture) ask(token string) (status int) {
 	return response.StatusCode
 }
 
-// The events are for users who may get the path, on the leader; a standby names the leader.
+// The leader serves the events to users with the right to get the path; a standby names the leader.
 func TestHostile_EventsAreForUsersWithTheRight(t *testing.T) {
 	w := newFixture(t, kit.Events)
 	w.Eventually("the events are announced", func() error {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestImportsNothingThatItJudges holds that the oracle and the operator share no code of this module, and no Helm.
+// TestImportsNothingThatItJudges checks that the oracle shares no code of this module with the operator, and no Helm.
 func TestImportsNothingThatItJudges(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../cmd/oracle").Output()
@@ -25,7 +25,7 @@ func TestImportsNothingThatItJudges(t *testing.T) {
 	}
 }
 
-// TestIsSmall holds the size that makes it possible to read the oracle at one sitting.
+// TestIsSmall limits the size: a reader can read the oracle at one sitting.
 func TestIsSmall(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -1,6 +1,6 @@
-// Package oracle judges a recorded run of a control plane by the promises, and imports nothing of pkg/. The answer to a
-// write has the resourceVersion that etcd stored it at, which joins its two logs; a deletion is joined by the uid. Only
-// operators and Helm need an author: every other writer is "somebody".
+// Package oracle judges a recorded run of a control plane by the promises, and imports nothing of pkg/. The answer to
+// a write has the resourceVersion of the write in etcd, which joins its two logs; a deletion is joined by the uid.
+// Only operators and Helm need an author: every other writer is "somebody".
 package oracle
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Rules by their names, which exceptions use.
+// Names of rules, used by exceptions.
 const (
 	ruleStale     = "I1-value"   // a write to a value that no deployed revision declared while it was decided
 	ruleProof     = "I1-proof"   // a write after which the record was not read again
@@ -56,7 +56,7 @@ type live struct {
 func (l *live) ours() bool    { return l.author != nil && l.author.ours() }
 func (l *live) value() object { return l.event.Value }
 
-// debt is what an operator has to undo because Helm overtook it: a deletion, or a creation.
+// debt is a write that an operator has to undo because Helm superseded it: a deletion, or a creation.
 type debt struct {
 	of      *live
 	author  *Request
@@ -132,7 +132,7 @@ func (j *judge) stored(e *Event, before *live) *live {
 		j.write(before, after)
 	case before != nil && after.author == nil && sameContent(before.value(), e.Value) &&
 		reflect.DeepEqual(before.value().branches(), e.Value.branches()):
-		// Only the status, or what the API server fills in, is another one.
+		// Only the status, or fields filled in by the API server, have changed.
 		status := *before
 		status.event = &Event{Revision: e.Revision, At: before.event.At, Key: e.Key, Value: e.Value}
 		return &status
@@ -163,7 +163,7 @@ type candidate struct {
 }
 
 // candidates returns the revisions that were the newest, deployed and declared an object at some moment between two
-// revisions of etcd at which Helm was not at work on it. An object that names its release is that one's.
+// revisions of etcd at which Helm was not at work on it. An object that names its release belongs to that one.
 func (j *judge) candidates(o object, from, to int64) (found []candidate) {
 	id, claimed := o.identity(), false
 	for _, key := range j.releases.of(id) {
@@ -188,13 +188,13 @@ func (j *judge) contested(id identity, m moment, from, to int64) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool { return !m.atWork(id) })
 }
 
-// atWork reports whether Helm is at work on an object, which one of the records declares.
+// atWork reports whether Helm is at work on an object declared by one of the records.
 func (m moment) atWork(id identity) bool {
 	return m.newest != nil && (strings.HasPrefix(m.newest.status, "pending-") || m.newest.status == "uninstalling") &&
 		slices.ContainsFunc(m.all, func(r *record) bool { return r.declares(id) != nil })
 }
 
-// bookkeeping reports whether an object is the operator's own, by what it is: the closed list.
+// bookkeeping reports whether an object is the operator's own by its identity: the closed list.
 func (o object) bookkeeping(r *Request) bool {
 	id := o.identity()
 	return slices.Contains([]string{"helm.cattle.io", "authentication.k8s.io", "authorization.k8s.io"}, id.group) ||

@@ -15,7 +15,7 @@ func installed(s *story) {
 	s.lock(nil, nil)
 }
 
-// TestRules has a story for each way to break a promise, and for what looks like it and is none.
+// TestRules has a story for each way to break a promise, and for similar but permitted behaviour.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -252,8 +252,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// locked gives the HelmRelease the status of a release that is locked, with other conditions that hold, and lets the
-// operator live on for a minute.
+// locked gives the HelmRelease the status of a locked release, with other true conditions, and adds a minute of the
+// operator's life.
 func (s *story) locked(others ...string) {
 	conditions := []any{map[string]any{"type": "Locked", "status": "True"}}
 	for _, c := range others {

@@ -64,7 +64,7 @@ func (r *Request) helms() bool {
 	return r.User.Username == helmUser || strings.HasPrefix(r.UserAgent, helmAgent)
 }
 
-// operator returns the namespace of the operator that made the request.
+// operator returns the namespace of the requesting operator.
 func (r *Request) operator() string {
 	user := strings.TrimPrefix(strings.TrimPrefix(r.User.Username, operatorPrefix), accountPrefix)
 	return strings.Split(user, ":")[0]
@@ -76,12 +76,12 @@ func (r *Request) wrote() bool {
 		r.ResponseStatus.Code/100 == 2 && !strings.Contains(r.RequestURI, "dryRun=")
 }
 
-// mutated reports whether a webhook changed what the request asked for.
+// mutated reports whether a webhook changed the requested object.
 func (r *Request) mutated() bool {
 	return strings.Contains(fmt.Sprint(r.Annotations), `"mutated":true`)
 }
 
-// precondition returns the resourceVersion that the body of a request demands; empty for none.
+// precondition returns the resourceVersion in the body of a request; empty for none.
 func (r *Request) precondition() string {
 	body := object{}
 	if json.Unmarshal(r.RequestObject, &body) != nil { // a list for a JSON patch
@@ -94,14 +94,14 @@ func (r *Request) String() string {
 	return fmt.Sprintf("%s %s by %s at %s", r.Verb, r.RequestURI, r.User.Username, r.Received.Format("15:04:05.000"))
 }
 
-// exception excuses what happens in a namespace from a rule. Other notes name the namespace of an operator that runs
+// exception excuses the events of a namespace from a rule. Other notes name the namespace of an operator that runs
 // with --impersonate, and the times at which an API server was started, and the control plane stopped.
 type exception struct {
 	Rule, Namespace, Reason, Impersonates string
 	Started, Stopped                      time.Time
 }
 
-// recording is where the lines come from; tests have one in memory.
+// recording is the source of the lines; tests have one in memory.
 type recording struct {
 	requests func(take func(*Request)) error
 	events   func(take func(*Event)) error
@@ -113,7 +113,7 @@ func directory(dir string) (r recording, err error) {
 	r.requests = func(take func(*Request)) error {
 		return eachLine(filepath.Join(dir, "audit.log"), func(line []byte) error {
 			r := &Request{}
-			// Lines that an API server did not write to the end when it was killed cannot be decoded.
+			// Lines truncated by a killed API server cannot be decoded.
 			if json.Unmarshal(line, r) == nil {
 				take(r)
 			}
@@ -140,7 +140,7 @@ func directory(dir string) (r recording, err error) {
 	return r, err
 }
 
-// eachLine calls take with each line of a file, which is packed if its name says so.
+// eachLine calls take with each line of a file, compressed or not according to its name.
 func eachLine(path string, take func([]byte) error) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -201,8 +201,8 @@ func (j *judge) live(r *Request) {
 	}
 }
 
-// survive has the operators live until the control plane is stopped whose watches nobody ended before, except that the
-// start of an API server ends those of the one before it.
+// survive extends the lives of operators with open watches to the stop of the control plane, except that the start of
+// an API server ends the watches of the previous one.
 func (j *judge) survive(started, stopped time.Time) {
 	for id, r := range j.open {
 		if r.Received.Before(started) {

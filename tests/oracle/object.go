@@ -39,7 +39,7 @@ func as[T any](value any) T {
 	return typed
 }
 
-// identity names an object, whatever version it is read at.
+// identity names an object, independently of the API version.
 type identity struct{ group, kind, namespace, name string }
 
 func (i identity) String() string { return fmt.Sprintf("%s %s/%s", i.kind, i.namespace, i.name) }
@@ -61,7 +61,7 @@ const (
 func (o object) uid() string                   { return o.text("metadata", "uid") }
 func (o object) annotation(name string) string { return o.text("metadata", "annotations", name) }
 
-// content returns the part of an object that people write: neither status nor what the API server fills in.
+// content returns the user-written part of an object: neither status nor fields filled in by the API server.
 func (o object) content() object {
 	c, annotations := maps.Clone(o), maps.Clone(o.fields("metadata", "annotations"))
 	delete(c, "status")
@@ -73,7 +73,7 @@ func (o object) content() object {
 
 func sameContent(a, b object) bool { return reflect.DeepEqual(a.content(), b.content()) }
 
-// declared returns the part of a manifest's object that can be compared with a live one.
+// declared returns the part of a manifest's object that is comparable with a live one.
 func (o object) declared() object {
 	c := maps.Clone(o)
 	for _, key := range []string{"status", "stringData", "apiVersion", "kind"} {
@@ -101,7 +101,7 @@ type branch struct {
 	fields             map[string]any
 }
 
-// branches returns what is owned of an object by whom, subresources apart.
+// branches returns the owned fields of an object by owner, subresources apart.
 func (o object) branches() (all []branch) {
 	for _, item := range o.items("metadata", "managedFields") {
 		if e := object(as[map[string]any](item)); e.text("subresource") != "status" {
@@ -111,7 +111,7 @@ func (o object) branches() (all []branch) {
 	return all
 }
 
-// helmsManager returns the field manager that Helm uses for an object: that of the annotation with the release's name.
+// helmsManager returns Helm's field manager for an object: that of the annotation with the release's name.
 func (o object) helmsManager() string {
 	for _, b := range o.branches() {
 		if object(b.fields).at("f:metadata", "f:annotations", "f:"+releaseName) != nil {
@@ -128,7 +128,7 @@ type leaf struct {
 	owners         []branch
 }
 
-// leaves calls visit with every declared value, what a live object has there and who owns it.
+// leaves calls visit with every declared value, the live value and its owners.
 func leaves(declared, live object, visit func(leaf)) {
 	walk("", map[string]any(declared.declared()), map[string]any(live), live.branches(), visit)
 }
@@ -167,7 +167,7 @@ func walk(path string, declared, live any, owned []branch, visit func(leaf)) {
 	}
 }
 
-// below follows the owned fields by one step: to a field, or to the element of a list. Who owns a whole owns its parts.
+// below follows the owned fields by one step: to a field, or to the element of a list. An owner owns all parts.
 func below(owned []branch, field string, element any) (found []branch) {
 	for _, b := range owned {
 		if len(b.fields) == 0 {
@@ -202,8 +202,8 @@ func names(key string, element any) bool {
 	return true
 }
 
-// match returns the index of the live element that a declared one stands for; -1 for none: the one that has all that
-// is declared, or that has the same name, or at the same place.
+// match returns the index of the live element for a declared one; -1 for none: the one that contains all declared
+// values, or that has the same name, or the same index.
 func match(declared any, live []any, at int) int {
 	fields, isMap := declared.(map[string]any)
 	named := -1
@@ -223,8 +223,8 @@ func match(declared any, live []any, at int) int {
 	return named
 }
 
-// same reports whether a declared value and a live one mean the same to an API server, which writes quantities its own
-// way and leaves out what is empty.
+// same reports whether a declared value and a live one are equal to an API server, which normalizes quantities and
+// omits empty values.
 func same(declared, live any) bool {
 	d, l := fmt.Sprint(declared), fmt.Sprint(live)
 	if live == nil {

@@ -41,7 +41,7 @@ type record struct {
 	objects []object // none if they cannot be read
 }
 
-// newRecord returns what an object of the API says about a release; nil when it is no record.
+// newRecord returns the release record in an object of the API; nil when it is none.
 func newRecord(o object) *record {
 	isSecret := o.text("type") == "helm.sh/release.v1"
 	label := func(name string) string { return o.text("metadata", "labels", name) }
@@ -83,8 +83,8 @@ func (r *record) decode(payload []byte) error {
 	return err
 }
 
-// parse returns the objects of a manifest with the metadata that Helm adds. What names no namespace gets none: only the
-// API server knows which kinds have one.
+// parse returns the objects of a manifest with Helm's metadata. Objects without a namespace get none: only the API
+// server knows which kinds have one.
 func parse(manifest, namespace, name string) (all []object, err error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
 	for {
@@ -119,7 +119,7 @@ func parse(manifest, namespace, name string) (all []object, err error) {
 	}
 }
 
-// declares returns the object of the manifest that a live object is; nil for none.
+// declares returns the manifest's object with the identity of a live one; nil for none.
 func (r *record) declares(id identity) object {
 	for _, o := range r.objects {
 		d := o.identity()
@@ -130,7 +130,7 @@ func (r *record) declares(id identity) object {
 	return nil
 }
 
-// claims reports whether an object says that it is of the release.
+// claims reports whether an object's annotations name the release.
 func (r *record) claims(o object) bool {
 	return r.key.name == o.annotation(releaseName) && r.as == o.annotation(releaseNamespace)
 }
@@ -151,17 +151,17 @@ type moment struct {
 type releases struct {
 	now     map[string]*record // by key in etcd
 	moments map[releaseKey][]moment
-	// declared has who ever declared an object of that group, kind and name, and in which namespace.
+	// declared has all declarations ever made of an object of that group, kind and name, with their namespaces.
 	declared map[identity][]declaration
 }
 
-// declaration is that a release declared an object in a namespace, which it may leave open.
+// declaration is a release's declaration of an object in a namespace, which may be empty.
 type declaration struct {
 	key           releaseKey
 	namespace, as string
 }
 
-// nameless leaves the namespace out, which a manifest may not name.
+// nameless leaves the namespace out, which a manifest may omit.
 func (i identity) nameless() identity { return identity{i.group, i.kind, "", i.name} }
 
 // of returns the releases whose records ever declared an object.
@@ -212,7 +212,7 @@ func (s *releases) see(e *Event) {
 	s.moments[key] = append(s.moments[key], m)
 }
 
-// within returns the states of a release between two revisions of etcd: the one at the first, and all that follow.
+// within returns the states of a release between two revisions of etcd: the one at the first, and all later ones.
 func (s *releases) within(key releaseKey, from, to int64) (found []moment) {
 	for _, m := range s.moments[key] {
 		if m.from > to {

@@ -9,18 +9,18 @@ import (
 	"slices"
 )
 
-// violation is one promise that was broken.
+// violation is one broken promise.
 type violation struct {
 	rule, what string
 	id         identity
 }
 
-// Report is what came of the judgement of recordings.
+// Report is the result of judging recordings.
 type Report struct {
 	exceptions []exception // of the recording that is judged
 	violations []violation
 	notes      map[string]int
-	// Writes of operators to objects of releases, their requests, and objects looked at when their operator ended.
+	// Writes of operators to objects of releases, their requests, and objects checked when their operator ended.
 	judged, unjudged, requests, settled int
 }
 
@@ -46,7 +46,7 @@ func (r *Report) print(w io.Writer) {
 	}
 }
 
-// Judge judges every recording in a directory, prints what it found, and returns the number of violations.
+// Judge judges every recording in a directory, prints the results, and returns the number of violations.
 func Judge(dir string, w io.Writer) (violations int, err error) {
 	logs, err := filepath.Glob(filepath.Join(dir, "*", "audit.log"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lock is a HelmRelease; its object is nil when it is gone.
+// lock is a HelmRelease; its object is nil when it is deleted.
 type lock struct {
 	object   object
 	key      releaseKey
@@ -85,7 +85,7 @@ func (j *judge) rested(l *live, until time.Time) {
 	}
 }
 
-// due judges what operators had to undo by a time.
+// due judges the debts of operators at a time.
 func (j *judge) due(now time.Time) {
 	for key, d := range j.debts {
 		end := d.author.Done.Add(proofTime)
@@ -116,7 +116,7 @@ func (j *judge) ends(before time.Time) {
 	}
 }
 
-// settled judges whether the objects of a release that is said to be without drift are so.
+// settled judges whether the objects of a release without reported drift equal its manifest.
 func (j *judge) settled(l *lock, at time.Time) {
 	var m moment
 	for _, m = range j.releases.within(l.key, math.MaxInt64, math.MaxInt64) {
@@ -175,8 +175,8 @@ func (j *judge) request(r *Request) {
 	}
 }
 
-// goodPath matches the paths that an operator may ask for: health, discovery, and plain resources, of which only our
-// own kinds have a part, their status. No segment is more than a name.
+// goodPath matches the paths allowed to an operator: health, discovery, and plain resources, of which only our own
+// kinds have a subresource, their status. No segment is more than a name.
 var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/v[23](?:/[\w./-]+)?)` +
 	`|/(?:api|apis)|/api/v1|/apis/[\w.-]+(?:/\w+)?` +
 	`|/(?:api/v1|apis/[\w.-]+/\w+)(?:/namespaces/\w[\w.-]*)?/[a-z0-9-]+(?:/[\w.:-]*\w)?` +
@@ -190,7 +190,7 @@ func plain(uri string) bool {
 		!strings.HasPrefix(resource, "watch/")
 }
 
-// ofOne reports whether a selector of records names one release at most, and nothing that a name smuggled in.
+// ofOne reports whether a selector of records names one release at most, without an injected part.
 func ofOne(r *Request) bool {
 	u, err := url.ParseRequestURI(r.RequestURI)
 	if err != nil || r.ObjectRef.Resource != "secrets" && r.ObjectRef.Resource != "configmaps" {
@@ -201,15 +201,15 @@ func ofOne(r *Request) bool {
 	return names == 0 || names == 1 && !strings.Contains(selector, ",status=")
 }
 
-// asked reports whether a HelmRelease asked for what a revision declares, now or a moment ago.
+// asked reports whether a HelmRelease requested the objects of a revision, now or a moment ago.
 func (j *judge) asked(c candidate, at time.Time) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(j.locks)), func(l *lock) bool {
 		return l.key == c.record.key && (l.enforced || at.Sub(l.until) < modeTime)
 	})
 }
 
-// rights judges in whose name an operator wrote: in that of the account that a HelmRelease names, and in its own only
-// where a HelmRelease of a user's, or the acceptance of a policy, asks for that. The API server judges an account.
+// rights judges the identity of an operator's write: the account named by a HelmRelease, and its own only where a
+// user's HelmRelease, or the acceptance of a policy, asks for that. The API server judges an account.
 func (j *judge) rights(r *Request, id identity) {
 	as := r.ImpersonatedUser.Username
 	own := as == "" && !slices.ContainsFunc(j.report.exceptions, func(n exception) bool {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestRights has a story for each way in which an operator lends rights that nobody asked it to lend.
+// TestRights has a story for each way in which an operator lends rights without being asked.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	const account = "system:serviceaccount:apps:deployer"
@@ -118,14 +118,14 @@ func (s *story) revert(as string) {
 	s.write(locker, settings, settingsAs("one")).ImpersonatedUser.Username = as
 }
 
-// policy stores a HelmReleasePolicy, which accepts the records of anyone or does not.
+// policy stores a HelmReleasePolicy with or without acceptRecordsOfAnyone.
 func (s *story) policy(accepts bool) {
 	s.put(policies+"locker/every", object{"apiVersion": "helm.cattle.io/v1alpha1", "kind": "HelmReleasePolicy",
 		"metadata": map[string]any{"namespace": "locker", "name": "every"},
 		"spec":     map[string]any{"acceptRecordsOfAnyone": accepts}})
 }
 
-// made has the operator store the HelmRelease that the policy makes, in place of the user's.
+// made stores, as the operator, the policy's HelmRelease in place of the user's.
 func (s *story) made(spec map[string]any) {
 	const key = "/registry/helm.cattle.io/helmreleases/locker/"
 	s.put(key+"shop", nil)

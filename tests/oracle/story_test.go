@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// story is a recording that a test makes up: each call is a moment later than the one before.
+// story is a recording made up by a test: each call is a moment later than the previous one.
 type story struct {
 	testing.TB
 	clock    time.Time
@@ -52,7 +52,7 @@ func (s *story) request(user, verb, uri string, code int) *Request {
 	return r
 }
 
-// write has an operator or Helm store an object, which a patch does, and returns the request.
+// write stores an object as an operator or Helm by a patch, and returns the request.
 func (s *story) write(user, key string, o object) *Request {
 	verb := "patch"
 	if s.state[key] == nil {

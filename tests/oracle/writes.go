@@ -58,7 +58,7 @@ func (j *judge) write(before, after *live) {
 	}
 }
 
-// ownership judges a write of nothing but managed fields. What it makes good is an operator's own write, or somebody's.
+// ownership judges a write of managed fields alone. It may repair an operator's own write, or somebody's.
 func (j *judge) ownership(before, after *live, candidates []candidate) {
 	if again(before, after) {
 		j.report.note("field ownership put right by a second request")
@@ -73,7 +73,7 @@ func asHelmLeft(l *live, c candidate) bool {
 		len(unlikeHelm(c, l.value(), nil)) == 0
 }
 
-// value judges a write by the revisions that it could carry out. It returns false for what none of them declares.
+// value judges a write by its candidate revisions. It returns false if none of them declares the result.
 func (j *judge) value(before, after *live, candidates []candidate) bool {
 	best := slices.MinFunc(candidates, func(a, b candidate) int {
 		return cmp.Compare(len(j.changed(before, after, a)), len(j.changed(before, after, b)))
@@ -133,8 +133,8 @@ func (j *judge) scaled(id identity) bool {
 	})
 }
 
-// unlikeHelm returns the declared paths, of some or of all for nil, whose owners are not those that Helm's own apply
-// leaves: with server-side apply its manager alone, otherwise its manager beside others, but no operator.
+// unlikeHelm returns the declared paths, of some or of all for nil, whose owners differ from those after Helm's own
+// apply: with server-side apply its manager alone, otherwise its manager beside others, but no operator.
 func unlikeHelm(c candidate, o object, only map[string]bool) (wrong []string) {
 	manager := o.helmsManager()
 	leaves(c.declared, o, func(l leaf) {
@@ -158,12 +158,12 @@ func unlikeHelm(c candidate, o object, only map[string]bool) (wrong []string) {
 	return wrong
 }
 
-// again reports whether a write follows at once on one of an operator's, and nobody wrote between.
+// again reports whether a write follows one of an operator's at once, without another one in between.
 func again(before, after *live) bool {
 	return before.ours() && after.event.At.Sub(before.event.At) <= mendTime
 }
 
-// overtaken reports whether Helm had begun its next work when a write landed, or began it before that write was proven.
+// overtaken reports whether Helm had begun its next work when a write was applied, or before the write's proof.
 func (j *judge) overtaken(l *live) bool {
 	return slices.ContainsFunc(j.releases.of(l.id), func(key releaseKey) bool {
 		return slices.ContainsFunc(j.releases.within(key, l.event.Revision, math.MaxInt64), func(m moment) bool {
@@ -173,8 +173,8 @@ func (j *judge) overtaken(l *live) bool {
 	})
 }
 
-// mends reports whether a write makes good an earlier one of an operator's that Helm has overtaken: the object becomes
-// what a newer record declares, also one that is not deployed. It follows at once, and nobody wrote between.
+// mends reports whether a write corrects an operator's earlier one that Helm has superseded: the object becomes as
+// declared by a newer record, deployed or not. It follows at once, without another write in between.
 func (j *judge) mends(base, after *live, from int64) bool {
 	if base == nil || !again(base, after) || !j.overtaken(base) {
 		return false
@@ -192,7 +192,7 @@ func (j *judge) proven(after *live) {
 	r, keys := after.author, j.releases.of(after.id)
 	end := r.Done.Add(proofTime)
 	if read := slices.ContainsFunc(j.reads[r.operator()], func(a *Request) bool {
-		// A mark in the operator's own namespace, which a watch of all records then shows, proves as much as a list.
+		// A fence in the operator's own namespace, observed by a watch of all records, proves as much as a list.
 		of := func(key releaseKey) bool { return a.wrote() || a.ObjectRef.Namespace == key.namespace }
 		return !a.Received.Before(r.Done) && a.Received.Before(end) && slices.ContainsFunc(keys, of)
 	}); !read && j.alive[r.operator()].Before(end) {
@@ -229,12 +229,12 @@ func (j *judge) deletion(before *live, at int64, r *Request) {
 }
 
 // declaring returns the release whose newest record declared an object at every moment between two revisions of etcd,
-// the object as any record ever declared it, and whether the object says that it is of such a release.
+// the object as any record ever declared it, and whether the object's annotations name such a release.
 func (j *judge) declaring(o object, from, to int64) (key string, ever object, claimed bool) {
 	id := o.identity()
 	for _, k := range j.releases.of(id) {
 		all := j.releases.within(k, from, to-1)
-		// A record that names another namespace does not count where that has had records of the release of its own.
+		// A record that names another namespace is not active where that has had native records of the release.
 		if len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool {
 			return !m.wants(id) || m.newest.as != k.namespace &&
 				j.releases.moments[releaseKey{m.newest.as, k.name}] != nil

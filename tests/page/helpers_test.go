@@ -17,7 +17,7 @@ func encode(t testing.TB, content any) string {
 	return string(encoded)
 }
 
-// firstEvents returns what a stream of events begins with: all there is to know.
+// firstEvents returns the beginning of a stream of events: the complete state.
 func firstEvents(t *testing.T, url, token string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"events", nil)

@@ -53,7 +53,7 @@ metadata: {name: bakery-oven}
 stringData: {username: baker, password: sourdough-starter}
 `
 
-// furnish makes a namespace with releases in every state that people meet.
+// furnish creates a namespace with releases in every state.
 func furnish(t *testing.T) *fixture {
 	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.Operator, w.Apps = w.Namespace("cattle-helm-system"), w.Namespace("apps")
@@ -101,7 +101,8 @@ func furnish(t *testing.T) *fixture {
 	return w
 }
 
-// The page fits on a phone and on a desk, in the light and in the dark; -screenshot has pictures of that made.
+// The page fits on a phone and on a desktop, in the light and in the dark scheme; -screenshot writes pictures of
+// that.
 func TestPage_FitsScreensAndSchemes(t *testing.T) {
 	w := furnish(t)
 	tab := w.newTab()
@@ -149,7 +150,8 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 	}
 }
 
-// fits checks that nothing is beyond the right edge, that texts can be read, and that the ground is as asked for.
+// fits checks that nothing is beyond the right edge, that texts are legible, and that the background has the scheme's
+// colour.
 func (t *tab) fits(v view) {
 	t.Helper()
 	if over := eval[int](t, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
@@ -161,7 +163,7 @@ func (t *tab) fits(v view) {
 	}
 }
 
-// picture writes a picture of the whole document, or of what a screen shows of it, where -screenshot asks for it.
+// picture writes a picture of the whole document, or of one screen of it, if -screenshot is set.
 func (t *tab) picture(name string, screen bool) {
 	t.Helper()
 	if *screenshot == "" {
@@ -172,7 +174,7 @@ func (t *tab) picture(name string, screen bool) {
 	t.must(map[string]any{"screenshot": file, "screen": screen})
 }
 
-// legible is true when every text has the contrast to its ground that WCAG 2.2 asks for (AA: 4.5 to 1).
+// legible is true when every text has the contrast to its background required by WCAG 2.2 (AA: 4.5 to 1).
 const legible = `(() => {
 	const rgb = (color) => color.match(/[\d.]+/g).map(Number);
 	const luminance = ([r, g, b]) => [r, g, b]

@@ -1,5 +1,5 @@
-// Package page looks at the status page of a real operator with a real browser, and at what the page lets other
-// clients do.
+// Package page tests the status page of a real operator with a real browser, and the rights of other clients of the
+// page.
 package page
 
 import (
@@ -25,8 +25,8 @@ var screenshot = flag.String(
 	"screenshot", "", "write pictures of the page to this `FILE`.png, and to files named after it",
 )
 
-// What TestMain makes: the control plane of this package, nil with -short, and the program that drives a browser,
-// with the browser; empty where there is none.
+// Set by TestMain: the control plane of this package, nil with -short, and the browser driver with its browser; empty
+// where there is none.
 var (
 	browser, chromium string
 )
@@ -92,10 +92,10 @@ func (w *fixture) edit(name, value string) {
 	w.Patch(kit.ConfigMaps, name, fmt.Sprintf(`{"data":{"key":%q}}`, value))
 }
 
-// signed serves the page to those who may list HelmReleases, and compares.
+// signed serves the page to users with the right to list HelmReleases, and compares.
 func signed(o *operator.ControllerOptions) { o.PageAuth = true }
 
-// administrator returns a token of a new ServiceAccount that may do everything.
+// administrator returns a token of a new ServiceAccount with all rights.
 func (w *fixture) administrator() string {
 	w.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}

@@ -19,7 +19,7 @@ const rows = "[...document.querySelectorAll('#rows tr th a')].map((a) => a.inner
 
 func (t *tab) rows() []string { return eval[[]string](t, rows) }
 
-// counts waits until the page says how many releases it shows.
+// counts waits until the page shows a number of releases.
 func (t *tab) counts(releases string) {
 	t.Helper()
 	t.until("it shows "+releases, fmt.Sprintf("document.getElementById('count').innerText === %q", releases))
@@ -50,8 +50,8 @@ func TestPage_AThousandReleases(t *testing.T) {
 	tab.areNotProtectedWithoutAnOperator(url)
 }
 
-// What the main thread of the browser may take, in time on a processor: a busy machine does not stretch it. The
-// promise is a first paint within a second and an update within 100 ms of script.
+// Limits for the processor time of the browser's main thread: a busy machine does not stretch it. The promise is a
+// first paint within a second and an update within 100 ms of script.
 const (
 	firstPaint   = 1000.0
 	updateScript = 100.0
@@ -78,7 +78,7 @@ func (t *tab) areDrawnInTime(url string) {
 	}
 }
 
-// work is what the driver of the browser says of a trace.
+// work is the browser driver's summary of a trace.
 type work struct{ Script, All, Paint float64 }
 
 func (t *tab) measured(what string, do func()) work {
@@ -194,7 +194,7 @@ func (t *tab) areFarFewerOnAPhone(url string) {
 	t.until("the address says so", "!location.hash.includes('tab=drift')")
 }
 
-// areNotProtectedWithoutAnOperator gives the other operator a Lease that has expired.
+// areNotProtectedWithoutAnOperator gives the other operator an expired Lease.
 func (t *tab) areNotProtectedWithoutAnOperator(url string) {
 	t.Helper()
 	holder, seconds, seen := "gone", int32(15), metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 0, 3, 0, time.UTC))

@@ -64,7 +64,7 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	tab.until("the search leaves one release", "document.querySelectorAll('#rows tr').length === 1")
 	tab.press("ArrowDown")
 	tab.until("the release has the focus", "document.activeElement.matches('#rows th a')")
-	// What is drawn anew keeps the focus.
+	// A redrawn element keeps the focus.
 	w.edit("shop-settings", "tampered")
 	tab.says("#log li", "shop-settings")
 	tab.until("the release still has the focus", "document.activeElement.matches('#rows th a')")
@@ -84,7 +84,7 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 		"document.activeElement.matches('#rows th a') && document.activeElement.innerText.includes('shop')")
 }
 
-// A HelmRelease that another operator has claimed keeps the status that the test gives it.
+// A HelmRelease claimed by another operator keeps the status set by the test.
 func TestPage_HostileTextsAreText(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -139,7 +139,7 @@ func (w *fixture) setStatus(name string, status v1alpha1.HelmReleaseStatus) {
 	check.NoError(w, err)
 }
 
-// The console is quiet in all other tests; this one shows that it would not be.
+// The console is quiet in all other tests; this one shows that it would report violations.
 func TestPage_ThePolicyForbidsWhatIsNotThePage(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -172,7 +172,7 @@ func TestPage_ThePolicyForbidsWhatIsNotThePage(t *testing.T) {
 	tab.forgive()
 }
 
-// elected lasts long, so that a busy machine is not too slow to renew its lease; one that stops gives it up at once.
+// elected uses a long lease, so that a busy machine renews it in time; a stopping operator releases it at once.
 func elected(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration = true, time.Minute }
 
 func TestPage_AStandbySaysSoAndShowsTheSame(t *testing.T) {

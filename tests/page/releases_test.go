@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Many releases: 20 applications of 50 teams. Another operator has claimed them, so that they keep the statuses that
-// the test gives them.
+// Many releases: 20 applications of 50 teams. They are claimed by another operator, so that they keep the statuses
+// set by the test.
 const (
 	many       = 1000
 	apps       = 20
@@ -42,7 +42,7 @@ func (w *fixture) manyReleases() {
 	check.NoError(w, group.Wait())
 }
 
-// makePolicy makes a policy that the other operator has claimed, and returns a reference to it.
+// makePolicy makes a policy claimed by the other operator, and returns a reference to it.
 func (w *fixture) makePolicy(name string) metav1.OwnerReference {
 	w.Helper()
 	resource := v1alpha1.SchemeGroupVersion.WithResource("helmreleasepolicies")
@@ -87,8 +87,8 @@ func (w *fixture) makeRelease(i int, now time.Time, policy metav1.OwnerReference
 	return err
 }
 
-// statusOf gives every 53rd release a suspension, every 41st no lock, every 29th mode Detect, every 7th a drift that
-// was reverted, and two of them a drift that is there now.
+// statusOf gives every 53rd release a suspension, every 41st no lock, every 29th mode Detect, every 7th a reverted
+// drift, and two of them a current drift.
 func statusOf(i int, team, app string, now time.Time) v1alpha1.HelmReleaseStatus {
 	locked, reason, message := metav1.ConditionTrue, v1alpha1.ReasonLocked, "revision 3 is locked: 10 objects"
 	status := v1alpha1.HelmReleaseStatus{State: v1alpha1.StateDeployed, Version: 3, Revision: 3,

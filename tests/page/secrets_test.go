@@ -10,10 +10,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// The values of Secrets that the tests of this file know; none may be anywhere in what a page gets.
+// The values of Secrets in this file; no page may contain any of them.
 const declaredValue, tamperedValue = "hunter2-declared", "hunter2-tampered"
 
-// watchShop has a release watched in which a Secret, and a ConfigMap that repeats its value, were tampered with.
+// watchShop watches a release in mode Detect, and tampers with its Secret, and with a ConfigMap that repeats the
+// Secret's value.
 func (w *fixture) watchShop() {
 	w.Helper()
 	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", fmt.Sprintf(`apiVersion: v1
@@ -91,7 +92,7 @@ func TestPage_TheDiffMasksSecrets(t *testing.T) {
 	givesAway(t, eval[string](tab, "document.documentElement.outerHTML"))
 }
 
-// Who signs in sees what they may, and whoever comes to the browser after them does not.
+// A signed-in user sees the permitted releases, and the next user of the browser does not.
 func TestPage_SigningInAndOut(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, signed)

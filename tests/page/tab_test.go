@@ -22,7 +22,7 @@ type tab struct {
 	forgiven int
 }
 
-// view is how a tab looks at a page.
+// view is the display configuration of a tab.
 type view struct {
 	width, height int
 	dark          bool
@@ -30,8 +30,8 @@ type view struct {
 
 func desktop() view { return view{width: 1280, height: 800} }
 
-// newTab starts a browser. At the end of the test nothing may have been reported on its console: no exception, and
-// nothing that the page's policy forbids.
+// newTab starts a browser. At the end of the test its console must be empty: no exception, and no violation of the
+// page's policy.
 func (w *fixture) newTab() *tab {
 	w.Helper()
 	if chromium == "" {
@@ -57,7 +57,7 @@ func (w *fixture) newTab() *tab {
 	return t
 }
 
-// do has the browser do something, and returns what came of it.
+// do sends the browser a command, and returns the result.
 func (t *tab) do(command map[string]any) (json.RawMessage, error) {
 	t.Helper()
 	encoded, err := json.Marshal(command)
@@ -108,7 +108,7 @@ func (t *tab) problems() []string {
 	return problems
 }
 
-// forgive accepts what the console has said so far.
+// forgive accepts the console's messages so far.
 func (t *tab) forgive() { t.forgiven = len(t.problems()) }
 
 // eval returns the value of an expression.
@@ -121,7 +121,7 @@ func eval[T any](t *tab, expression string) T {
 	return value
 }
 
-// until waits until an expression is true, and shows the text of the page when it does not come to be.
+// until waits until an expression is true, and prints the text of the page after the timeout.
 func (t *tab) until(what, expression string) {
 	t.Helper()
 	t.Eventually(what, func() error {
@@ -132,7 +132,7 @@ func (t *tab) until(what, expression string) {
 	})
 }
 
-// says waits until what a selector finds has all these texts.
+// says waits until the element of a selector has all these texts.
 func (t *tab) says(selector string, texts ...string) {
 	t.Helper()
 	var conditions []string

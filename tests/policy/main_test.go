@@ -1,5 +1,5 @@
-// Package policy tests HelmReleasePolicies on a real API server, with real Helm and garbage collection: which
-// HelmReleases there are, and when.
+// Package policy tests HelmReleasePolicies on a real API server, with real Helm and garbage collection: the existence
+// of their HelmReleases over time.
 package policy
 
 import (
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: tru
 
 var policies = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleasepolicies"}
 
-// fixture is kit.Fixture with what only these tests need.
+// fixture is kit.Fixture with additions for this suite.
 type fixture struct{ *kit.Fixture }
 
 func newFixture(t *testing.T) *fixture {
@@ -35,8 +35,8 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{kit.StartBoth(t)}
 }
 
-// create creates a policy with a spec in YAML, in which APPS stands for the namespace of releases. It accepts to
-// enforce with the operator's own rights: these tests are not about rights (those of tests/tenancy are).
+// create creates a policy with a spec in YAML, in which APPS stands for the namespace of releases. The policy accepts
+// enforcement with the operator's own rights: tests/tenancy tests rights.
 func (f *fixture) create(name, spec string) *v1alpha1.HelmReleasePolicy {
 	f.Helper()
 	p, err := f.tryCreate(f.Operator, name, spec)
@@ -136,7 +136,7 @@ func (f *fixture) waitMade(names ...string) (all []*v1alpha1.HelmRelease) {
 	return all
 }
 
-// name is that of the HelmRelease that a policy makes for a release in Apps.
+// name is that of a policy's HelmRelease for a release in Apps.
 func (f *fixture) name(release string) string { return f.Apps + "." + release }
 
 // deploy writes a record for a release of one ConfigMap, as Helm does.

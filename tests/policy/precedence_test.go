@@ -13,7 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Of two policies the more specific has a release; it goes to the other one, and back, without being unlocked.
+// Of two policies the more specific has a release; the release moves to the other one, and back, without being
+// unlocked.
 func TestPolicy_TheMoreSpecificWins(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -44,7 +45,7 @@ func TestPolicy_TheMoreSpecificWins(t *testing.T) {
 	f.settled()
 }
 
-// A HelmRelease that somebody wrote has the release, whether it is there before the policy or comes later.
+// A user's HelmRelease has the release, whether it is older or younger than the policy.
 func TestPolicy_HandWrittenWins(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("before", nil)
@@ -68,7 +69,7 @@ func TestPolicy_HandWrittenWins(t *testing.T) {
 	f.waitLocked(made)
 }
 
-// One without its ownerReference is the user's, and stays when the policy goes.
+// A HelmRelease without its ownerReference is the user's, and stays when the policy is deleted.
 func TestPolicy_WithoutOwnerItIsTheUsers(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -91,8 +92,8 @@ func TestPolicy_SaysWhenTheNameIsTaken(t *testing.T) {
 	f.waitLocked(f.name("one"))
 }
 
-// Beyond maxReleases nothing is locked and the condition says so. A namespace that is full of records takes no more
-// than its share.
+// Beyond maxReleases nothing is locked and the condition reports that. A namespace full of records takes only its
+// share.
 func TestPolicy_Bound(t *testing.T) {
 	f := newFixture(t)
 	for i := range 4 {
@@ -136,7 +137,7 @@ func TestPolicy_LeavesTheOperatorsNamespaceOut(t *testing.T) {
 	f.waitMade("one")
 }
 
-// Exclude leaves releases out, and unlocks those that are locked.
+// Exclude leaves releases out, and unlocks locked ones.
 func TestPolicy_Exclude(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// failures are the ways in which any request may fail, on any day: two that are an answer, and two that are none.
+// failures are the ways in which a request may fail at any time: two with an answer, and two without.
 var failures = []struct {
 	name string
 	act  cluster.Action
@@ -24,8 +24,8 @@ var failures = []struct {
 	{"answer lost", cluster.DropAnswer()},
 }
 
-// Each of the requests that an operator makes from its start until everything is locked fails once, in two of the four
-// ways. All is locked nevertheless, and the operator does not end by itself once it manages HelmReleases.
+// Each of an operator's requests from its start until everything is locked fails once, in two of the four ways.
+// Everything is locked nevertheless, and the operator does not end by itself once it manages HelmReleases.
 func TestI5_AnyRequestOfAStartMayFail(t *testing.T) {
 	t.Parallel()
 	requests := startWithFailure(t, 0, cluster.Forward())
@@ -42,8 +42,8 @@ func TestI5_AnyRequestOfAStartMayFail(t *testing.T) {
 	}
 }
 
-// startWithFailure starts an operator with a release that is locked by hand, and one that is by a policy, and has the
-// nth request fail. It returns how many requests it took to lock both.
+// startWithFailure starts an operator with one release locked by hand, and one locked by a policy, and makes the nth
+// request fail. It returns the number of requests until both are locked.
 func startWithFailure(t *testing.T, n int, act cluster.Action) int {
 	t.Helper()
 	e := kit.New(t, kit.Shared)

@@ -12,8 +12,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A release that appears is locked; one that is uninstalled for good is not any more; one whose history is kept
-// stays, as Helm can roll it back.
+// A new release is locked; an uninstalled one no longer is; one with its history kept stays locked, as Helm can roll
+// it back.
 func TestPolicy_FollowsReleases(t *testing.T) {
 	f := newFixture(t)
 	helm := kit.Shared.Helm3()
@@ -46,7 +46,7 @@ func TestPolicy_FollowsReleases(t *testing.T) {
 	f.waitLocked(f.name("shop"))
 }
 
-// Labels of releases decide, also when they are changed, and when the policy that asks for them comes last.
+// Labels of releases decide, also when they change, and when their policy is created last.
 func TestPolicy_FollowsLabelsOfReleases(t *testing.T) {
 	f := newFixture(t)
 	web, data := map[string]string{"team": "web"}, map[string]string{"team": "data"}
@@ -59,7 +59,7 @@ func TestPolicy_FollowsLabelsOfReleases(t *testing.T) {
 	f.waitMade("one", "two")
 	f.deploy("one", map[string]string{"team": ""})
 	f.waitMade("two")
-	// Another key is read of the records that are known already.
+	// Another label key is read from the known records.
 	f.deploy("three", map[string]string{"tier": "front"})
 	f.create("front", `{match: {namespaces: [APPS], releaseSelector: {matchExpressions: [{key: tier, operator: Exists}]}}}`)
 	f.waitMade("three", "two")
@@ -115,7 +115,7 @@ func TestPolicy_DeletionUnlocks(t *testing.T) {
 	}
 }
 
-// A policy of the same name is another one: it takes over what the garbage collector has not deleted yet.
+// A new policy of the same name takes over the HelmReleases not yet deleted by the garbage collector.
 func TestPolicy_ReplacedUnderTheSameName(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -135,7 +135,7 @@ func TestPolicy_ReplacedUnderTheSameName(t *testing.T) {
 	f.waitLocked(f.name("one"))
 }
 
-// An edit of a HelmRelease of a policy is put back; suspend is not the policy's, unless its template sets it.
+// An edit of a policy's HelmRelease is reverted; suspend is not the policy's, unless its template sets it.
 func TestPolicy_PutsEditsBack(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -176,7 +176,8 @@ func TestPolicy_PutsEditsBack(t *testing.T) {
 	f.WaitReady(name, 1)
 }
 
-// What would lock a whole cluster by accident is refused by the API server, and so is what a HelmRelease could not be.
+// The API server refuses policies that would lock a whole cluster by accident, and templates that are no valid
+// HelmRelease.
 func TestPolicy_RefusesMistakes(t *testing.T) {
 	f := newFixture(t)
 	for spec, want := range map[string]string{
@@ -204,14 +205,14 @@ func TestPolicy_RefusesMistakes(t *testing.T) {
 		!strings.Contains(err.Error(), "at most 63 characters") {
 		t.Errorf("a long name: %v", err)
 	}
-	// What only the operator can tell is in the condition, and locks nothing.
+	// Errors that only the operator can detect are in the condition, and nothing is locked.
 	f.deploy("one", nil)
 	f.create("selector", `{match: {namespaces: [APPS], releaseSelector: {matchExpressions: [{key: a, operator: Near}]}}}`)
 	f.waitPolicy("selector", v1alpha1.ReasonInvalidPolicy)
 	f.waitMade()
 }
 
-// A policy elsewhere than in the operator's namespace does nothing.
+// A policy in another namespace than the operator's does nothing.
 func TestPolicy_CountsInTheOperatorsNamespaceOnly(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -228,7 +229,7 @@ func TestPolicy_CountsInTheOperatorsNamespaceOnly(t *testing.T) {
 	}
 }
 
-// Nothing that a policy locks is handled as anybody but by hand: the account is one of the release's namespace.
+// The account of a release locked by a policy is one of the release's namespace, as for one locked by hand.
 func TestPolicy_NamesAnAccountOfEachNamespace(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)

@@ -24,7 +24,7 @@ var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", 
 
 func skipCRD(o *operator.ControllerOptions) { o.SkipCRD = true }
 
-// ownCluster returns a control plane of the test's own, whose definitions it may delete.
+// ownCluster returns a control plane for this test alone, whose definitions it may delete.
 func ownCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	if kit.Shared == nil {
@@ -38,8 +38,8 @@ func installDefinitions(f *fixture) {
 	check.NoError(f, crd.Create(f.Ctx, f.Cluster.RESTConfig()))
 }
 
-// An operator that is killed while it writes a HelmRelease, before the API server has it or after, is followed by one
-// that finishes the work; nothing is made twice, and what is not to be is gone.
+// An operator is killed while it writes a HelmRelease, before the API server has it or after. The next one finishes
+// the work; nothing is created twice, and unwanted HelmReleases are deleted.
 func TestPolicy_RestartAtAnyStep(t *testing.T) {
 	for name, tc := range map[string]struct {
 		method string
@@ -88,7 +88,7 @@ func isStatus(r *http.Request) bool {
 	return len(path) > len(suffix) && path[len(path)-len(suffix):] == suffix
 }
 
-// A creation that another writer was faster with is looked at again: the HelmRelease may be anybody's.
+// A creation that collides with another writer's is read again: the HelmRelease may be a user's.
 func TestPolicy_AlreadyExists(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -103,7 +103,7 @@ func TestPolicy_AlreadyExists(t *testing.T) {
 	}
 }
 
-// A HelmRelease that somebody changes while it is about to be deleted is looked at again.
+// A HelmRelease that changes just before its deletion is read again.
 func TestPolicy_DeletesOnlyWhatItHasSeen(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -120,7 +120,7 @@ func TestPolicy_DeletesOnlyWhatItHasSeen(t *testing.T) {
 	f.waitMade("one")
 }
 
-// Of two replicas the leader writes, and the next one goes on.
+// Of two replicas the leader writes, and the next one continues.
 func TestPolicy_LeaderChange(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -155,8 +155,8 @@ func TestPolicy_LeaderChange(t *testing.T) {
 	f.waitMade("three", "two")
 }
 
-// An operator of a shard handles the policies that it selects, and the labels of a template say which operator has
-// what they make.
+// An operator of a shard handles the policies that it selects, and the labels of a template determine the operator of
+// their HelmReleases.
 func TestPolicy_Shards(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -191,8 +191,7 @@ func TestPolicy_Shards(t *testing.T) {
 	})
 }
 
-// What the API server serves is asked for once the policies are cached, and it may refuse to say so just then: a token
-// that expires does that.
+// Discovery is requested once the policies are cached, and may be refused just then, by an expired token for example.
 func TestPolicy_IsFollowedAfterARefusal(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)

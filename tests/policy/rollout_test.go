@@ -23,7 +23,7 @@ func (f *fixture) enforced() []*v1alpha1.HelmRelease {
 	})
 }
 
-// A rollout moves a batch in each interval, never more, through restarts, and says how far it is.
+// A rollout moves at most a batch in each interval, through restarts, and reports its progress.
 func TestPolicy_Rollout(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
@@ -77,7 +77,7 @@ func TestPolicy_Rollout(t *testing.T) {
 	f.waitPolicy("all", v1alpha1.ReasonApplied)
 }
 
-// A fight in what has moved stops a rollout, and its end lets it go on.
+// A fight in a moved release stops a rollout, and the end of the fight resumes it.
 func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)

@@ -32,7 +32,7 @@ func (f *fixture) waitMadeAgain(deleted *v1alpha1.HelmRelease) {
 	})
 }
 
-// A HelmRelease that is deleted by hand while its release exists comes back.
+// A HelmRelease deleted by hand while its release exists is re-created.
 func TestPolicy_MakesADeletedHelmReleaseAgain(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -40,7 +40,7 @@ func TestPolicy_MakesADeletedHelmReleaseAgain(t *testing.T) {
 	f.waitMadeAgain(f.deleteByHand("one"))
 }
 
-// The deletion may be seen before the answer that says what was made.
+// The deletion may be observed before the answer to the creation.
 func TestPolicy_MakesADeletedHelmReleaseAgainThatItHadJustMade(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("one", nil)
@@ -56,10 +56,11 @@ func TestPolicy_MakesADeletedHelmReleaseAgainThatItHadJustMade(t *testing.T) {
 	f.waitMadeAgain(deleted)
 }
 
-// unseen is longer than the operator believes that what it has made is there although it does not see it.
+// unseen is longer than the time for which the operator assumes that a created object exists although its watch has
+// not delivered it.
 const unseen = time.Minute
 
-// Nobody may have seen it: it was made and deleted while the operator could not watch.
+// No watch may have seen it: it was created and deleted while the operator could not watch.
 func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)

@@ -27,7 +27,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// sums returns what SHA256SUMS says, by file.
+// sums returns the checksums of SHA256SUMS by file.
 func sums(t *testing.T, text string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -71,7 +71,7 @@ func TestChecksumsCoverEveryFile(t *testing.T) {
 	}
 }
 
-// sources are what a release is made of. The first ones are what .dockerignore lets through to the image's build.
+// sources are the inputs of a release. The first ones are those that .dockerignore passes to the image's build.
 func sources(t *testing.T) []string {
 	t.Helper()
 	ignore, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
@@ -127,7 +127,7 @@ func TestVersionIsThatOfTheCommit(t *testing.T) {
 	}
 }
 
-// TestBillOfMaterials compares the document with what Go itself says of the binary.
+// TestBillOfMaterials compares the document with Go's own build information of the binary.
 func TestBillOfMaterials(t *testing.T) {
 	need(t)
 	var bom struct {
@@ -192,7 +192,7 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 			t.Errorf("%s is %+v", name, chart)
 		}
 	}
-	// Both Helms read what was rewritten, and the chart names the image of the same version.
+	// Both Helms read the rewritten chart, and it names the image of the same version.
 	for _, helm := range []cluster.Helm{shared.Helm3(), shared.Helm4()} {
 		out, err := helm.Run(t.Context(), "template", "locker", filepath.Join(dist, "helm-locker-"+number+".tgz"),
 			"--kube-version", "1.36.0")
@@ -203,7 +203,7 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 	}
 }
 
-// unpack returns the files of a tar archive that is compressed; it fails the test for one that tells when it was made.
+// unpack returns the files of a compressed tar archive; it fails the test for one with a timestamp of its creation.
 func unpack(t *testing.T, content []byte) map[string][]byte {
 	t.Helper()
 	unzipped, err := gzip.NewReader(bytes.NewReader(content))

@@ -25,7 +25,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// descriptor is what the OCI image format points with.
+// descriptor is a reference of the OCI image format.
 // https://github.com/opencontainers/image-spec/blob/v1.1.1/descriptor.md
 type descriptor struct {
 	MediaType, Digest string
@@ -34,8 +34,8 @@ type descriptor struct {
 	Annotations       map[string]string
 }
 
-// blob decodes what a descriptor points to, having compared its size; that blobs are called after their checksum is
-// what TestChecksumsCoverEveryFile and the comparison here make sure of.
+// blob decodes the target of a descriptor after comparing its size; TestChecksumsCoverEveryFile and the comparison
+// here verify that blobs are named by their checksums.
 func (d descriptor) blob(t *testing.T, into any) []byte {
 	t.Helper()
 	name := "image/blobs/" + strings.Replace(d.Digest, ":", "/", 1)
@@ -142,7 +142,7 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	}
 }
 
-// extract lays the image's files out below a directory, with the permissions that the image gives them.
+// extract writes the image's files below a directory, with the image's permissions.
 func (i image) extract(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -171,9 +171,9 @@ func (i image) extract(t *testing.T) string {
 	}
 }
 
-// command returns the image's program as a container runtime would start it, as far as that goes without one: with
-// the image's files as the whole file system, as its user, without environment. Who may not change the root runs it
-// in the usual one.
+// command returns the image's program as a container runtime would start it, as closely as possible without one: with
+// the image's files as the whole file system, as its user, without environment. Users without the right to change the
+// root run it in the usual one.
 func (i image) command(ctx context.Context, t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	entrypoint := i.config.Config.Entrypoint
@@ -200,7 +200,7 @@ func TestImageRuns(t *testing.T) {
 	runOperator(t, i, dir, "--metrics-address", "0")
 }
 
-// runOperator runs the image's program as the operator, whose files are in dir, and returns when it has reverted a
+// runOperator runs the image's program as the operator, with its files in dir, and returns when it has reverted a
 // change.
 func runOperator(t *testing.T, i image, dir string, args ...string) *kit.Env {
 	t.Helper()
@@ -214,7 +214,7 @@ func runOperator(t *testing.T, i image, dir string, args ...string) *kit.Env {
 	return e
 }
 
-// run runs a process of the image's program, whose files are in dir, with a kubeconfig until the end of the test.
+// run runs a process of the image's program, with its files in dir, with a kubeconfig until the end of the test.
 func (i image) run(t *testing.T, dir, kubeconfig string, args ...string) {
 	t.Helper()
 	// Where a service account's files would be mounted.

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package release makes a release of the working tree, for this machine's architecture, and looks at what came out:
-// with other means than it was made with, and by running it.
+// Package release makes a release of the working tree, for this machine's architecture, and checks the result: with
+// other tools than it was made with, and by running it.
 package release
 
 import (
@@ -25,9 +25,9 @@ import (
 var (
 	// shared is the control plane of this package; nil with -short.
 	shared *cluster.Cluster
-	// dist is the directory of the release; version, commit and date are what it was made of.
+	// dist is the directory of the release; version, commit and date are its inputs.
 	dist, version, commit, date string
-	// key is the private key that the release is signed with.
+	// key is the private key of the release's signature.
 	key *ecdsa.PrivateKey
 )
 
@@ -64,7 +64,7 @@ func run(m *testing.M) int {
 	})
 }
 
-// makeRelease runs scripts/release and notes what it was made of.
+// makeRelease runs scripts/release and records its inputs.
 func makeRelease() error {
 	for variable, target := range map[string]*string{"VERSION": &version, "COMMIT": &commit, "DATE": &date} {
 		value, err := shell(context.Background(), root, nil, `eval "$(scripts/version)"; echo "$`+variable+`"`)
@@ -83,7 +83,7 @@ func makeRelease() error {
 	return err
 }
 
-// need skips a test that has no release to look at, with -short, and fails one whose release could not be made.
+// need skips a test without a release, with -short, and fails one whose release could not be made.
 func need(t *testing.T) {
 	t.Helper()
 	if shared == nil {
@@ -94,7 +94,7 @@ func need(t *testing.T) {
 	}
 }
 
-// shell runs a line in a directory and returns what it prints; a failure is an error that quotes all of its output.
+// shell runs a line in a directory and returns its output; a failure is an error that quotes all of its output.
 func shell(ctx context.Context, dir string, env []string, line string) (string, error) {
 	var stdout, all bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
@@ -107,7 +107,7 @@ func shell(ctx context.Context, dir string, env []string, line string) (string, 
 	return stdout.String(), nil
 }
 
-// together writes to buffers, some of which another one writes to as well.
+// together writes to several buffers, some of them shared with another writer.
 type together struct {
 	mu   *sync.Mutex
 	into []io.Writer

@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// TestBaseImagesArePinned: what the Dockerfile fetches cannot change under its tag.
+// TestBaseImagesArePinned: the Dockerfile's base images cannot change under their tags.
 func TestBaseImagesArePinned(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	check.NoError(t, err)
@@ -36,8 +36,8 @@ func TestBaseImagesArePinned(t *testing.T) {
 	}
 }
 
-// TestImageTrustsPublicAuthorities: the bundle is where Go looks for it, and has who signs most of the web's
-// certificates.
+// TestImageTrustsPublicAuthorities: the bundle has Go's default path, and contains the authorities of most of the
+// web's certificates.
 func TestImageTrustsPublicAuthorities(t *testing.T) {
 	need(t)
 	rest := unpack(t, readImage(t).layer)["etc/ssl/certs/ca-certificates.crt"]
@@ -57,8 +57,8 @@ func TestImageTrustsPublicAuthorities(t *testing.T) {
 	}
 }
 
-// TestImageReachesHTTPSReceivers: the program in the image trusts whom the image's bundle names, without a flag.
-// The receiver's authority is added to the bundle, as no public receiver can be called from here.
+// TestImageReachesHTTPSReceivers: the program in the image trusts the image's bundle, without a flag. The receiver's
+// authority is added to the bundle, as no public receiver can be called from here.
 func TestImageReachesHTTPSReceivers(t *testing.T) {
 	need(t)
 	if os.Getuid() != 0 {

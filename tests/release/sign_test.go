@@ -43,7 +43,7 @@ func signed(t *testing.T, content []byte, signature string) bool {
 	return ecdsa.VerifyASN1(&key.PublicKey, sum[:], raw)
 }
 
-// TestChecksumsAreSigned verifies what `cosign verify-blob --signature` verifies.
+// TestChecksumsAreSigned verifies the same as `cosign verify-blob --signature`.
 func TestChecksumsAreSigned(t *testing.T) {
 	need(t)
 	content, signature := read(t, "SHA256SUMS"), string(read(t, "signatures/SHA256SUMS.sig"))
@@ -55,7 +55,7 @@ func TestChecksumsAreSigned(t *testing.T) {
 	}
 }
 
-// provenance is what the attestation says: an in-toto statement with SLSA provenance.
+// provenance is the content of the attestation: an in-toto statement with SLSA provenance.
 type provenance struct {
 	Type          string `json:"_type"`
 	PredicateType string
@@ -129,7 +129,7 @@ func TestProvenanceIsAttested(t *testing.T) {
 	}
 }
 
-// imageDigest returns the digest that a registry gives to the image when the layout is pushed.
+// imageDigest returns the image's digest in a registry after the layout is pushed.
 func imageDigest(t *testing.T) string {
 	t.Helper()
 	var top struct{ Manifests []descriptor }
@@ -154,8 +154,8 @@ func onlyLayer(t *testing.T, layout string) (descriptor, []byte) {
 	return manifest.Layers[0], blob(manifest.Layers[0].Digest)
 }
 
-// TestImageIsSigned verifies what `cosign verify` and `cosign verify-attestation` find beside an image in a registry.
-// https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
+// TestImageIsSigned verifies the same as `cosign verify` and `cosign verify-attestation` beside an image in a
+// registry. https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
 func TestImageIsSigned(t *testing.T) {
 	need(t)
 	layer, payload := onlyLayer(t, "image.sig")

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// vulnerable is an entry of a vulnerability database: a function of Go's net/url, which was vulnerable ever since.
-// https://ossf.github.io/osv-schema/
+// vulnerable is an entry of a vulnerability database: a function of Go's net/url, declared vulnerable in all
+// versions. https://ossf.github.io/osv-schema/
 const vulnerable = `{"schema_version": "1.3.1", "id": %q, "modified": "2026-01-01T00:00:00Z", "published": "2026-01-01T00:00:00Z",
 "summary": "invented by a test", "affected": [{"package": {"name": "stdlib", "ecosystem": "Go"},
 "ranges": [{"type": "SEMVER", "events": [{"introduced": "0"}]}],

@@ -21,11 +21,11 @@ import (
 // agentHelm is how the user agent of Helm 3 and 4 begins.
 const agentHelm = "Helm/"
 
-// journal is the audit log of the control plane: every write to an object or a record of a release, whoever made
-// it. The watch of the histories can miss states when the API server restarts; this tells who did what even then.
+// journal is the audit log of the control plane: every write to an object or a record of a release, by any author.
+// The watch of the histories can miss states when the API server restarts; the journal has them even then.
 type journal struct{ path string }
 
-// options are those of a control plane that keeps the journal, at the path if it has one.
+// options returns the options of a control plane with the journal, at the path if it has one.
 func (j journal) options(log io.Writer) cluster.Options {
 	var writes []string
 	for _, gvr := range resources() {
@@ -39,7 +39,7 @@ func (j journal) options(log io.Writer) cluster.Options {
 	return options
 }
 
-// entry is a request that was carried out.
+// entry is an executed request.
 type entry struct {
 	Verb, UserAgent, RequestURI string
 	RequestReceivedTimestamp    time.Time
@@ -49,15 +49,14 @@ type entry struct {
 	ResponseObject unstructured.Unstructured
 }
 
-// read returns what was done to an object and to the records of its release, in the order of the answers.
+// read returns the writes to an object and to the records of its release, in the order of the answers.
 func (j journal) read(key objectKey) (all []entry, err error) {
 	err = cluster.ReadAudit(j.path, 0, func(line []byte) error {
 		var e struct {
 			entry
 			ResponseObject map[string]any
 		}
-		// What an API server that was killed did not write to the end cannot be decoded, nor what its successor
-		// appended to it.
+		// A line truncated by a killed API server, and its successor's continuation of that line, cannot be decoded.
 		if json.Unmarshal(line, &e) != nil {
 			return nil //nolint:nilerr // see above: such a line is left out
 		}
@@ -109,7 +108,7 @@ func (e entry) isRecord(namespace string) bool {
 		strings.HasPrefix(e.name(), "sh.helm.release.")
 }
 
-// revision returns what a record holds; nil when the answer has none, as that to a deletion.
+// revision returns the content of a record; nil when the answer has none, such as that to a deletion.
 func (e entry) revision() *release.Release {
 	content, _, err := unstructured.NestedString(e.ResponseObject.Object, "data", release.DataKey)
 	if err != nil || content == "" {
@@ -140,7 +139,7 @@ func declares(manifest string, key objectKey) bool {
 	return false
 }
 
-// creator returns who created the very object that has a uid; empty when nobody is known to have done it.
+// creator returns the user that created the object with a uid; empty when unknown.
 func creator(entries []entry, key objectKey, uid types.UID) string {
 	for _, e := range entries {
 		if e.is(key) && e.created() && e.uid() == uid {
@@ -150,7 +149,7 @@ func creator(entries []entry, key objectKey, uid types.UID) string {
 	return ""
 }
 
-// asHelmLeft returns the object that has a uid as Helm's last write to it left it; nil when none is known.
+// asHelmLeft returns the object with a uid after Helm's last write to it; nil when unknown.
 func asHelmLeft(entries []entry, key objectKey, uid types.UID) map[string]any {
 	for _, e := range slices.Backward(entries) {
 		if e.is(key) && e.uid() == uid && strings.HasPrefix(e.UserAgent, agentHelm) && e.Verb != "delete" {
@@ -160,11 +159,11 @@ func asHelmLeft(entries []entry, key objectKey, uid types.UID) map[string]any {
 	return nil
 }
 
-// leftByHelm returns nil when an object that the newest manifest does not declare was left behind by Helm, so that
-// nobody may delete it, or else why not. Helm leaves behind what a failed revision has created when the next one,
-// which Helm compares with the last deployed one, does not declare it; and what the newest revision does not
-// declare when it uninstalls. As long as there is a record of a revision that declares the object, the operator has
-// to delete it; later it must not. Records are those that exist.
+// leftByHelm returns nil when Helm left an undeclared object behind, so that it must stay, or else the reason against
+// that. Helm leaves behind objects created by a failed revision if the next one, which Helm compares with the last
+// deployed one, does not declare them; and objects not declared by the newest revision when it uninstalls. As long as
+// a record of a revision declares the object, the operator has to delete it; later it must not. records are the
+// existing ones.
 func leftByHelm(creator string, records map[string]*release.Release, key objectKey) error {
 	if !strings.HasPrefix(creator, agentHelm) {
 		return fmt.Errorf("it was created by %q", creator)
@@ -177,10 +176,10 @@ func leftByHelm(creator string, records map[string]*release.Release, key objectK
 	return nil
 }
 
-// storyLines is how much of the past is told; what matters is at the end.
+// storyLines bounds the printed history; the end is the important part.
 const storyLines = 60
 
-// story tells what was done to an object, and to the records of its release.
+// story prints the writes to an object, and to the records of its release.
 func story(entries []entry, key objectKey) string {
 	var lines []string
 	for _, e := range entries {

@@ -6,8 +6,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// markKey is the annotation that every object of the chart carries, with a value that no two Helm commands share:
-// by it the histories tell which command an object is from.
+// markKey is an annotation of every object of the chart. Its value is unique to a Helm command: the histories
+// identify the command behind an object by it.
 const markKey = "soak/mark"
 
 // writeChart writes the chart of a release into a directory and returns its path.

@@ -16,7 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// compare looks at every object of a release, and for objects that carry its name and are none.
+// compare reads every object of a release, and searches for undeclared objects with its name.
 func (s *soakRun) compare(ctx context.Context, r *helmRelease, declared []*unstructured.Unstructured) error {
 	names := map[string]bool{}
 	for _, want := range declared {
@@ -84,7 +84,7 @@ func (s *soakRun) leftover(ctx context.Context, r *helmRelease, key objectKey, u
 	return nil
 }
 
-// records returns the revisions of a release that Helm has a record of.
+// records returns the recorded revisions of a release.
 func (s *soakRun) records(ctx context.Context, r *helmRelease) (map[string]*release.Release, error) {
 	selector, err := release.Selector(r.name)
 	if err != nil {
@@ -104,10 +104,9 @@ func (s *soakRun) records(ctx context.Context, r *helmRelease) (map[string]*rele
 	return records, nil
 }
 
-// spared returns nil when Helm has left the elements of lists that an object has and its manifest has not. Whoever
-// renames an element just before an upgrade makes Helm add the declared one beside it; to the operator it then is
-// one that somebody has added, which stays in the scope Declared. The operator has to take out what is renamed
-// later, so what counts is Helm's last write.
+// spared returns nil when Helm has left the undeclared list elements of an object. If an element is renamed just
+// before an upgrade, Helm adds the declared one beside it; to the operator the renamed one is then an addition, which
+// stays in scope Declared. The operator has to remove elements renamed later, so the criterion is Helm's last write.
 func (s *soakRun) spared(key objectKey, live *unstructured.Unstructured, spare []string) error {
 	if len(spare) == 0 {
 		return nil
@@ -129,8 +128,8 @@ func (s *soakRun) spared(key objectKey, live *unstructured.Unstructured, spare [
 	return nil
 }
 
-// differs returns where live lacks what is declared; empty for nowhere. Spare are the named elements that its lists
-// have beside the declared ones.
+// differs returns the path of a declared value that live lacks; empty for none. spare are the named elements of its
+// lists beside the declared ones.
 func differs(declared, live any, at string) (where string, spare []string) {
 	switch d := declared.(type) {
 	case map[string]any:
@@ -171,8 +170,8 @@ func differs(declared, live any, at string) (where string, spare []string) {
 	return "", nil
 }
 
-// split returns the elements whose names are declared, and where those are that have another name. An element
-// without a name is one of the first.
+// split returns the elements with declared names, and the paths of those with other names. An element without a name
+// counts as declared.
 func split(declared, live []any, at string) (named []any, spare []string) {
 	names := map[string]bool{}
 	for _, element := range declared {
@@ -201,7 +200,7 @@ func nameOf(element any) string {
 	return name
 }
 
-// hasElement reports whether an object has what a path of split leads to: through fields and numbered elements to a
+// hasElement reports whether an object has the element at a path of split: through fields and numbered elements to a
 // named one.
 func hasElement(object any, at string) bool {
 	step, rest, more := strings.Cut(strings.TrimPrefix(at, "/"), "/")

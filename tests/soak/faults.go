@@ -55,8 +55,8 @@ func (f *failures) all(deadly bool) []fault {
 			defer f.proxy.HoldWatch(nil)()
 			return f.last(ctx)
 		}},
-		// What Helm does to objects is then known before it is known that Helm is at work: only the look at the
-		// record helps.
+		// The operator then observes Helm's writes to objects before it observes that Helm is at work: only the read
+		// of the record prevents a revert.
 		{"release records that arrive late", func(ctx context.Context) error {
 			defer f.proxy.HoldWatch(cluster.ForResource("secrets"))()
 			return f.last(ctx)
@@ -89,7 +89,7 @@ func (f *failures) all(deadly bool) []fault {
 	return all
 }
 
-// once makes one failure. Every kind comes once before any comes again.
+// once makes one failure. Every kind occurs once before any occurs again.
 func (f *failures) once(ctx context.Context, deadly bool) error {
 	f.mu.Lock()
 	if len(f.deck) == 0 {
@@ -106,7 +106,7 @@ func (f *failures) once(ctx context.Context, deadly bool) error {
 	return nil
 }
 
-// last waits for as long as a failure lasts; the end of ctx ends it early, which is no error.
+// last waits for the duration of a failure; the end of ctx ends it early, without an error.
 func (f *failures) last(ctx context.Context) error {
 	if err := process.Sleep(ctx, time.Second+time.Duration(f.share()*float64(1500*time.Millisecond))); err != nil &&
 		ctx.Err() == nil {
@@ -148,7 +148,7 @@ func (f *failures) during(hook func(*http.Request) cluster.Action) func(context.
 	}
 }
 
-// within bounds something that waits: that it took too long is an error that says what was waited for.
+// within bounds a wait: its timeout is an error that names the missing condition.
 func within(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -175,8 +175,7 @@ func (s *supervisor) ensure(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// startTime is how long a process may take to start, on a machine that does other things, and with an API server
-// that may be away.
+// startTime bounds the start of a process, on a busy machine and with an API server that may be down.
 const startTime = 3 * time.Minute
 
 // start is ensure; s.mu is held.
@@ -216,7 +215,7 @@ func (s *supervisor) kill(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// restart has the operator end by itself, which must succeed, and starts the next one.
+// restart stops the operator, which must succeed, and starts the next one.
 func (s *supervisor) restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +237,7 @@ func (s *supervisor) stop() error {
 	return s.program.Stop()
 }
 
-// look returns which process runs, and what it holds: memory without the pages of the program, and sockets.
+// look returns the running process with its memory (without the pages of the program) and its sockets.
 func (s *supervisor) look() (c calm, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

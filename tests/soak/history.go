@@ -31,7 +31,7 @@ type objectKey struct {
 
 func (k objectKey) String() string { return k.resource.Resource + " " + k.namespace + "/" + k.name }
 
-// state is one state of an object that the API server has stored.
+// state is one state of an object stored by the API server.
 type state struct {
 	version uint64
 	uid     types.UID
@@ -41,8 +41,8 @@ type state struct {
 	gap bool
 }
 
-// histories hold all states of the objects of the chart, by a watch of their own, and which of them the operator
-// wrote, by the answers that it got. It is safe for concurrent use.
+// histories contain all states of the objects of the chart, by a separate watch. The answers to the operator's writes
+// identify the states written by it. It is safe for concurrent use.
 type histories struct {
 	client dynamic.Interface
 
@@ -61,11 +61,11 @@ func resources() []schema.GroupVersionResource {
 	}
 }
 
-// newMark returns the n-th mark. A tamperer who edits a value counts up a number at its end, and must not come upon
+// newMark returns the n-th mark. A tamperer who edits a value increments a number at its end, and must not produce
 // another mark.
 func newMark(n int64) string { return fmt.Sprintf("m%dk", n) }
 
-// markOf returns the mark of a Helm command; empty for none and for what a tamperer put there.
+// markOf returns the mark of a Helm command; empty for none and for a tamperer's value.
 func markOf(u *unstructured.Unstructured) string {
 	mark := u.GetAnnotations()[markKey]
 	number, begins := strings.CutPrefix(mark, "m")
@@ -91,8 +91,7 @@ func (h *histories) follow(
 }
 
 func (h *histories) followOnce(ctx context.Context, gvr schema.GroupVersionResource) error {
-	// No label chooses the objects: one that is tampered with would be out of sight, and what Helm writes meanwhile
-	// as well.
+	// No label selector: a tampered object, and Helm's writes to it meanwhile, would leave the watch.
 	options := metav1.ListOptions{}
 	if gvr.Resource == "secrets" {
 		options.FieldSelector = "type!=" + release.SecretType
@@ -137,8 +136,8 @@ func (h *histories) add(gvr schema.GroupVersionResource, u *unstructured.Unstruc
 		gap: gap})
 }
 
-// attribute has every answer to a write of the operator recorded that goes through a proxy. It must be the first
-// hook, so that it sees answers that later ones lose.
+// attribute records every answer to a write of the operator through a proxy. It must be the first hook, so that it
+// sees answers that later hooks lose.
 func (h *histories) attribute(p *cluster.Proxy) {
 	p.Intercept(func(r *http.Request) cluster.Action {
 		if !cluster.IsWrite(r) || r.URL.Query().Get("dryRun") != "" {
@@ -167,7 +166,7 @@ func versionIn(content []byte) string {
 	return object.Metadata.ResourceVersion
 }
 
-// written takes an answer to a write that was made under the precondition of a version.
+// written processes an answer to a write with a version as its precondition.
 func (h *histories) written(response *http.Response, before, what string) error {
 	if response.StatusCode >= http.StatusBadRequest {
 		return nil
@@ -191,7 +190,7 @@ func (h *histories) written(response *http.Response, before, what string) error 
 	return nil
 }
 
-// reverted returns every write of the operator that undid one of Helm's, and how many of its writes were judged.
+// reverted returns every write of the operator that undid one of Helm's, and the number of judged writes.
 func (h *histories) reverted() (violations []*wrongObject, judged int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,9 +205,9 @@ func (h *histories) reverted() (violations []*wrongObject, judged int) {
 	return violations, judged
 }
 
-// revertedIn judges the states of one object. A write of the operator to an object that exists must leave the mark
-// that Helm gave it last. What it creates in the place of what somebody deleted may be from before a Helm command
-// that has just begun, if it is taken back, or Helm writes over it, before anything else comes of it.
+// revertedIn judges the states of one object. A write of the operator to an existing object must leave Helm's last
+// mark. A re-created object may be older than a Helm command that has just begun, if the next event is its deletion
+// by the operator or a write of Helm's.
 func revertedIn(states []state, operator map[uint64]string) (violations []string, judged int) {
 	helm := "" // the mark that Helm gave last; empty when that is not known
 	for i, s := range states {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// options say how long and how hard.
+// options are the duration and the load of a run.
 type options struct {
 	duration time.Duration // of load, without the proofs
 	round    time.Duration
@@ -23,7 +23,7 @@ type options struct {
 	audit    string
 }
 
-// errFailed is what a run ends with in which something was wrong.
+// errFailed ends a run with a failure.
 var errFailed = errors.New("the soak failed, see the report")
 
 func parse(args []string) (options, error) {

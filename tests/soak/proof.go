@@ -21,11 +21,11 @@ const (
 	settleTime = 3 * time.Minute
 	// quietTime is how long nothing may be written.
 	quietTime = 3 * time.Second
-	// lookTime is how long it may take to look at everything once.
+	// lookTime bounds one read of everything.
 	lookTime = time.Minute
 )
 
-// prove waits until everything is as it should be, and proves it. What does not come to be is a failure of the run.
+// prove waits for the expected state, and proves it. A timeout is a failure of the run.
 func (s *soakRun) prove(ctx context.Context) error {
 	begun := time.Now()
 	if err := s.operator.ensure(ctx); err != nil {
@@ -74,7 +74,7 @@ func (s *soakRun) prove(ctx context.Context) error {
 	return nil
 }
 
-// wrongObject is what is wrong about an object.
+// wrongObject is an error about an object.
 type wrongObject struct {
 	key  objectKey
 	what string
@@ -82,7 +82,7 @@ type wrongObject struct {
 
 func (w *wrongObject) Error() string { return fmt.Sprintf("%s: %s", w.key, w.what) }
 
-// past tells what was done to the object that an error is about; empty when it is about none.
+// past prints the writes to the object of an error; empty for an error about none.
 func (s *soakRun) past(err error) string {
 	wrong := (*wrongObject)(nil)
 	if !errors.As(err, &wrong) {
@@ -95,7 +95,7 @@ func (s *soakRun) past(err error) string {
 	return "\n    " + story(entries, wrong.key)
 }
 
-// asDeclared says what is not as it should be; nil for nothing.
+// asDeclared returns the differences from the declared state; nil for none.
 func (s *soakRun) asDeclared(ctx context.Context) error {
 	return within(ctx, lookTime, "looking at all objects", s.look)
 }
@@ -139,8 +139,7 @@ func isReady(u *unstructured.Unstructured) bool {
 	return false
 }
 
-// quiet waits until nothing is written for a time, apart from leases. Reports of what was done last may still be on
-// their way.
+// quiet waits for a time without writes other than leases. Reports of the last actions may still be in flight.
 func (s *soakRun) quiet(ctx context.Context) error {
 	var written []string
 	for range 10 {

@@ -58,7 +58,7 @@ func (r *helmRelease) run(ctx context.Context, args ...string) (output string, e
 	return output, err
 }
 
-// change runs a Helm command that changes the release; why one failed is told.
+// change runs a Helm command that changes the release, and reports the reason of a failure.
 func (r *helmRelease) change(ctx context.Context, args ...string) error {
 	_, err := r.run(ctx, args...)
 	if err != nil && ctx.Err() == nil {
@@ -67,7 +67,7 @@ func (r *helmRelease) change(ctx context.Context, args ...string) error {
 	return err
 }
 
-// values are flags that make this command's objects different from all others'.
+// values are flags that give the command's objects a unique content.
 func (r *helmRelease) values() []string {
 	return []string{"--set-string", "mark=" + newMark(r.marks.Add(1)), "--set",
 		fmt.Sprintf("configs=%d", 2+r.random.IntN(3))}
@@ -94,8 +94,8 @@ func (r *helmRelease) reinstall(ctx context.Context) error {
 	return r.install(ctx)
 }
 
-// work runs one Helm command, chosen at random. What fails, because somebody deleted an object under Helm's hands
-// or the API server went away, is made good: until the release is deployed again, or ctx ends.
+// work runs one Helm command, chosen at random. After a failure, because an object was deleted during the command or
+// the API server was down, it recovers until the release is deployed again, or ctx ends.
 func (r *helmRelease) work(ctx context.Context) error {
 	what, do := "upgrades", r.upgrade
 	switch r.random.IntN(10) {
@@ -116,7 +116,7 @@ func (r *helmRelease) work(ctx context.Context) error {
 	return r.recover(ctx)
 }
 
-// recover makes the release deployed, in the way that somebody who manages releases would.
+// recover makes the release deployed, as its administrator would.
 func (r *helmRelease) recover(ctx context.Context) error {
 	return within(ctx, goodTime, "making release "+r.name+" good", r.makeGood)
 }
@@ -132,7 +132,7 @@ func (r *helmRelease) makeGood(ctx context.Context) error {
 		}
 		// Without a revision that was ever deployed, or in the middle of an uninstallation.
 		uninstalled := r.change(ctx, "uninstall", r.name, "--ignore-not-found")
-		// What is left of it may have been changed by somebody else while nothing was locked.
+		// Its remaining objects may have been changed while nothing was locked.
 		cleared := r.clear(ctx)
 		if failed = errors.Join(uninstalled, cleared,
 			r.install(ctx, append([]string{"--take-ownership"}, r.flags...)...)); failed != nil {
@@ -142,9 +142,9 @@ func (r *helmRelease) makeGood(ctx context.Context) error {
 	return errors.Join(ctx.Err(), failed)
 }
 
-// clear deletes what was taken away from the release while nothing was locked. Helm does not uninstall it, and
-// cannot always apply it anew: a port whose number was changed stays beside the declared one, and the API server
-// refuses two ports of one name.
+// clear deletes objects taken from the release while nothing was locked. Helm does not uninstall them, and cannot
+// always apply them again: a port with a changed number stays beside the declared one, and the API server refuses two
+// ports of one name.
 func (r *helmRelease) clear(ctx context.Context) error {
 	for _, gvr := range resources() {
 		client := r.client.Resource(gvr).Namespace(r.namespace)
@@ -205,7 +205,7 @@ func (r *helmRelease) revision(ctx context.Context) (int, error) {
 	return strconv.Atoi(release.Version.String())
 }
 
-// manifest returns what the newest revision declares.
+// manifest returns the objects declared by the newest revision.
 func (r *helmRelease) manifest(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	out, err := r.run(ctx, "get", "manifest", r.name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// report collects what happened and what was wrong. It is safe for concurrent use.
+// report collects events and errors. It is safe for concurrent use.
 type report struct {
 	seed uint64
 
@@ -22,7 +22,7 @@ type report struct {
 	failures []string
 }
 
-// calm is one point at which everything was as it should be.
+// calm is one point in the expected state.
 type calm struct {
 	life       int           // which process of the operator it was
 	settled    time.Duration // how long it took after the load
@@ -31,26 +31,25 @@ type calm struct {
 	memory     int64 // resident, without the pages of files
 }
 
-// own returns the goroutines apart from the two that read and write on each connection. How many connections there
-// are is no sign of growth: through the proxy every request at the same time takes one of its own, which stays open
-// for a minute and a half.
+// own returns the goroutines without the two of each connection. The number of connections is no sign of growth: each
+// concurrent request through the proxy has its own, which stays open for a minute and a half.
 func (c calm) own() int { return c.goroutines - 2*c.sockets }
 
-// count counts something that was done.
+// count counts an event.
 func (r *report) count(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts[what]++
 }
 
-// fail takes note of something that is wrong.
+// fail records an error.
 func (r *report) fail(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-// leftover counts an object that Helm left behind, once.
+// leftover counts an object left behind by Helm, once.
 func (r *report) leftover(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,13 +66,13 @@ func (r *report) calm(c calm) {
 	r.calms = append(r.calms, c)
 }
 
-// What a process may differ by from one calm point to a later one.
+// Tolerances between an earlier and a later calm point of a process.
 const (
 	spareGoroutines = 12
 	spareMemory     = 10 << 20
 )
 
-// judgeGrowth fails the run if a process of the operator had clearly more goroutines or memory at its last calm
+// judgeGrowth fails the run if a process of the operator had significantly more goroutines or memory at its last calm
 // point than at its first.
 func (r *report) judgeGrowth() {
 	first := map[int]calm{}

@@ -57,7 +57,7 @@ func (s *soakRun) prepare(ctx context.Context, c *cluster.Cluster, dir string) (
 	return program.Log.Close, s.install(ctx, c, dir)
 }
 
-// source returns random numbers that depend on the seed and on what they are for.
+// source returns random numbers derived from the seed and their purpose.
 func (s *soakRun) source(what int) *rand.Rand { return rand.New(rand.NewPCG(s.seed, uint64(what))) }
 
 func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (p *process.Operator, err error) {
@@ -99,7 +99,7 @@ func (s *soakRun) install(ctx context.Context, c *cluster.Cluster, dir string) e
 		r := &helmRelease{name: releasePrefix + strconv.Itoa(i), helm: c.Helm3(), client: s.client,
 			random: s.source(100 + i), marks: marks, report: s.report, log: s.log, turn: turn}
 		if i%2 == 1 {
-			// What somebody tampers with between the last revert and Helm's apply is a conflict otherwise.
+			// Tampering between the last revert and Helm's apply would be a conflict otherwise.
 			r.helm, r.flags = c.Helm4(), []string{"--force-conflicts"}
 		}
 		r.namespace = r.name

@@ -21,7 +21,7 @@ import (
 
 const operatorNamespace = "cattle-helm-system"
 
-// releasePrefix is what the names of all releases and of their objects begin with.
+// releasePrefix is the prefix of the names of all releases and their objects.
 const releasePrefix = "soak-"
 
 var helmReleases = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
@@ -49,8 +49,8 @@ type soakRun struct {
 	client  dynamic.Interface
 	kube    kubernetes.Interface
 	journal journal
-	// What proofs have read in the journal, which is long in a long run: who created objects that no manifest
-	// declares, and how Helm left others, by uid and version.
+	// Caches of the journal, which is long in a long run: the creators of undeclared objects, and Helm's last state
+	// of others, by uid and version.
 	creators  map[types.UID]string
 	left      map[string]map[string]any
 	proxy     *cluster.Proxy
@@ -147,7 +147,7 @@ func soak(ctx context.Context, o options, r *report, log io.Writer) (err error) 
 }
 
 // rounds alternates between load and proof. Processes of the operator are only killed in the first half: the second
-// shows what grows in one that lives on.
+// shows the growth of a long-lived one.
 func (s *soakRun) rounds(ctx context.Context) error {
 	for spent := time.Duration(0); spent < s.duration; spent += s.round {
 		fmt.Fprintf(s.log, "%s load, %s of %s done\n", time.Now().Format("15:04:05"), spent, s.duration)
@@ -182,7 +182,7 @@ func (s *soakRun) load(ctx context.Context, d time.Duration, deadly bool) error 
 		})
 	}
 	for _, r := range s.releases {
-		// A Helm command that has begun is let end: what it leaves when it is killed is nothing that a lock can mend.
+		// A running Helm command may finish: a lock cannot repair the effects of a killed one.
 		repeat(helmPause, func() error { return r.work(ctx) })
 	}
 	repeat(tamperPause, func() error { s.tamperer.once(loading); return nil })

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestSoak is the short form: every kind of load and of failure comes at least once. What it does is chosen at
-// random; SOAK_SEED has it make the choices of an earlier run.
+// TestSoak is the short form: every kind of load and of failure occurs at least once. Its actions are random;
+// SOAK_SEED repeats the choices of an earlier run.
 func TestSoak(t *testing.T) {
 	seed := os.Getenv("SOAK_SEED")
 	if seed == "" {
 		seed = strconv.FormatInt(time.Now().UnixNano(), 10)
 	}
-	// Written as it comes, so that the seed is known whatever happens.
+	// Unbuffered, so that the seed is known even after a crash.
 	err := run(t.Context(), []string{"-duration", "50s", "-round", "25s", "-releases", "2", "-seed", seed}, os.Stderr,
 		os.Stderr)
 	if err != nil {

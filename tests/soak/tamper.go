@@ -42,7 +42,7 @@ func (t *tamperer) pick() *unstructured.Unstructured {
 	return all[t.random.IntN(len(all))]
 }
 
-// once tampers with one object. That it does not exist now, or that the API server refuses, is no error.
+// once tampers with one object. A missing object and a refusal are no errors.
 func (t *tamperer) once(ctx context.Context) {
 	declared := t.pick()
 	if declared == nil {

@@ -1,7 +1,7 @@
 // Command captures makes the pictures of terminals in docs/images: it runs helm-locker in tmux, on a real control
-// plane, and draws what tmux saw (`capture-pane -e`) as SVG. scripts/captures calls it.
+// plane, and draws the screen (`capture-pane -e`) as SVG. scripts/captures calls it.
 //
-// It needs tmux. Arguments are the names of the pictures to make (diff, status-watch, demo); all without any.
+// It needs tmux. Arguments are the names of the pictures (diff, status-watch, demo); all without any.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// patience is how long a picture may take. The demo runs for half a minute on an idle machine.
+// patience is the timeout of a picture. The demo runs for half a minute on an idle machine.
 const patience = 10 * time.Minute
 
 func main() {
@@ -118,7 +118,7 @@ func (s *studio) withCluster(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// do runs commands that are not in the picture.
+// do runs commands outside of the picture.
 func (s *studio) do(ctx context.Context, commands string) error {
 	cmd := exec.CommandContext(ctx, "bash", "-euc", commands)
 	cmd.Env = s.env()
@@ -164,12 +164,12 @@ helm-locker suspend shop -n apps --for 30m --reason "load test"`)
 	})
 }
 
-// demo takes the picture of the end of the demo, which starts a control plane of its own.
+// demo takes the picture of the end of the demo, which starts its own control plane.
 func (s *studio) demo(ctx context.Context) error {
 	return s.picture(ctx, shot{"demo", 150, 46, "make demo"}, "", nil)
 }
 
-// shot is a picture of what a command prints on a terminal of a size.
+// shot is a picture of a command's output on a terminal of a size.
 type shot struct {
 	name          string
 	columns, rows int

@@ -13,7 +13,7 @@ type span struct {
 	style
 }
 
-// style is what of SGR (ECMA-48) helm-locker and the demo use.
+// style is the part of SGR (ECMA-48) used by helm-locker and the demo.
 type style struct {
 	bold, dim bool
 	color     int // 0 is the terminal's own, 1 to 6 are red, green, yellow, blue, magenta and cyan
@@ -24,7 +24,7 @@ var sequence = regexp.MustCompile("\x1b\\[([0-9;]*)m|\x1b\\[[0-9;?]*[A-Za-z]|\x1
 // plain returns a screen without escape sequences.
 func plain(screen string) string { return sequence.ReplaceAllString(screen, "") }
 
-// parseScreen returns the lines of a screen, without blank ones at its end. A style goes on into the next line.
+// parseScreen returns the lines of a screen, without blank ones at its end. A style continues on the next line.
 func parseScreen(screen string) [][]span {
 	var (
 		lines [][]span
@@ -53,7 +53,7 @@ func parseScreen(screen string) [][]span {
 	for len(lines) > 0 && blank(lines[len(lines)-1]) {
 		lines = lines[:len(lines)-1]
 	}
-	// The prompt at the end says nothing.
+	// The prompt at the end is no output.
 	if n := len(lines); n > 1 && len(lines[n-1]) == 1 && strings.TrimSpace(lines[n-1][0].text) == "$" {
 		lines = lines[:n-1]
 	}

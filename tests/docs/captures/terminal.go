@@ -77,7 +77,7 @@ func (t *terminal) until(ctx context.Context, text string) (string, error) {
 	}
 }
 
-// close ends tmux, and with it what runs there.
+// close ends tmux and its programs.
 func (t *terminal) close() error {
 	_, err := t.tmux(context.Background(), "kill-server")
 	return err
