@@ -25,7 +25,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// app is what the commands share.
+// app holds the state shared by the commands.
 type app struct {
 	name           string
 	in             io.Reader
@@ -45,7 +45,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// masker returns a Masker with a key of its own, so that markers of two runs have nothing in common.
+// masker returns a Masker with a new key, so that markers of two runs are unrelated.
 func (a *app) masker(show bool) (report.Masker, error) {
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
@@ -92,7 +92,7 @@ func (a *app) style(cmd *cli.Command) report.Style {
 	return report.Style{Color: a.outTTY && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"}
 }
 
-// note prints a remark that does not belong to the output.
+// note prints a remark outside of the output.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.errOut, plain.Line(fmt.Sprintf(format, args...)))
 }
@@ -104,7 +104,7 @@ const (
 	categoryWhat    = "What"
 )
 
-// clusterFlags are the flags that choose cluster and namespace.
+// clusterFlags are the flags for cluster and namespace.
 func clusterFlags(namespaceUsage string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Sources: cli.EnvVars("HELM_NAMESPACE"),
@@ -122,7 +122,7 @@ func clusterFlags(namespaceUsage string) []cli.Flag {
 
 const namespaceOfRelease = "`NAMESPACE` of the release; that of the kubeconfig's context without it"
 
-// connection is a cluster, and the namespace that is meant there.
+// connection is a cluster with the selected namespace.
 type connection struct {
 	*inspect.Cluster
 	namespace string
@@ -132,7 +132,7 @@ type connection struct {
 	host string
 }
 
-// connect returns the cluster that the flags and the environment name, after having made sure that it answers.
+// connect returns the cluster of the flags and the environment, after checking that it answers.
 func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = cmd.String("kubeconfig")
@@ -168,7 +168,7 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	return c, nil
 }
 
-// key returns the release that an argument names: NAME, in the namespace of the flags or of the context, or
+// key returns the release named by an argument: NAME, in the namespace of the flags or of the context, or
 // NAMESPACE/NAME, as releases are printed.
 func (c *connection) key(arg string) (release.Key, error) {
 	namespace, name, found := strings.Cut(arg, "/")
@@ -194,7 +194,7 @@ func kubeconfigError(loader clientcmd.ClientConfig, context string, err error) e
 	return fmt.Errorf("kubeconfig: %w", err)
 }
 
-// positive is a validator of numbers that count from 1.
+// positive validates numbers that count from 1.
 func positive(n int) error {
 	if n < 1 {
 		return fmt.Errorf("%d is not a number from 1 on", n)
@@ -202,8 +202,8 @@ func positive(n int) error {
 	return nil
 }
 
-// onlyIn returns the namespace to which a command that looks at all of them is limited; empty for none. Helm tells its
-// plugins a namespace whether it was given one or not, so that one does not count.
+// onlyIn returns the namespace of a command for all namespaces; empty for no limit. Helm always passes its plugins a
+// namespace, given or not, so that one is ignored.
 func (a *app) onlyIn(c *connection, namespace string) string {
 	if namespace == a.env("HELM_NAMESPACE") && namespace == c.contextNamespace {
 		return ""

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// forgottenAfter is how long a release may be suspended before that may have been forgotten, as in the chart's
-	// alert.
+	// forgottenAfter is the duration after which a suspension may be forgotten, as in the chart's alert.
 	forgottenAfter = 24 * time.Hour
 	// takenUpWithin is how soon an operator takes up a new HelmRelease.
 	takenUpWithin = time.Minute
@@ -19,8 +18,8 @@ const (
 	mostAttention = 10
 )
 
-// attention returns a row for each HelmRelease with which something is wrong, or whose suspension may be forgotten:
-// the release, why, and what to do.
+// attention returns a row for each HelmRelease with a problem, or with a suspension that may be forgotten: the
+// release, the reason, and the remedy.
 func attention(releases []*v1alpha1.HelmRelease, now time.Time) [][]string {
 	var rows [][]string
 	left := 0
@@ -43,7 +42,7 @@ func attention(releases []*v1alpha1.HelmRelease, now time.Time) [][]string {
 	return rows
 }
 
-// noteAdditions says in how many objects there is something that scope Declared leaves alone.
+// noteAdditions prints the number of objects with additions that scope Declared ignores.
 func (a *app) noteAdditions(releases []*v1alpha1.HelmRelease) {
 	objects, of := 0, 0
 	for _, hr := range releases {

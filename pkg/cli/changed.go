@@ -12,13 +12,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// changed is a HelmRelease that a command has changed, and what it has done, in words.
+// changed is a HelmRelease changed by a command, with a description of the change.
 type changed struct {
 	hr   *v1alpha1.HelmRelease
 	text string
 }
 
-// finish prints what was changed, and waits for it if the flags ask for that.
+// finish prints the changes, and waits for them if the flags ask for that.
 func (a *app) finish(
 	ctx context.Context, cmd *cli.Command, store *helmReleases, done []changed, until waitFor,
 ) error {
@@ -37,8 +37,8 @@ func (a *app) finish(
 	return a.waitIfAsked(ctx, cmd, store, waiting, until)
 }
 
-// printChanged prints what the output flag asks for, or the texts. As with kubectl, several objects are one List in
-// JSON.
+// printChanged prints in the format of the output flag, or the texts. As with kubectl, several objects are one List
+// in JSON.
 func (a *app) printChanged(cmd *cli.Command, done []changed) error {
 	var b strings.Builder
 	format := cmd.String("output")

@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// Levels of what check finds, from what needs nothing to what keeps releases from being protected.
+// Levels of findings, from harmless to a lack of protection.
 const (
 	levelOK      = "ok"
 	levelNote    = "note"
@@ -25,12 +25,12 @@ const (
 	levelError   = "error"
 )
 
-// finding is one thing that check examined.
+// finding is one result of check.
 type finding struct {
 	Level   string `json:"level"`
 	Subject string `json:"subject"`
 	Message string `json:"message"`
-	// Advice is what to do about it; empty where there is nothing to do.
+	// Advice is the remedy; empty where none is needed.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -70,7 +70,7 @@ func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// findings examines everything, in the order in which one thing needs another.
+// findings runs all checks, each after its prerequisites.
 func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []finding {
 	namespace := a.onlyIn(c, cmd.String("namespace"))
 	found := []finding{serverFinding(c), definitionFinding(ctx, c)}
@@ -123,7 +123,7 @@ func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
 	return nil
 }
 
-// unreadable is the finding for what could not be read.
+// unreadable is the finding for a failed read.
 func unreadable(subject string, err error) finding {
 	hints := hintsFor(command.Program, err)
 	f := finding{Level: levelWarning, Subject: subject, Message: err.Error()}
@@ -133,8 +133,8 @@ func unreadable(subject string, err error) finding {
 	return f
 }
 
-// lockFindings tells of HelmReleases that do not do what they say, and of suspensions. What a HelmRelease says is no
-// longer true when its operator is among gone.
+// lockFindings reports HelmReleases that do not act as specified, and suspensions. The status of a HelmRelease is
+// outdated when its operator is among gone.
 func lockFindings(locks []*v1alpha1.HelmRelease, gone []types.NamespacedName, now time.Time) []finding {
 	const subject = "HelmReleases"
 	var found, summary []finding

@@ -20,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/proof"
 )
 
-// oldestTested is the oldest Kubernetes that the tests run on.
+// oldestTested is the oldest Kubernetes version of the tests.
 var oldestTested = version.MustParseGeneric("1.30.0")
 
 func serverFinding(c *connection) finding {
@@ -65,8 +65,8 @@ func definitionFinding(ctx context.Context, c *connection) finding {
 	return finding{levelOK, subject, "installed, and as this version of the program needs it", ""}
 }
 
-// operatorFindings tells, by their Leases, whether the operators run that have taken up HelmReleases, or the usual one
-// where there are none. It also returns those that do not run.
+// operatorFindings reports, by their Leases, whether the operators of the HelmReleases run, or the usual one where
+// there are none. It also returns those that do not run.
 func operatorFindings(
 	ctx context.Context, l leases, locks []*v1alpha1.HelmRelease, usual types.NamespacedName,
 ) (found []finding, gone []types.NamespacedName) {

@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/policy"
 )
 
-// policyFindings tells of HelmReleasePolicies that no operator follows, that do not do what they say, or that enforce
-// with the operator's own rights: of those in some namespaces, or all.
+// policyFindings reports HelmReleasePolicies without an operator, with errors, or with enforcement by the operator's
+// own rights: in some namespaces, or in all.
 func policyFindings(ctx context.Context, c *connection, namespaces ...string) []finding {
 	const subject = "HelmReleasePolicies"
 	all, err := c.helmReleases("", false).listPolicies(ctx)

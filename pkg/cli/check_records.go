@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// recordFindings tells of records that cannot be read, of releases with records in two storages, and of deployed
-// releases that no HelmRelease names. All storages are looked at, as an operator may read fewer than Helm uses.
+// recordFindings reports unreadable records, releases with records in two storages, and deployed releases without a
+// HelmRelease. It reads all storages, as an operator may read fewer than Helm uses.
 func recordFindings(ctx context.Context, c *connection, namespace string, locks []*v1alpha1.HelmRelease) []finding {
 	var found []finding
 	releases := map[release.Key][]release.Record{}
@@ -35,7 +35,7 @@ func recordFindings(ctx context.Context, c *connection, namespace string, locks 
 	return append(found, releaseFindings(releases, c.Storages(), locks)...)
 }
 
-// releaseFindings is recordFindings for records that were read; read are the storages that the other commands look at.
+// releaseFindings is recordFindings for given records; read are the storages of the other commands.
 func releaseFindings(
 	releases map[release.Key][]release.Record, read []release.Storage, locks []*v1alpha1.HelmRelease,
 ) []finding {

@@ -1,4 +1,4 @@
-// Package cli is the command line of people: its commands show and change what is locked.
+// Package cli is the command line for users: its commands show and change locks.
 package cli
 
 import (
@@ -69,7 +69,7 @@ func programName(args []string) string {
 // pluginName is the name of the Helm plugin.
 const pluginName = "locker"
 
-// New returns the helm-locker command for a command line, args[0] being the name that it was called by.
+// New returns the helm-locker command for a command line; args[0] is the program's name.
 func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 	a := newApp(programName(args), stdin, stdout, stderr)
 	cmd := &cli.Command{
@@ -85,7 +85,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
 		}, processCommands(), []*cli.Command{command.Version(categorySetUp, stdout)}),
-		// A pipeline that lost the command must not pass.
+		// A pipeline whose command is missing must not pass.
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			return errors.Join(cli.ShowRootCommandHelp(cmd), &command.ExitError{Code: command.ExitFound})
 		},
@@ -122,7 +122,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 	return cmd
 }
 
-// needed returns the arguments of a command, which must be one each; what lists them in words.
+// needed returns the arguments of a command, exactly one for each element of what, their names.
 func needed(cmd *cli.Command, what ...string) ([]string, error) {
 	args := cmd.Args().Slice()
 	switch {

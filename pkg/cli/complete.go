@@ -21,15 +21,15 @@ import (
 // completionPatience is how long a person at a prompt is made to wait for names.
 const completionPatience = 3 * time.Second
 
-// plainName is what a name has to be to be offered to a shell.
+// plainName matches names that may be offered to a shell.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// namer returns names that may be meant by the argument of a command.
+// namer returns candidates for the argument of a command.
 type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error)
 
-// completeWith returns the completion of a command whose arguments are names, as many as there may be (0 for any
-// number, less for none), and of its flags and their values. Errors give no names: they cannot be printed while a user
-// types.
+// completeWith returns the completion of a command whose arguments are names, with the maximum most (0 for any
+// number, less for none), and of its flags and their values. Errors yield no names: they cannot be printed while a
+// user types.
 func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 	return func(ctx context.Context, cmd *cli.Command) {
 		wanted := names
@@ -78,8 +78,8 @@ func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 	}
 }
 
-// completeFlag prints what a flag, or the beginning of one, may go on with. What has to be asked for is returned
-// instead.
+// completeFlag prints the continuations of a flag, or of the beginning of one. For values in the cluster it returns
+// their namer instead.
 func (a *app) completeFlag(cmd *cli.Command, last string) namer {
 	for _, flag := range cmd.Flags {
 		if !slices.Contains(flag.Names(), strings.TrimLeft(last, "-")) {
@@ -162,7 +162,7 @@ func releaseNames(ctx context.Context, _ *app, cmd *cli.Command, c *connection) 
 	return names, err
 }
 
-// lockedNames returns the names of the releases of the namespace that HelmReleases name.
+// lockedNames returns the names of the namespace's releases with a HelmRelease.
 func lockedNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
 	return namesOf(ctx, a, cmd, c, func(hr *v1alpha1.HelmRelease) []string {
 		if hr.Spec.Release.Namespace != c.namespace && !cmd.Bool("all-namespaces") {
@@ -172,7 +172,7 @@ func lockedNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) (
 	})
 }
 
-// statusNames returns the names of HelmReleases, and of the releases that they name.
+// statusNames returns the names of HelmReleases, and of their releases.
 func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
 	only := cmd.String("namespace")
 	return namesOf(ctx, a, cmd, c, func(hr *v1alpha1.HelmRelease) []string {
@@ -183,7 +183,7 @@ func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) (
 	})
 }
 
-// completionNamespace returns the namespace of the HelmReleases. While completing, the library has not looked at the
+// completionNamespace returns the namespace of the HelmReleases. During completion, the library has not read the
 // environment.
 func (a *app) completionNamespace(cmd *cli.Command) string {
 	namespace := cmd.String("helmrelease-namespace")

@@ -68,7 +68,7 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 	return found.exit()
 }
 
-// noteHidden says what may look like drift because the user may not list HelmReleases.
+// noteHidden names possible false drift because the user may not list HelmReleases.
 func (a *app) noteHidden(cmd *cli.Command, found *gathered) {
 	if found.hidden && slices.ContainsFunc(found.comparisons, hasDrifted) {
 		a.note("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too",
@@ -97,7 +97,7 @@ func checkDiffFlags(ctx context.Context, cmd *cli.Command) error {
 	return command.UsageError(ctx, cmd, err, true)
 }
 
-// diffTargets returns the releases to compare, and what to compare them with.
+// diffTargets returns the releases to compare, and the source of the objects.
 func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source, []candidate, error) {
 	if cmd.String("filename") == "" && !cmd.IsSet("revision") {
 		c, err := a.connect(ctx, cmd)
@@ -130,7 +130,7 @@ func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source
 	return c, targets, err
 }
 
-// progress returns a function that shows how far the comparison of the nth of several releases is; nil without a
+// progress returns a function that shows the progress of comparing the nth of several releases; nil without a
 // terminal.
 func (a *app) progress(key release.Key, n, of int) func(done, all int) {
 	if !a.errTTY {
@@ -149,7 +149,7 @@ func (a *app) progress(key release.Key, n, of int) func(done, all int) {
 	}
 }
 
-// noteComparison tells what was not, or not fully, compared.
+// noteComparison prints the objects that were not, or not fully, compared.
 func (a *app) noteComparison(c *inspect.Comparison) {
 	if c.Local != "" && len(c.Differences) > 0 {
 		a.note(

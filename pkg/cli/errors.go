@@ -15,8 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// explain returns an error with what to do next, for a terminal: a line each, the first one led in by the program's
-// name.
+// explain returns an error with its remedy, for a terminal: a line each, the first one after the program's name.
 func explain(name string, err error) string {
 	text := err.Error()
 	var status apierrors.APIStatus
@@ -70,7 +69,7 @@ func notFoundHints(missing *inspect.NotFoundError) []string {
 	return []string{didYouMean(missing.Key, missing.Similar)}
 }
 
-// didYouMean proposes releases instead of one that is not there.
+// didYouMean proposes releases instead of a missing one.
 func didYouMean(missing release.Key, similar []release.Key) string {
 	var names []string
 	for _, key := range similar {
@@ -83,7 +82,7 @@ func didYouMean(missing release.Key, similar []release.Key) string {
 	return "did you mean " + strings.Join(names, ", or ") + "?"
 }
 
-// notLocked describes a release that no HelmRelease in a namespace names.
+// notLocked describes a release without a HelmRelease in a namespace.
 func (a *app) notLocked(t target, namespace string) error {
 	hint := fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, t.key.Name,
 		t.key.Namespace)
@@ -111,8 +110,7 @@ func forbiddenHints(err error) []string {
 		found[1], kind, found[2], found[4], found[3], where)}
 }
 
-// unreachable describes why an API server does not answer; nil for an answer that is no answer to the question,
-// such as a refusal.
+// unreachable describes why an API server does not answer; nil for any answer, such as a refusal.
 func unreachable(host string, err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && !apierrors.IsUnauthorized(err) {
@@ -129,7 +127,7 @@ func unreachable(host string, err error) error {
 		"choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up")
 }
 
-// invalid describes what the API server found wrong with an object of ours, field by field.
+// invalid describes the API server's validation errors for an object of ours, field by field.
 func invalid(status apierrors.APIStatus) string {
 	s := status.Status()
 	if s.Details == nil || len(s.Details.Causes) == 0 {

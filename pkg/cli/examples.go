@@ -2,8 +2,8 @@ package cli
 
 import "github.com/urfave/cli/v3"
 
-// examples are command lines that help texts and the reference show, by command, without the program's name. Tests
-// run them.
+// examples are command lines for help texts and the reference, by command, without the program's name. Tests run
+// them.
 func examples() map[string][]string {
 	return map[string][]string{
 		"diff": {

@@ -19,7 +19,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// comparedFlags are the flags that say what is compared, and how.
+// comparedFlags are the flags that select the comparison.
 func comparedFlags() []cli.Flag {
 	return []cli.Flag{
 		allNamespacesFlag(),
@@ -32,7 +32,7 @@ func comparedFlags() []cli.Flag {
 	}
 }
 
-// checkCompared refuses command lines that comparedFlags make ambiguous.
+// checkCompared refuses ambiguous combinations of comparedFlags.
 func checkCompared(ctx context.Context, cmd *cli.Command) error {
 	names := cmd.Args().Slice()
 	if len(names) > 0 && cmd.String("selector") != "" {
@@ -51,14 +51,14 @@ type candidate struct {
 	records []release.Record
 	// labels are those of the newest record.
 	labels labels.Set
-	// err says that one of the records is none of Helm's; nil when all are.
+	// err reports a record that is none of Helm's; nil when all are valid.
 	err error
-	// details are what is compared, if that has been read already.
+	// details are the compared revision, if read already.
 	details *release.Details
 }
 
-// candidates returns the releases that arguments and flags mean, in order: the named ones, else those of a namespace,
-// or of all when it is empty. A named one that does not exist is an error.
+// candidates returns the releases selected by arguments and flags, in order: the named ones, else those of a
+// namespace, or of all when it is empty. A missing named one is an error.
 func (a *app) candidates(
 	ctx context.Context, cmd *cli.Command, c *connection, namespace string,
 ) ([]candidate, error) {
@@ -130,10 +130,11 @@ func (c *connection) allCandidates(ctx context.Context, namespace string) ([]can
 	return all, nil
 }
 
-// gathered is what a comparison of releases found.
+// gathered is the result of comparing releases.
 type gathered struct {
 	comparisons []*inspect.Comparison
-	// failed are the releases that could not be compared, and why; leftOut are those of which nothing is deployed.
+	// failed are the releases that could not be compared, with the reason; leftOut are those without a deployed
+	// revision.
 	failed, leftOut []failedRelease
 	locks           []*v1alpha1.HelmRelease
 	// hidden is set when there may be locks that the user may not see.
@@ -145,7 +146,7 @@ type failedRelease struct {
 	err error
 }
 
-// exit returns the error that tells the exit code of diff and report; nil when everything is as declared.
+// exit returns the error for the exit code of diff and report; nil when everything is as declared.
 func (g *gathered) exit() error {
 	switch {
 	case len(g.failed) > 0 || slices.ContainsFunc(g.comparisons, isIncomplete):
@@ -159,19 +160,19 @@ func (g *gathered) exit() error {
 func hasDrifted(c *inspect.Comparison) bool   { return len(c.Differences) > 0 }
 func isIncomplete(c *inspect.Comparison) bool { return len(c.Failures) > 0 }
 
-// comparing is a comparison of releases that goes on.
+// comparing is a comparison of releases in progress.
 type comparing struct {
 	*app
 	cmd    *cli.Command
 	source inspect.Source
 	masker report.Masker
-	// named says that the user has named the releases.
+	// named reports that the user has named the releases.
 	named bool
 	gathered
 }
 
-// gather compares releases with the objects of source. What is wrong with one of several releases does not keep the
-// others from being compared. The error is about a single release, or about all.
+// gather compares releases with the objects of source. An error of one of several releases does not affect the
+// others. The returned error is about a single release, or about all.
 func (a *app) gather(
 	ctx context.Context, cmd *cli.Command, source inspect.Source, all []candidate,
 ) (*gathered, error) {
@@ -199,8 +200,8 @@ func (a *app) gather(
 	return &c.gathered, nil
 }
 
-// compare compares one release. The error is a *nothingDeployedError for a release that is not named and has no
-// revision to compare.
+// compare compares one release. The error is a *nothingDeployedError for an unnamed release without a revision to
+// compare.
 func (c *comparing) compare(ctx context.Context, of candidate, progress func(done, all int)) error {
 	options := inspect.CompareOptions{Masker: c.masker, Strict: c.cmd.Bool("strict"), Progress: progress}
 	if err := c.asLocked(c.cmd, c.locks, of.key, &options); err != nil {
@@ -233,7 +234,7 @@ func (c *comparing) compareWith(ctx context.Context, of candidate, options inspe
 	return nil
 }
 
-// nothingDeployedError says that no revision of a release is deployed.
+// nothingDeployedError reports that no revision of a release is deployed.
 type nothingDeployedError struct{ newest release.Record }
 
 func (e *nothingDeployedError) Error() string {
@@ -241,7 +242,7 @@ func (e *nothingDeployedError) Error() string {
 		e.newest.Revision, e.newest.Status)
 }
 
-// current returns the revision of a release that is compared with the cluster. A named release always has one.
+// current returns the revision of a release for the comparison. A named release always has one.
 func (a *app) current(records []release.Record, named bool) (release.Record, error) {
 	newest, _ := release.Newest(records)
 	record, _ := inspect.Current(records)

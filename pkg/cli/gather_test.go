@@ -7,7 +7,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Which of two records Helm reads nothing tells, so none is compared, whether the release is named or not.
+// It is unknown which of two records Helm reads, so none is compared, whether the release is named or not.
 func TestAReleaseWithRecordsInTwoStoragesIsNotCompared(t *testing.T) {
 	key := release.Key{Namespace: "apps", Name: "web"}
 	records := []release.Record{

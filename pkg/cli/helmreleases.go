@@ -20,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// fieldManager is the field manager of what the commands write to HelmReleases.
+// fieldManager is the field manager of the commands' writes to HelmReleases.
 const fieldManager = "helm-locker-cli"
 
 func helmReleaseNamespaceFlag() cli.Flag {
@@ -50,15 +50,15 @@ func (c *connection) helmReleases(namespace string, dryRun bool) *helmReleases {
 	return h
 }
 
-// installation says how to get the CustomResourceDefinition and the operator.
+// installation describes the installation of the CustomResourceDefinition and the operator.
 const installation = "install the operator, which brings it: helm install helm-locker charts/helm-locker -n " +
 	v1alpha1.DefaultNamespace + " --create-namespace"
 
-// errNoHelmReleases says that the API server does not serve HelmReleases.
+// errNoHelmReleases reports that the API server does not serve HelmReleases.
 var errNoHelmReleases = fmt.Errorf("the cluster does not know HelmReleases: the CustomResourceDefinition %s.%s is not "+
 	"installed", v1alpha1.HelmReleaseResourceName, v1alpha1.SchemeGroupVersion.Group)
 
-// apiError adds to an error of the API server what the user can do about it.
+// apiError adds the user's remedy to an error of the API server.
 func (h *helmReleases) apiError(doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	switch {
@@ -97,7 +97,7 @@ func typed(object *unstructured.Unstructured) (*v1alpha1.HelmRelease, error) {
 	return hr, nil
 }
 
-// list returns the HelmReleases that keep wants, all when it is nil.
+// list returns the HelmReleases for which keep returns true, all when it is nil.
 func (h *helmReleases) list(
 	ctx context.Context, keep func(*v1alpha1.HelmRelease) bool,
 ) ([]*v1alpha1.HelmRelease, error) {
@@ -156,8 +156,8 @@ func (h *helmReleases) patch(
 	return typed(patched)
 }
 
-// update changes a HelmRelease by do. What was read can be outdated when it is written, as the operator writes to
-// HelmReleases, too: it is then read and changed again.
+// update changes a HelmRelease by do. After a conflict, as the operator writes to HelmReleases, too, it is read and
+// changed again.
 func (h *helmReleases) update(
 	ctx context.Context, hr *v1alpha1.HelmRelease,
 	do func(*v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error),

@@ -69,7 +69,7 @@ func (a *app) inspect(ctx context.Context, cmd *cli.Command) error {
 // partAll is all of a release, in a format for programs.
 const partAll = "all"
 
-// inspected returns which part of a release is asked for, and in which format; empty for a summary, and for text.
+// inspected returns the requested part of a release and its format; empty for a summary, and for text.
 func inspected(ctx context.Context, cmd *cli.Command) (part, format string, err error) {
 	var parts []string
 	for _, part := range [...]string{"manifest", "values", "notes", "json"} {
@@ -96,7 +96,7 @@ func inspected(ctx context.Context, cmd *cli.Command) (part, format string, err 
 	return "", format, err
 }
 
-// load reads the release that arguments and flags name, from the cluster or a file.
+// load reads the release selected by arguments and flags, from the cluster or a file.
 func (a *app) load(ctx context.Context, cmd *cli.Command) (*release.Details, error) {
 	if cmd.String("filename") != "" {
 		saved, err := a.readFile(cmd.String("filename"))
@@ -128,8 +128,8 @@ func (a *app) load(ctx context.Context, cmd *cli.Command) (*release.Details, err
 	return c.Read(ctx, record)
 }
 
-// keyInFile returns what is to be looked for in a file: a name may be given. A namespace counts when it is given by
-// a flag; that of the environment is about the cluster.
+// keyInFile returns the wanted release of a file: a name may be given. Only a namespace from a flag counts; that of
+// the environment is about the cluster.
 func (a *app) keyInFile(ctx context.Context, cmd *cli.Command) (release.Key, error) {
 	var key release.Key
 	switch cmd.Args().Len() {
@@ -161,7 +161,7 @@ func (a *app) readFile(name string) (saved *inspect.Saved, err error) {
 	return inspect.ReadSaved(file, name)
 }
 
-// mask returns the release without values of Secrets in what is going to be shown.
+// mask returns the release without values of Secrets in the requested part.
 func mask(details *release.Details, masker report.Masker, part string) (*release.Details, error) {
 	if masker.Show || part == "" {
 		return details, nil

@@ -17,10 +17,10 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// marker is a value that must not be printed unless it is asked for.
+// marker is a value that must not be printed unless requested.
 const marker = "hunter2-c0ffee"
 
-// saved is the payload of a release whose Secret holds the marker, and the clock at which tests look at it.
+// savedRelease returns the payload of a release whose Secret holds the marker.
 func savedRelease(t *testing.T, change func(map[string]any)) []byte {
 	t.Helper()
 	content := map[string]any{
@@ -91,7 +91,7 @@ Hooks:           Job migrate (pre-upgrade, pre-rollback)
 	}
 }
 
-// inspectForms are the ways in which people have a release record at hand.
+// inspectForms are the forms in which users have a release record.
 func inspectForms(t *testing.T) map[string]string {
 	t.Helper()
 	plain := savedRelease(t, nil)
@@ -131,7 +131,7 @@ func TestInspectReadsEveryFormOfARecord(t *testing.T) {
 	}
 }
 
-// cutAges takes out what changes from second to second.
+// cutAges removes texts that change from second to second.
 func cutAges(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {

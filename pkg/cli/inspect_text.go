@@ -88,7 +88,7 @@ func objectCounts(text string) string {
 	return fmt.Sprintf("%d (%s)", len(set.Objects), strings.Join(kinds, ", "))
 }
 
-// maskJSON returns a JSON value in which no text is or contains one of the values.
+// maskJSON returns a JSON value with all texts masked that are or contain one of the values.
 func maskJSON(raw json.RawMessage, masker report.Masker, secrets report.Values) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return raw, nil

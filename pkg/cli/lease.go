@@ -14,15 +14,15 @@ import (
 	"github.com/rancher/helm-locker/pkg/lease"
 )
 
-// leases tell whether operators run: the replicas of one compete for a Lease, and the leader renews it.
+// leases report whether operators run: the replicas of one compete for a Lease, and the leader renews it.
 type leases struct {
 	c   *connection
 	now func() time.Time
 }
 
-// stopped returns when the operator of a HelmRelease was last seen, if it does not run any more. It returns false when
-// it runs, and when that is not known: there is no Lease (the operator runs without leader election, or has never
-// run), or the user may not get it.
+// stopped returns the time of the last renewal by the operator of a HelmRelease, if it no longer runs. It returns
+// false when it runs, and when that is unknown: there is no Lease (the operator runs without leader election, or has
+// never run), or the user may not get it.
 func (l leases) stopped(ctx context.Context, hr *v1alpha1.HelmRelease) (seen time.Time, stopped bool) {
 	key, ok := leaseOf(hr)
 	if !ok {
@@ -46,13 +46,13 @@ func (l leases) get(ctx context.Context, key types.NamespacedName) (coordination
 	return found.Spec, err
 }
 
-// leaseOf returns the Lease of the operator that manages a HelmRelease; false for one that none has claimed.
+// leaseOf returns the Lease of the operator that manages a HelmRelease; false for an unclaimed one.
 func leaseOf(hr *v1alpha1.HelmRelease) (types.NamespacedName, bool) {
 	name, ok := lease.Of(hr)
 	return types.NamespacedName{Namespace: hr.Namespace, Name: name}, ok
 }
 
-// noteStopped says, once for each operator, that it does not run.
+// noteStopped prints, once for each stopped operator, that it does not run.
 func (a *app) noteStopped(ctx context.Context, c *connection, found []*v1alpha1.HelmRelease) {
 	l, asked := leases{c: c, now: a.now}, []types.NamespacedName{}
 	for _, hr := range found {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// quietKlog drops what client-go logs on its own: errors that matter are returned, too.
+// quietKlog discards client-go's own logs: important errors are returned, too.
 func quietKlog() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)

@@ -107,7 +107,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 			hr     *v1alpha1.HelmRelease
 			action string
 		)
-		// What was read can be outdated when it is written: the operator writes to HelmReleases, too.
+		// A read HelmRelease can be outdated when it is written: the operator writes to HelmReleases, too.
 		err = retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
 			hr, action, err = a.ensureLock(ctx, store, key, cmd)
 			return err
@@ -127,7 +127,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 
 func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// releaseState says in words what there is to lock. A release that does not exist is an error only if it must exist.
+// releaseState describes the release to be locked. A missing release is an error only if it must exist.
 func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, mustExist bool) (string, error) {
 	record, err := c.Find(ctx, key, 0)
 	var missing *inspect.NotFoundError
@@ -151,7 +151,7 @@ func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, 
 	return "", err
 }
 
-// ensureLock creates or changes the HelmRelease of a release, and says which.
+// ensureLock creates or changes the HelmRelease of a release, and reports which.
 func (a *app) ensureLock(
 	ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command,
 ) (*v1alpha1.HelmRelease, string, error) {
@@ -217,7 +217,7 @@ func freeName(all []*v1alpha1.HelmRelease, key release.Key, name string) string 
 	return key.Name
 }
 
-// changeLock gives a HelmRelease what the flags ask for.
+// changeLock sets the values of the flags in a HelmRelease.
 func (a *app) changeLock(
 	ctx context.Context, store *helmReleases, hr *v1alpha1.HelmRelease, cmd *cli.Command,
 ) (*v1alpha1.HelmRelease, string, error) {

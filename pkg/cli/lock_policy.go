@@ -22,10 +22,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// acceptFlag is the flag that sets spec.acceptRecordsOfAnyone.
+// acceptFlag is the flag for spec.acceptRecordsOfAnyone.
 const acceptFlag = "accept-records-of-anyone"
 
-// lockMany writes the HelmReleasePolicy that locks the releases that --all or --selector choose, now and later.
+// lockMany writes the HelmReleasePolicy for the releases selected by --all or --selector, now and later.
 func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	for _, flag := range []string{"wait", "must-exist"} {
 		if cmd.Bool(flag) {
@@ -74,7 +74,7 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 		matchText(p.Spec.Match)))
 }
 
-// setProtection sets what the flags name.
+// setProtection sets the values of the given flags.
 func setProtection(p *v1alpha1.Protection, cmd *cli.Command) {
 	if mode := cmd.String("mode"); mode != "" {
 		p.Mode = v1alpha1.Mode(mode)
@@ -87,7 +87,7 @@ func setProtection(p *v1alpha1.Protection, cmd *cli.Command) {
 	}
 }
 
-// policyOf returns the policy that flags describe, without its template.
+// policyOf returns the policy described by flags, without its template.
 func policyOf(cmd *cli.Command, c *connection) (*v1alpha1.HelmReleasePolicy, error) {
 	match, name := v1alpha1.ReleaseMatch{Namespaces: []string{c.namespace}}, c.namespace
 	if cmd.Bool("all-namespaces") {
@@ -141,14 +141,14 @@ func labelSelector(text string) (*metav1.LabelSelector, error) {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// policyName makes a name of a text: the same for the same flags, so that a second run finds the policy.
+// policyName derives a name from a text: the same for the same flags, so that a second run finds the policy.
 func policyName(text string) string {
 	const longest = 63 // it is the value of a label
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	return strings.Trim(name[:min(len(name), longest)], "-")
 }
 
-// matchText says which releases a policy matches.
+// matchText describes the releases matched by a policy.
 func matchText(m v1alpha1.ReleaseMatch) string {
 	text := "all releases"
 	if m.ReleaseSelector != nil {

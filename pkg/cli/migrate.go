@@ -98,8 +98,8 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 	return a.carry(ctx, c, todo, dryRun, failed)
 }
 
-// migrationKeys returns the releases that arguments and flags mean, and those among them that the older operator
-// still holds.
+// migrationKeys returns the releases selected by arguments and flags, and those among them that the older operator
+// still manages.
 func (a *app) migrationKeys(
 	ctx context.Context, cmd *cli.Command, c *connection, names []string,
 ) (keys []release.Key, fresh map[release.Key]bool, err error) {
@@ -138,7 +138,7 @@ func (a *app) migrationKeys(
 	return keys, fresh, nil
 }
 
-// showPlan prints what there is to take off a release, and reports whether anything of it could not be read.
+// showPlan prints the planned removals of a release, and reports whether an object could not be read.
 func (a *app) showPlan(m migration) bool {
 	p := m.plan
 	fmt.Fprintln(a.out, plain.Line(fmt.Sprintf("release %s, revision %d: %d of %s marked by the older operator",
@@ -169,7 +169,7 @@ func (a *app) complain(o *migrate.Object) {
 	}
 }
 
-// carry does what was shown.
+// carry executes the shown plan.
 func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun, failed bool) error {
 	done := 0
 	for _, m := range todo {

@@ -20,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/policy"
 )
 
-// errNoPolicies says that the API server does not serve HelmReleasePolicies.
+// errNoPolicies reports that the API server does not serve HelmReleasePolicies.
 var errNoPolicies = fmt.Errorf("the cluster does not know HelmReleasePolicies: the CustomResourceDefinition %s.%s is not "+
 	"installed", v1alpha1.PolicyResourceName, v1alpha1.SchemeGroupVersion.Group)
 
@@ -86,7 +86,7 @@ func (a *app) readPolicy(name, namespace string) (*v1alpha1.HelmReleasePolicy, e
 	return p, nil
 }
 
-// outside is the error for a policy that is not in the namespace of the operator.
+// outside is the error for a policy in another namespace than the operator's.
 func outside(p *v1alpha1.HelmReleasePolicy, namespace string) error {
 	return command.Hinted(fmt.Errorf("HelmReleasePolicy %s/%s is outside of namespace %s, where it counts", p.Namespace, p.Name,
 		namespace), "--helmrelease-namespace names the namespace of another operator")
@@ -126,7 +126,7 @@ func (a *app) checked(
 	return p, nil
 }
 
-// putPolicy creates a policy, or replaces the one that was read if it has a resourceVersion.
+// putPolicy creates a policy, or replaces the read one if it has a resourceVersion.
 func (h *helmReleases) putPolicy(
 	ctx context.Context, p *v1alpha1.HelmReleasePolicy, dryRun []string,
 ) (*v1alpha1.HelmReleasePolicy, error) {
@@ -151,7 +151,7 @@ func (h *helmReleases) putPolicy(
 	return typedPolicy(object)
 }
 
-// planOf returns what a policy makes of the releases of a cluster, with all other policies there.
+// planOf returns a policy's effect on the releases of a cluster, with all other policies there.
 func (a *app) planOf(
 	ctx context.Context, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
 	releases []candidate,

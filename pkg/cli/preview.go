@@ -69,7 +69,7 @@ func (a *app) policy(ctx context.Context, cmd *cli.Command) error {
 	return a.preview(ctx, cmd, store, p, all)
 }
 
-// previewed returns the policy that arguments and flags name.
+// previewed returns the policy selected by arguments and flags.
 func (a *app) previewed(
 	ctx context.Context, cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmReleasePolicy,
 ) (*v1alpha1.HelmReleasePolicy, error) {
@@ -90,7 +90,7 @@ func (a *app) previewed(
 		}
 		names = append(names, p.Name)
 	}
-	// Where it may not look, it has nothing to say: this only helps with an error.
+	// Without the right to list it adds nothing: this only improves an error.
 	if elsewhere, err := store.cluster.helmReleases("", false).listPolicies(ctx); err == nil {
 		for _, p := range elsewhere {
 			if p.Name == cmd.Args().Get(1) {
@@ -158,7 +158,7 @@ func (a *app) preview(
 }
 
 // underPolicy compares a release as the policy would: by its template where the policy makes the HelmRelease, and by
-// the HelmRelease that there is where another one has the release.
+// the existing HelmRelease where another one has the release.
 func (c *comparing) underPolicy(
 	ctx context.Context, of candidate, r policy.Result, progress func(done, all int),
 ) error {
@@ -177,7 +177,7 @@ func (c *comparing) underPolicy(
 		Strict: hr.Spec.Scope == v1alpha1.ScopeStrict})
 }
 
-// compared adds what a comparison found, and reports whether something could not be compared.
+// compared adds the results of a comparison, and reports whether a part could not be compared.
 func (r *previewRelease) compared(found []*inspect.Comparison, err error, a *app) (failed bool) {
 	var nothing *nothingDeployedError
 	if errors.As(err, &nothing) {

@@ -79,7 +79,7 @@ func errTwoScopes(arg string) error {
 	return fmt.Errorf("%s names a namespace, and --all-namespaces means all", arg)
 }
 
-// rbacKeys returns the releases that arguments and flags name, in order, each once.
+// rbacKeys returns the releases selected by arguments and flags, in order, each once.
 func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]release.Key, error) {
 	var keys []release.Key
 	all := cmd.Bool("all-namespaces")
@@ -120,7 +120,7 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 	return slices.Compact(keys), nil
 }
 
-// addDeclared adds the objects of one release, and says what of it the rules cannot cover.
+// addDeclared adds the objects of one release, and reports those that the rules cannot cover.
 func (a *app) addDeclared(
 	objects []permissions.Object, c *connection, d *inspect.Declared,
 ) ([]permissions.Object, error) {

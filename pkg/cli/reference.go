@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-// referenceCommand prints what scripts/generate writes to files: the reference of all commands as Markdown, or Helm's
+// referenceCommand prints the files of scripts/generate: the reference of all commands as Markdown, or Helm's
 // completion.yaml.
 func referenceCommand(out io.Writer) *cli.Command {
 	return &cli.Command{

@@ -84,7 +84,7 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 	return found.exit()
 }
 
-// driftOf returns what was gathered as a report, in the order of the releases' names.
+// driftOf returns the results as a report, in the order of the releases' names.
 func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 	releases := []report.ReleaseDrift{}
 	for _, comparison := range found.comparisons {

@@ -11,8 +11,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// The HTML report has no style of its own for what it shows: a class that the style sheet of the page no longer knows
-// has lost its looks.
+// The HTML report has no style of its own: a class missing from the page's style sheet has lost its style.
 func TestReportLooksLikeThePage(t *testing.T) {
 	drift := report.NewDrift(time.Now(), "", []report.ReleaseDrift{
 		{Namespace: "apps", Name: "calm", Locked: report.LockedSuspended},

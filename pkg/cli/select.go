@@ -21,12 +21,12 @@ func allNamespacesFlag() cli.Flag {
 		Usage: "releases in all namespaces"}
 }
 
-// selectorFlag chooses by labels; usage says of what.
+// selectorFlag selects by labels; usage names the labelled objects.
 func selectorFlag(usage string) cli.Flag {
 	return &cli.StringFlag{Name: "selector", Aliases: []string{"l"}, Category: categoryWhat, Usage: usage}
 }
 
-// lockSelectFlags are the flags that choose releases by their HelmReleases.
+// lockSelectFlags are the flags that select releases by their HelmReleases.
 func lockSelectFlags() []cli.Flag {
 	return []cli.Flag{
 		allNamespacesFlag(),
@@ -45,7 +45,7 @@ func parseSelector(cmd *cli.Command) (labels.Selector, error) {
 }
 
 // checkSelection refuses a command line that names no release, or that both names and selects some. As with kubectl,
-// -A says only where, so that no change is made everywhere by two letters.
+// -A only determines the namespaces, so that two letters cannot change everything.
 func checkSelection(ctx context.Context, cmd *cli.Command) error {
 	selects := cmd.Bool("all") || cmd.String("selector") != ""
 	var err error
@@ -69,8 +69,8 @@ func checkSelection(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// keys returns the releases that the arguments of a command name, each once. With --all-namespaces a name means all
-// that existing returns for it.
+// keys returns the releases named by the arguments of a command, each once. With --all-namespaces a name stands for
+// all results of existing.
 func (c *connection) keys(cmd *cli.Command, existing func(name string) ([]release.Key, error)) ([]release.Key, error) {
 	var keys []release.Key
 	for _, arg := range cmd.Args().Slice() {
@@ -114,16 +114,16 @@ func compareKeys(x, y release.Key) int {
 	return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 }
 
-// target is a release that a command is to change.
+// target is a release to be changed by a command.
 type target struct {
 	key release.Key
-	// locks are the HelmReleases that name it: any number for a release that was named, and one that was selected.
+	// locks are the HelmReleases that name it: any number for a named release, and one for a selected one.
 	locks []*v1alpha1.HelmRelease
-	// similar are releases of this name in other namespaces that HelmReleases name; only without locks.
+	// similar are releases of this name with a HelmRelease in other namespaces; only without locks.
 	similar []release.Key
 }
 
-// choose returns the releases that arguments and flags mean, by their HelmReleases.
+// choose returns the releases selected by arguments and flags, by their HelmReleases.
 func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []target, error) {
 	if err := checkSelection(ctx, cmd); err != nil {
 		return nil, nil, err
@@ -158,7 +158,7 @@ func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []ta
 	return store, targets, nil
 }
 
-// named returns the releases that the arguments name, with their HelmReleases among all.
+// named returns the releases named by the arguments, with their HelmReleases among all.
 func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmRelease) ([]target, error) {
 	keys, err := c.keys(cmd, func(name string) (found []release.Key, _ error) {
 		for _, hr := range all {

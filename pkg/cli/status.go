@@ -54,11 +54,11 @@ const (
 	formatPatch = "patch"
 )
 
-// statusQuery is which HelmReleases are asked for.
+// statusQuery selects HelmReleases.
 type statusQuery struct {
 	// name is that of a HelmRelease or of a release, namespace that of a release; empty for all.
 	name, namespace string
-	// policy and state filter; empty for all. now is the time at which states are told.
+	// policy and state filter; empty for all. now is the time for the computation of states.
 	policy, state string
 	now           time.Time
 }
@@ -120,7 +120,7 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// nothingCalled is the error for a name that nothing has.
+// nothingCalled is the error for an unknown name.
 func (a *app) nothingCalled(ctx context.Context, store *helmReleases, query statusQuery) error {
 	all, err := store.list(ctx, nil)
 	if err != nil {

@@ -83,7 +83,7 @@ func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
 	return t.String(o.width)
 }
 
-// States by which status filters.
+// States for the filter of status.
 const (
 	stateLocked    = "locked"
 	stateDrifted   = "drifted"
@@ -91,11 +91,11 @@ const (
 	stateAttention = "attention"
 )
 
-// lockStates are the other states by which status filters, and what report.LockState calls them.
+// lockStates are the other states for the filter of status, with their names in report.LockState.
 var lockStates = map[string]string{stateLocked: report.LockedYes, "detect": report.LockedDetect,
 	"suspended": report.LockedSuspended, "unlocked": report.LockedNo, "unknown": report.LockedUnknown}
 
-// isIn reports whether a HelmRelease is in a state that --state names; every one is in none.
+// isIn reports whether a HelmRelease has the state of --state; true without one.
 func (q statusQuery) isIn(hr *v1alpha1.HelmRelease) bool {
 	objects := hr.Status.Objects
 	switch q.state {
@@ -120,7 +120,7 @@ const (
 	bySince   = "since"
 )
 
-// order returns how HelmReleases are sorted: by name, the most drifted first, or what changed last first.
+// order returns the sort order of HelmReleases: by name, the most drifted first, or the last changed first.
 func order(by string) func(x, y *v1alpha1.HelmRelease) int {
 	return func(x, y *v1alpha1.HelmRelease) int {
 		first := 0

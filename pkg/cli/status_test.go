@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// noon is the time at which tests look.
+// noon is the current time of the tests.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func helmRelease(name string, change func(*v1alpha1.HelmRelease)) *v1alpha1.HelmRelease {

@@ -50,7 +50,7 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 	return t.String(o.width) + section(o.style, attention(releases, o.now), "NEEDS ATTENTION", "WHY", "WHAT TO DO")
 }
 
-// rowColor returns a colour for a release that wants attention.
+// rowColor returns a colour for a release that needs attention.
 func rowColor(hr *v1alpha1.HelmRelease, locked string, style report.Style) func(int, string) string {
 	switch {
 	case hr.Status.Objects.Contended > 0, hr.Status.Objects.Drifted > 0,
@@ -94,7 +94,7 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 		section(style, exceptions, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
 }
 
-// whoDrifted tells how to find the user behind the newest drift whose user is not known; empty without one.
+// whoDrifted describes how to find the unknown user behind the newest drift; empty without one.
 func whoDrifted(recent []v1alpha1.DriftRecord) string {
 	for _, d := range recent {
 		if d.User == "" && d.Operation != v1alpha1.DriftLeftover {
@@ -117,7 +117,7 @@ func section(style report.Style, rows [][]string, titles ...string) string {
 	return "\n" + t.String(0)
 }
 
-// statusHead returns what there is one of, a line each.
+// statusHead returns the single values, a line each.
 func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 	status := &hr.Status
 	state := string(status.State)
@@ -210,7 +210,7 @@ func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
 	return out
 }
 
-// guardText says which guard a HelmRelease asks for, and whether it is in force.
+// guardText describes the requested guard of a HelmRelease, and whether it is in force.
 func guardText(hr *v1alpha1.HelmRelease) string {
 	if report.GuardMissing(hr) {
 		return string(hr.Spec.Guard) + ", not in force"

@@ -21,14 +21,14 @@ type happening struct {
 	Time        time.Time `json:"time"`
 	HelmRelease string    `json:"helmRelease"`
 	Release     string    `json:"release"`
-	// Drift is what drifted; nil for a change of state.
+	// Drift is the drift of the event; nil for a change of state.
 	Drift *v1alpha1.DriftRecord `json:"drift,omitempty"`
 	// Locked and Message are the new state, for a change of state.
 	Locked  string `json:"locked,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// follower turns successive states of HelmReleases into what happened in between.
+// follower derives events from successive states of HelmReleases.
 type follower struct {
 	now   func() time.Time
 	known map[string]*seen // by uid
@@ -39,7 +39,7 @@ type seen struct {
 	drifts map[driftKey]v1alpha1.DriftAction
 }
 
-// driftKey tells one drift from others.
+// driftKey identifies a drift.
 type driftKey struct {
 	at        time.Time
 	object    v1alpha1.DriftedObject
@@ -48,8 +48,8 @@ type driftKey struct {
 	manager, how, subresource string
 }
 
-// next returns what happened to a HelmRelease since its last state. Of the first state only the lock is told: what
-// drifted before is history.
+// next returns the events of a HelmRelease since its last state. For the first state it returns only the lock:
+// earlier drift is history.
 func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happening {
 	base := happening{Time: f.now(), HelmRelease: hr.Namespace + "/" + hr.Name, Release: hr.Spec.Release.String()}
 	before := f.known[string(hr.UID)]
@@ -84,8 +84,8 @@ func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happe
 	return happened
 }
 
-// lockMessage reports whether a HelmRelease is locked and, in words, how it is; the drift that comes and goes is
-// left out, for it has lines of its own.
+// lockMessage reports whether a HelmRelease is locked and describes its state. It leaves current drift out, which has
+// separate lines.
 func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message string) {
 	locked = report.LockState(hr, now)
 	reason, message, _ := report.Ready(hr)
@@ -103,7 +103,7 @@ func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message strin
 	return locked, message
 }
 
-// watchStatus prints a line for everything that happens, until ctx ends.
+// watchStatus prints a line for every event, until ctx ends.
 func (a *app) watchStatus(
 	ctx context.Context, store *helmReleases, query statusQuery, format string, style report.Style,
 ) error {

@@ -110,7 +110,7 @@ type change struct {
 	done              waitFor                            // what --wait waits for
 }
 
-// change patches the HelmReleases that arguments and flags mean, unless they are the same already.
+// change patches the HelmReleases selected by arguments and flags, unless they have the values already.
 func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	store, targets, err := a.choose(ctx, cmd)
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-// waitFor says of a HelmRelease whether what is waited for has come, and else what it is waiting for, in words.
+// waitFor reports whether a HelmRelease has the wanted state, and describes the missing one otherwise.
 type waitFor func(hr *v1alpha1.HelmRelease) (done bool, waiting string)
 
-// isLocked waits for a lock that does what the spec asks for.
+// isLocked waits for a lock in the state required by the spec.
 func isLocked(hr *v1alpha1.HelmRelease) (bool, string) {
 	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration < hr.Generation {
@@ -46,7 +46,7 @@ func isSuspended(hr *v1alpha1.HelmRelease) (bool, string) {
 	return false, "an operator to unlock it"
 }
 
-// waited is a HelmRelease that is waited for.
+// waited is a HelmRelease with a pending wait.
 type waited struct {
 	*v1alpha1.HelmRelease
 	last string // what it waits for
@@ -65,7 +65,7 @@ func (a *app) waitIfAsked(
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	// The only one needs no name in what is printed.
+	// A single one needs no name in the output.
 	only, of := all[0].Name, func(*v1alpha1.HelmRelease) string { return "" }
 	if len(all) > 1 {
 		only, of = "", func(hr *v1alpha1.HelmRelease) string { return "release " + keyOf(hr).String() + ": " }
@@ -73,8 +73,8 @@ func (a *app) waitIfAsked(
 	pending := map[string]*waited{}
 	var undone []*v1alpha1.HelmRelease
 	for _, hr := range all {
-		// What there is to wait for is known from what was written: it is said even if the operator has done it before
-		// it is looked for, and there is something to say if the time is over before anything was read.
+		// The wanted state is known from the written object: it is printed even if the operator has reached it before
+		// the first read, and the error names it if the timeout ends before the first read.
 		done, last := until(hr)
 		pending[hr.Name] = &waited{hr, last}
 		if !done {
@@ -112,7 +112,7 @@ func (a *app) waitIfAsked(
 	return err
 }
 
-// notDone says what is still waited for.
+// notDone describes the pending waits.
 func (a *app) notDone(pending map[string]*waited, all int, limit time.Duration) error {
 	name := slices.Sorted(maps.Keys(pending))[0]
 	hint := fmt.Sprintf("%s status %s shows more; --timeout waits longer", a.name, name)
@@ -132,7 +132,7 @@ func (h *helmReleases) follow(
 	if name != "" {
 		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	}
-	// The first list by hand: what fails for want of a permission or of the kind would be tried for ever otherwise.
+	// The first list is explicit: a missing permission or kind would be retried for ever otherwise.
 	if _, err := h.client.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1}); err != nil {
 		return h.apiError("list the HelmReleases", err)
 	}

@@ -11,7 +11,7 @@ import (
 // ErrNoCommand is the error for flags without a command.
 var ErrNoCommand = errors.New("no command")
 
-// Completing is the argument by which a shell asks for the words that may stand in its place.
+// Completing is the shell's argument for a completion request.
 const Completing = "--generate-shell-completion"
 
 // Arrange returns a command line with its command first: a flag has one meaning before the command and after it.
@@ -51,8 +51,8 @@ func ofRoot(argument string) bool {
 	return slices.Contains([]string{"--help", "-h", "--version", "-v", Completing}, argument)
 }
 
-// commandAt returns the index of the command in a command line, or its length. It is doubtful when it is no command,
-// and a flag that no command has stands before it: it may be the value of that flag.
+// commandAt returns the index of the command in a command line, or its length. It is doubtful for an unknown command
+// after an unknown flag: it may be the value of that flag.
 func commandAt(root *cli.Command, args []string) (at int, doubtful bool) {
 	takesValue := map[string]bool{}
 	for _, cmd := range root.Commands {

@@ -1,5 +1,5 @@
-// Package command has the parts that the command lines of this module share: the one of the processes in a cluster
-// (pkg/daemon) and the one of people (pkg/cli).
+// Package command has the shared parts of this module's command lines: the one of the processes in a cluster
+// (pkg/daemon) and the one for users (pkg/cli).
 package command
 
 import (

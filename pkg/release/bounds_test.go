@@ -13,15 +13,15 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// member is one more member of a payload that is all right otherwise: a value with a part that is repeated.
+// member is one more member of an otherwise valid payload: a value with a repeated part.
 type member struct {
 	name, before, part string
 	times              int
 	after              string
 }
 
-// packed encodes a release with the member as Helm does, so that it fits into a Secret. What is repeated is compressed
-// once: parts that are compressed one by one decompress to one text.
+// packed encodes a release with the member as Helm does, so that it fits into a Secret. The repeated part is
+// compressed once: separately compressed parts decompress to one text.
 func (m member) packed(t *testing.T) []byte {
 	t.Helper()
 	const chunk = 1 << 14
@@ -45,7 +45,7 @@ func (m member) packed(t *testing.T) []byte {
 	return payload
 }
 
-// spent returns how many MiB decode allocates, all of them: a measure of the work that depends on no clock.
+// spent returns the MiB allocated by decode in total: a measure of work without a clock.
 func spent(decode func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -59,7 +59,7 @@ func spent(decode func()) uint64 {
 func TestPayloadsThatExhaustMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		member member
-		// what both decoders, or only that of details, refuse
+		// both is refused by both decoders, details only by that of details
 		both, details string
 	}{
 		"a manifest": {member{"manifest", `"`, "a", 24 << 20, `"`}, "one value in it has more than 20971520 bytes", ""},

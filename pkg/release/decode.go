@@ -11,20 +11,20 @@ import (
 	"io"
 )
 
-// DefaultLimit bounds the decompressed payload, in bytes. A Secret or ConfigMap holds at most 1 MiB, three quarters of
-// that after base64; real charts compress by a factor of 5 to 20. 32 MiB is far above that, and far below the 1000-fold
-// that a decompression bomb reaches.
+// DefaultLimit bounds the decompressed payload, in bytes. A Secret or ConfigMap holds at most 1 MiB, three quarters
+// of that after base64; real charts compress by a factor of 5 to 20. 32 MiB is far above that, and far below the
+// 1000-fold size of a decompression bomb.
 const DefaultLimit int64 = 32 << 20
 
-// maxValue bounds one value of the payload: the manifest, in which an escaped line end has two bytes, or the files
-// of the chart. The JSON decoder keeps a whole value in a buffer of up to twice its size.
+// maxValue bounds one value of the payload: the manifest, in which an escaped line end has two bytes, or the files of
+// the chart. The JSON decoder keeps a whole value in a buffer of up to twice its size.
 const maxValue int64 = 20 << 20
 
 // largeBytes is from how many decompressed bytes on a payload is a large one. Hardly any real one is.
 const largeBytes int64 = 4 << 20
 
-// What is wrong with a payload. Every error of Decode, DecodeRecord and DecodeDetails is one of these (errors.Is);
-// Matches gives ErrMismatch.
+// Errors of payloads. Every error of Decode, DecodeRecord and DecodeDetails is one of these (errors.Is); Matches
+// returns ErrMismatch.
 var (
 	// ErrNoPayload: the record has no payload at all.
 	ErrNoPayload = errors.New("release payload is missing")
@@ -42,8 +42,8 @@ var (
 	ErrMismatch = errors.New("release payload does not belong to its record")
 )
 
-// advice is for who has to act. The tool that deployed the release need not be the helm command: an upgrade by that
-// would store its record in another namespace, and deploy the chart a second time.
+// advice names the remedy. The tool that deployed the release need not be the helm command: an upgrade by that would
+// store its record in another namespace, and deploy the chart a second time.
 const advice = "restore the record, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
 
 // DecodeRecord decodes the payload of a record as the Secret or ConfigMap holds it (Kubernetes' own base64 of a Secret
@@ -53,9 +53,9 @@ func DecodeRecord(payload []byte, large func()) (*Release, error) {
 	return decode(payload, DefaultLimit, nil, large)
 }
 
-// Decode decodes a release payload: base64 over gzip over JSON, or base64 over JSON as the oldest Helm wrote. It
-// decompresses at most limit bytes, and skips what locking does not need (templates, values, hooks) as it streams by.
-// The release is nil when there is an error, except for ErrNoManifest, where all but the manifest is there.
+// Decode decodes a release payload: base64 over gzip over JSON, or base64 over JSON as in the oldest Helm. It
+// decompresses at most limit bytes, and skips parts not needed for locking (templates, values, hooks) while reading.
+// The release is nil when there is an error, except for ErrNoManifest, with which only the manifest is missing.
 //
 // The payload is a secret: no error contains any part of it, only positions and names of fields.
 func Decode(payload []byte, limit int64) (*Release, error) {
@@ -87,7 +87,7 @@ func decode(payload []byte, limit int64, details *Details, large func()) (*Relea
 	return rel, nil
 }
 
-// inflate returns the JSON of the payload. Like Helm, it tells compressed from plain payloads by gzip's magic number.
+// inflate returns the JSON of the payload. Like Helm, it detects compression by gzip's magic number.
 func inflate(payload []byte, limit int64, large func()) (*bounded, error) {
 	plain := bufio.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(payload)))
 	head, err := plain.Peek(3)
@@ -110,13 +110,13 @@ func newBounded(r io.Reader, limit int64, large func()) *bounded {
 	return b
 }
 
-// boundError says which bound a payload exceeds.
+// boundError names the bound that a payload exceeds.
 type boundError struct{ bound string }
 
 func (e *boundError) Error() string { return e.bound }
 
-// bounded fails with a boundError when more than left bytes come, or more than most since begin was called;
-// io.LimitedReader would call that a regular end.
+// bounded fails with a boundError after left bytes in total, or most bytes since begin was called; io.LimitedReader
+// would return a regular end.
 type bounded struct {
 	r     io.Reader
 	left  int64
@@ -126,7 +126,7 @@ type bounded struct {
 	large func() // called once, before more than largeBytes are read
 }
 
-// begin says that the next value begins, which may have most bytes. Some of it may be in the decoder's buffer already.
+// begin starts the next value, with at most most bytes. Some of it may be in the decoder's buffer already.
 func (b *bounded) begin(most int64) { b.most, b.until = most, b.read+most }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -149,7 +149,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// complete checks what every release that Helm stores has.
+// complete checks the required fields of a stored release.
 func (r *Release) complete() error {
 	var missing string
 	switch {

@@ -9,15 +9,15 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
-// Details is a stored release with what people ask for and locking does not need. Values, like Notes, can hold
-// passwords: a caller that shows them has to know what of them is in a Secret of the manifest.
+// Details is a stored release with parts for users that are not needed for locking. Values, like Notes, can hold
+// passwords: a caller that shows them has to know which of them are in a Secret of the manifest.
 type Details struct {
 	Release
-	// AppVersion is the version of what the chart deploys, as the chart says it; often empty.
+	// AppVersion is the version of the deployed application according to the chart; often empty.
 	AppVersion string
-	// Values are those that the user gave, as a JSON object; nil when there were none. The chart's own are not in it.
+	// Values are the user's values, as a JSON object; nil when there were none. The chart's own are not in it.
 	Values json.RawMessage
-	// Hooks are what Helm runs and does not manage.
+	// Hooks are run, and not managed, by Helm.
 	Hooks []Hook
 }
 
@@ -28,14 +28,12 @@ const (
 	// maxHooks bounds the hooks of a release, maxHook the bytes of one.
 	maxHooks = 10_000
 	maxHook  = 4 << 20
-	// maxElements bounds the values that the user gave: what is decoded takes up to a hundred times the memory of
-	// its text.
+	// maxElements bounds the user's values: decoded values take up to a hundred times the memory of their text.
 	maxElements = 1 << 18
 )
 
-// DecodeDetails is Decode for all that Details holds, with the same bound on the decompressed size, the same
-// errors, and the same exception: with ErrNoManifest, everything but the manifest is there. Templates and files of
-// the chart are skipped.
+// DecodeDetails is Decode for Details, with the same bound on the decompressed size, the same errors, and the same
+// exception: with ErrNoManifest, only the manifest is missing. Templates and files of the chart are skipped.
 func DecodeDetails(payload []byte, limit int64) (*Details, error) {
 	var d Details
 	rel, err := decode(payload, limit, &d, nil)
@@ -49,7 +47,7 @@ func DecodeDetails(payload []byte, limit int64) (*Details, error) {
 	return &d, err
 }
 
-// detail reads a member of the release that only Details has a place for, and skips it where there are none to be made.
+// detail reads a member of the release for Details, and skips it without details.
 func (s stream) detail(key string) error {
 	if s.details == nil {
 		return s.skip()
@@ -63,7 +61,7 @@ func (s stream) detail(key string) error {
 	return s.skip()
 }
 
-// config keeps the values as text, which is an object, or null for none.
+// config keeps the values as text: an object, or null for none.
 func (s stream) config() error {
 	var raw json.RawMessage
 	if err := s.value("config", &raw); err != nil {

@@ -70,7 +70,7 @@ func FuzzRecordOf(f *testing.F) {
 	})
 }
 
-// Which record counts depends on the records alone, and not on their order; and a release is locked by one of two
+// The active record depends on the records alone, and not on their order; and a release is locked by one of two
 // storages only if it is uninstalled in the other one.
 func FuzzNewest(f *testing.F) {
 	f.Add([]byte{0, 1, 1, 0, 1, 1, 2, 0})

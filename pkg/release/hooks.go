@@ -6,11 +6,11 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
-// firstHooks is what locking needs of the hooks of a release: of those that Helm runs before it touches objects.
+// firstHooks is the state of a release's hooks that run before Helm touches objects, for locking.
 type firstHooks struct {
 	// stopped is set when one of them began and is not known to have succeeded.
 	stopped bool
-	// ahead are the statuses during which one runs that has not begun.
+	// ahead are the statuses during which a hook runs that has not begun.
 	ahead map[Status]bool
 	names Hooks
 }
@@ -21,7 +21,7 @@ type Hooks struct {
 	names  map[hookName]struct{}
 }
 
-// hookName is how Helm names a hook: of API group and namespace only its manifest tells.
+// hookName is Helm's name of a hook; only its manifest has the API group and the namespace.
 type hookName struct{ kind, name string }
 
 // Has reports whether the revision may have a hook of a kind and name, in whichever API group and namespace.
@@ -30,10 +30,10 @@ func (h Hooks) Has(kind, name string) bool {
 	return found || h.unread
 }
 
-// maxHooksText bounds the text of the hooks that is read. Of hooks that have more nothing is known.
+// maxHooksText bounds the text of the hooks. Longer hooks are not read.
 const maxHooksText = 512 << 10
 
-// UnmarshalJSON takes any value: what Helm could not read either says nothing.
+// UnmarshalJSON accepts any value: one that Helm could not read is ignored.
 func (f *firstHooks) UnmarshalJSON(text []byte) error {
 	var hooks []struct {
 		Kind    string                    `json:"kind"`

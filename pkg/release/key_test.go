@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// hostileNames are texts that lead to something else when they become a part of a path or of a selector.
+// hostileNames are texts that would redirect a request as a part of a path or of a selector.
 var hostileNames = []string{
 	"", ".", "..", "../pods", "a/b", "../pods/http:mine:8080/proxy", "%zz", "%2e%2e", "x y", "x?limit=1", "x#y", "x,y",
 	"x,status=deployed", "x=y", "x in (y)", "X", "-x", "x-", "x..y", ".x", "x\n", "x\x00", "\u00e4", "x_y", "*",
@@ -53,7 +53,7 @@ func TestSelectorRefusesWhatIsNoName(t *testing.T) {
 	}
 }
 
-// A record of a release that Helm refuses was not written by Helm.
+// A record of a release name refused by Helm was not written by Helm.
 func TestRecordOfRejectsNamesThatHelmRefuses(t *testing.T) {
 	long := strings.Repeat("x", 54)
 	_, err := release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {

@@ -16,7 +16,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// metadata returns what Helm writes for revision 12 of apps/my.app, after edit.
+// metadata returns Helm's metadata for revision 12 of apps/my.app, after edit.
 func metadata(edit func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "apps", Name: "sh.helm.release.v1.my.app.v12", UID: "u1", ResourceVersion: "700",

@@ -1,9 +1,9 @@
-// Package release turns what Helm stores about a release into values: the metadata of a record into a Record, its
-// payload into a Release. It is pure: no client, no logging, no context.
+// Package release decodes stored releases of Helm: the metadata of a record into a Record, its payload into a
+// Release. It is pure: no client, no logging, no context.
 //
 // Helm keeps one Secret (or ConfigMap, see Storage) per revision, named sh.helm.release.v1.NAME.vREVISION, in the
-// release's namespace. The labels name, owner, status and version repeat what the payload says, so that the metadata
-// alone tells which revision is current; the payload is needed only for a revision that is going to be locked.
+// release's namespace. The labels name, owner, status and version repeat values of the payload, so that the metadata
+// alone shows the current revision; the payload is needed only for a revision that is going to be locked.
 package release
 
 import (
@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Status is the status of one revision of a release, with the values that Helm stores.
+// Status is the status of one revision of a release, with Helm's stored values.
 type Status = helmrelease.Status
 
-// All statuses of Helm 3 and Helm 4. StatusUnknown also stands for a value that this version does not know.
+// All statuses of Helm 3 and Helm 4. StatusUnknown also stands for values unknown to this version.
 const (
 	StatusUnknown         = helmrelease.StatusUnknown
 	StatusDeployed        = helmrelease.StatusDeployed
@@ -30,7 +30,7 @@ const (
 	StatusPendingRollback = helmrelease.StatusPendingRollback
 )
 
-// Known reports whether s is a status that Helm 3 or Helm 4 writes.
+// Known reports whether s is a status of Helm 3 or Helm 4.
 func Known(s Status) bool {
 	switch s {
 	case StatusUnknown, StatusDeployed, StatusUninstalled, StatusSuperseded, StatusFailed,
@@ -52,20 +52,20 @@ func parseStatus(value string) Status {
 	return StatusUnknown
 }
 
-// ApplyMethod says how Helm writes the objects of a release.
+// Values of ApplyMethod, Helm's way to write the objects of a release.
 const (
 	// ApplyMethodServerSide is server-side apply, the default of Helm 4.
 	ApplyMethodServerSide = "ssa"
 	// ApplyMethodClientSide is Helm's three-way patch, chosen with Helm 4.
 	ApplyMethodClientSide = "csa"
-	// ApplyMethodUnset is what Helm 3 leaves; it means a client-side three-way patch.
+	// ApplyMethodUnset is stored by Helm 3; it means a client-side three-way patch.
 	ApplyMethodUnset = ""
 )
 
-// Release is the part of a stored release that locking needs.
+// Release is the part of a stored release needed for locking.
 type Release struct {
-	// Key is what the objects of the release say they belong to. Its namespace is where objects go that declare
-	// none. Most tools store the record there, too; Flux can store it in another namespace.
+	// Key is the release in the objects' annotations. Its namespace is the default for objects without one. Most
+	// tools store the record there, too; Flux can store it in another namespace.
 	Key
 	// Revision counts from 1.
 	Revision int
@@ -76,8 +76,8 @@ type Release struct {
 	Notes       string
 	// Manifest is the rendered YAML without hooks. Never empty.
 	Manifest string
-	// BeforeObjects is set when Helm has not come to the objects of the revision, as far as its hooks tell: one that
-	// Helm runs before has failed, or is not known to be over. Only Decode and DecodeRecord set it.
+	// BeforeObjects is set when Helm has not reached the objects of the revision, according to its hooks: an earlier
+	// one has failed, or may still run. Only Decode and DecodeRecord set it.
 	BeforeObjects bool
 	// Hooks are the names of the hooks, which Helm runs and does not manage. Only Decode and DecodeRecord set them.
 	Hooks Hooks
@@ -91,10 +91,10 @@ type Release struct {
 	LastDeployed  time.Time
 }
 
-// Matches returns nil when the payload belongs to the record, that is when name, revision and status agree, and the
-// payload's namespace could be one. Otherwise the error, which is an ErrMismatch, says what is wrong. Helm writes
-// both together, so that a difference means that a user edited or renamed the object. The namespaces may differ:
-// the record's is where it is stored, the payload's is that of the objects.
+// Matches returns nil when the payload belongs to the record: name, revision and status agree, and the payload's
+// namespace is valid. Otherwise it returns an ErrMismatch with the difference. Helm writes both together, so a
+// difference means that a user edited or renamed the object. The namespaces may differ: the record's is that of its
+// storage, the payload's is that of the objects.
 func (r *Release) Matches(rec Record) error {
 	if problems := validation.IsDNS1123Label(r.Namespace); len(problems) > 0 {
 		return fmt.Errorf("%w: namespace %s in the payload is none; %s", ErrMismatch, quote(r.Namespace), advice)
@@ -114,7 +114,7 @@ func (r *Release) Matches(rec Record) error {
 		ErrMismatch, field, payload, record, rec.Object(), advice)
 }
 
-// quote shortens what it quotes: payload fields have no bound of their own.
+// quote shortens quoted text: payload fields have no bound of their own.
 func quote(s string) string {
 	const most = 64
 	if len(s) > most {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Storage is the kind of object in which Helm keeps its records, as HELM_DRIVER tells it. The zero value is Secrets.
+// Storage is the kind of object of Helm's records, as in HELM_DRIVER. The zero value is Secrets.
 type Storage int
 
-// The storages that are read.
+// The supported storages.
 const (
 	Secrets Storage = iota
 	ConfigMaps
@@ -22,7 +22,7 @@ const (
 // Storages are all of them.
 var Storages = [...]Storage{Secrets, ConfigMaps}
 
-// Unread returns the storages that are not among those that are read.
+// Unread returns the storages missing from read.
 func Unread(read []Storage) []Storage {
 	return slices.DeleteFunc(slices.Clone(Storages[:]), func(s Storage) bool { return slices.Contains(read, s) })
 }
@@ -49,7 +49,7 @@ func ParseStorages(names string) ([]Storage, error) {
 	return parsed, nil
 }
 
-// String returns the name that HELM_DRIVER has for it.
+// String returns the storage's name in HELM_DRIVER.
 func (s Storage) String() string { return strings.ToLower(s.Kind()) }
 
 // Kind returns the kind of object.
@@ -65,7 +65,7 @@ func (s Storage) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: s.String() + "s"}
 }
 
-// FieldSelector returns what a list or watch of records selects by, beside labels: only Secrets have a type.
+// FieldSelector returns the field selector of a list or watch of records: only Secrets have a type.
 func (s Storage) FieldSelector() string {
 	if s == Secrets {
 		return fields.OneTermEqualSelector("type", SecretType).String()
@@ -73,8 +73,8 @@ func (s Storage) FieldSelector() string {
 	return ""
 }
 
-// MayBeRecord reports whether an object that was selected by label and type may be a record. A ConfigMap has no type,
-// so its name tells; Helm passes over other ConfigMaps with these labels, too.
+// MayBeRecord reports whether an object selected by label and type may be a record. A ConfigMap has no type, so its
+// name decides; Helm skips other ConfigMaps with these labels, too.
 func (s Storage) MayBeRecord(m metav1.Object) bool {
 	return s == Secrets || strings.HasPrefix(m.GetName(), NamePrefix)
 }

@@ -10,7 +10,7 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 )
 
-// fieldError names a field of the payload that cannot be used, never its value. Field is empty for the payload itself.
+// fieldError names an invalid field of the payload, never its value. Field is empty for the payload itself.
 type fieldError struct{ field, problem string }
 
 func (e *fieldError) Error() string { return e.field + " " + e.problem }
@@ -21,7 +21,7 @@ const wrongType = "has the wrong type"
 type stream struct {
 	dec *json.Decoder
 	in  *bounded
-	// details, when set, receives what DecodeDetails keeps beyond what locking needs.
+	// details, when set, receives the further values of DecodeDetails.
 	details *Details
 }
 
@@ -29,8 +29,7 @@ func newStream(in *bounded, details *Details) stream {
 	return stream{dec: json.NewDecoder(in), in: in, details: details}
 }
 
-// stored is what a payload says, in Helm's own types. Those of Helm 3 have no place for the apply method, which
-// Helm 4 stores.
+// stored is a payload in Helm's own types. Those of Helm 3 have no field for the apply method, which Helm 4 stores.
 type stored struct {
 	helmrelease.Release
 	applyMethod string
@@ -77,7 +76,7 @@ func (s stream) release() (*Release, error) {
 	return from.part(), nil
 }
 
-// part returns what locking needs of a stored release.
+// part returns the part of a stored release needed for locking.
 func (r *stored) part() *Release {
 	rel := &Release{
 		Key: Key{Namespace: r.Namespace, Name: r.Name}, Revision: r.Version, Manifest: r.Manifest,
@@ -93,7 +92,7 @@ func (r *stored) part() *Release {
 	return rel
 }
 
-// info keeps what is wanted of the release's info. Its resources, which Helm does not store, could have any size.
+// info keeps the wanted parts of the release's info. Its resources, which Helm does not store, could have any size.
 func (s stream) info(info *helmrelease.Info) error {
 	return s.object("info", func(key string) error {
 		field := "info." + key
@@ -188,7 +187,7 @@ func (s stream) valueWithin(bytes int64, field string, into any) error {
 	return err
 }
 
-// skipped is a value that no caller wants: it is read over, and nothing of it kept.
+// skipped is an unwanted value: it is read, and nothing of it kept.
 type skipped struct{}
 
 // UnmarshalJSON takes any value.

@@ -21,8 +21,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Autoscalers follows the objects of the judge.Scalers in the cluster while they are needed: while an object is locked
-// whose replicas one of them could set. It watches the kinds that are served. It is safe for concurrent use.
+// Autoscalers follows the objects of the judge.Scalers in the cluster while they are needed: while an object is
+// locked whose replicas one of them could set. It watches the served kinds. It is safe for concurrent use.
 type Autoscalers struct {
 	client      dynamic.Interface
 	definitions *Definitions
@@ -67,14 +67,14 @@ func (a *Autoscalers) Start(ctx context.Context) {
 // Wait returns when the watches have ended after the context of Start did.
 func (a *Autoscalers) Wait() { a.running.Wait() }
 
-// Bounds on List: a request that takes longer is not answered, and a namespace may have many autoscalers.
+// Limits of List: its timeout, and the size of a page.
 const (
 	autoscalersTimeout = 5 * time.Second
 	autoscalersPage    = 100
 )
 
-// List returns the autoscalers of a namespace as they are now, by a consistent list of each kind that is served. The
-// watches can be behind, or can have delivered nothing yet.
+// List returns the current autoscalers of a namespace, by a consistent list of each served kind. The watches can be
+// late, or can have delivered nothing yet.
 func (a *Autoscalers) List(ctx context.Context, namespace string) (*judge.Autoscalers, error) {
 	ctx, cancel := context.WithTimeout(ctx, autoscalersTimeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func (a *Autoscalers) list(
 	}
 }
 
-// serves reports whether the API server serves a kind, as far as the watch of definitions has come.
+// serves reports whether the API server serves a kind, according to the watch of definitions.
 func (a *Autoscalers) serves(scaler *judge.Scaler) bool {
 	return scaler.BuiltIn() || a.definitions.has(scaler.GVR().GroupResource().String())
 }
@@ -134,14 +134,14 @@ func (a *Autoscalers) Need(owner string) {
 	a.follow()
 }
 
-// DefinitionsChanged follows the kinds that are served now.
+// DefinitionsChanged follows the kinds served now.
 func (a *Autoscalers) DefinitionsChanged() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.follow()
 }
 
-// follow begins the watches that are needed and ends the others. a.mu is held.
+// follow starts the needed watches and stops the others. a.mu is held.
 func (a *Autoscalers) follow() {
 	for i := range a.kinds {
 		k := &a.kinds[i]
@@ -173,7 +173,7 @@ func (a *Autoscalers) begin(k *followedKind) {
 	}()
 }
 
-// Known returns the autoscalers that the watches have delivered.
+// Known returns the autoscalers delivered by the watches.
 func (a *Autoscalers) Known() *judge.Autoscalers { return &a.known }
 
 func (a *Autoscalers) listWatch(scaler *judge.Scaler) *cache.ListWatch {

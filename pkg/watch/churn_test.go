@@ -16,8 +16,7 @@ import (
 const statusEvent = `{"type":"MODIFIED","object":{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web",` +
 	`"namespace":"apps","resourceVersion":"%d"},"spec":{"replicas":%d},"status":{"conditions":[{"message":"%d"}]}}}` + "\n"
 
-// A change of the content is told from the changes of the status around it, at whatever speed they come: here as
-// fast as they can be read.
+// A change of content among status updates is found, at any speed of events: here as fast as they can be read.
 func TestNoChangeIsLostAmongStatusUpdates(t *testing.T) {
 	const events, every = 20000, 50
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

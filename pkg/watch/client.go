@@ -24,8 +24,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/rawjson"
 )
 
-// Client lists and watches resources of any kind, without decoding their objects: they come as Live.
-// It is safe for concurrent use.
+// Client lists and watches resources of any kind, without decoding their objects: it returns them as Live. It is safe
+// for concurrent use.
 type Client struct{ rest rest.Interface }
 
 // NewClient returns a client for the API server of config.
@@ -57,9 +57,9 @@ func (c *Client) get(
 	return request.SpecificallyVersionedParams(o, metav1.ParameterCodec, metav1.Unversioned).Stream(ctx)
 }
 
-// List hands each object of a resource to each as the answer of the API server arrives, so that one object is in memory
-// at a time, whatever the size of a page. It returns the metadata of the list, and ends with the first error of each.
-// An empty namespace stands for all.
+// List passes each object of a resource to each as the answer of the API server arrives: one object is in memory at a
+// time, whatever the size of a page. It returns the metadata of the list, and ends with the first error of each. An
+// empty namespace stands for all.
 func (c *Client) List(
 	ctx context.Context, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions,
 	each func(*Live) error,
@@ -91,13 +91,13 @@ func (c *Client) Watch(
 		apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")), nil
 }
 
-// events reads the events of a watch, each of which API servers write on a line of its own.
+// events reads the events of a watch; API servers write each on its own line.
 type events struct {
 	io.Closer
 	lines *bufio.Reader
 }
 
-// Close ends a Decode that is under way.
+// Close ends a running Decode.
 func (e *events) Close() { _ = e.Closer.Close() }
 
 // Decode returns the next event.
@@ -140,9 +140,9 @@ func eventOf(line []byte) (kind apiwatch.EventType, object []byte, err error) {
 	return kind, object, err
 }
 
-// Live is a live object as the API server sent it: JSON text that is not decoded, because most of what a watch delivers
-// is news of a status, and its digest tells that. Of the metadata, namespace, name and resourceVersion are set, and
-// GetAnnotations works; for all else decode it.
+// Live is a live object as sent by the API server: JSON text that is not decoded, because most events only change a
+// status, and the digest shows that. Of the metadata, namespace, name and resourceVersion are set, and GetAnnotations
+// works; for all other fields decode it.
 type Live struct {
 	metav1.ObjectMeta
 	kind        metav1.TypeMeta // of an object whose text does not tell
@@ -150,7 +150,7 @@ type Live struct {
 	annotations []byte // of text; nil for none
 }
 
-// newLive returns the object that text is, of a kind that text may not tell.
+// newLive returns the object of a text. The kind is given because the text may lack it.
 func newLive(text []byte, kind metav1.TypeMeta) (*Live, error) {
 	l := &Live{text: text, kind: kind}
 	_, err := rawjson.Walk(text, rawjson.Space(text, 0), func(name []byte, at int) (int, error) {
@@ -228,7 +228,7 @@ func (l *Live) Decode() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// GetAnnotations decodes the annotations of the object; nil for none, and for those that are not as they have to be.
+// GetAnnotations decodes the annotations of the object; nil for none, and for invalid ones.
 func (l *Live) GetAnnotations() map[string]string {
 	var annotations map[string]string
 	if json.Unmarshal(l.annotations, &annotations) != nil {
@@ -237,7 +237,7 @@ func (l *Live) GetAnnotations() map[string]string {
 	return annotations
 }
 
-// GetObjectKind says nothing: the kind is the one that was asked for.
+// GetObjectKind returns an empty kind: callers know the requested one.
 func (l *Live) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns the object itself with metadata of its own: no caller changes its text.

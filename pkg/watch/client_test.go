@@ -33,7 +33,7 @@ const (
 	expiredText = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
 )
 
-// serve returns a client of an API server that answers so.
+// serve returns a client of an API server with this handler.
 func serve(t *testing.T, answer http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -88,8 +88,7 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 	}
 }
 
-// A connection on which nothing comes any more fails as after a deadline. The watch then ends without an error, and
-// is begun again where it was.
+// A silent connection fails as after a deadline. The watch then ends without an error, and is resumed where it was.
 func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+`{"type":"ADD`) // and the rest never comes
@@ -130,7 +129,7 @@ func TestErrorsOfTheAPIServerArePassedOn(t *testing.T) {
 	}
 }
 
-// names is a Sink that passes on what it is told.
+// names is a Sink that forwards the names of objects.
 type names chan string
 
 func (n names) Observed(_ schema.GroupVersionKind, obj *Live) { n <- "observed " + obj.Name }
@@ -142,8 +141,8 @@ func (n names) Troubled(schema.GroupVersionKind) {}
 
 func (n names) Rewound(schema.GroupVersionKind) {}
 
-// An API server that cannot stream lists makes the Reflector list pages. The watch goes on where the list ended, and a
-// watch that has expired makes for another list.
+// An API server that cannot stream lists makes the Reflector list pages. The watch continues where the list ended,
+// and an expired watch causes another list.
 func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
 	page := func(next, name string) string {
 		return fmt.Sprintf(`{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5","continue":%q},

@@ -17,7 +17,7 @@ import (
 var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
-// Definitions tells, by a metadata-only watch, when the kinds that the API server serves may have changed.
+// Definitions reports, by a metadata-only watch, possible changes of the served kinds.
 type Definitions struct {
 	feed    *feed[*metav1.PartialObjectMetadata]
 	changed func(*metav1.PartialObjectMetadata)
@@ -26,8 +26,8 @@ type Definitions struct {
 	names map[string]struct{} // of those that exist
 }
 
-// NewDefinitions returns a watch that calls changed, from one goroutine, whenever a CustomResourceDefinition came,
-// changed (was established, for example) or went, with its metadata. changed must only enqueue.
+// NewDefinitions returns a watch that calls changed, from one goroutine, with the metadata of each
+// CustomResourceDefinition that is created, changed (established, for example) or deleted. changed must only enqueue.
 func NewDefinitions(
 	client metadata.Interface, log logrus.FieldLogger, changed func(*metav1.PartialObjectMetadata),
 ) *Definitions {
@@ -48,7 +48,7 @@ func NewDefinitions(
 // Run watches until ctx ends.
 func (d *Definitions) Run(ctx context.Context) { d.feed.run(ctx) }
 
-// has reports whether the definition of a name exists, as far as the watch has come.
+// has reports whether the watch has delivered the definition of a name.
 func (d *Definitions) has(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +56,7 @@ func (d *Definitions) has(name string) bool {
 	return exists
 }
 
-// synced reports whether the watch has delivered all definitions that there were when it began.
+// synced reports whether the watch has delivered all definitions that existed at its start.
 func (d *Definitions) synced() bool {
 	select {
 	case <-d.feed.synced:

@@ -10,23 +10,23 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// fences tell how far a watch has come. A fence is a write of a new token to a Secret that the watch delivers, too: the
-// watch of one resource delivers in the order of the writes, so when it shows the token it has shown all that was
-// written before. Two resource versions cannot tell that: those of different kinds are not to be compared, and the
-// watch is silent between events.
+// fences show the progress of a watch. A fence is a write of a new token to a Secret that the watch delivers, too:
+// the watch of one resource delivers in the order of the writes, so the token proves that all earlier writes were
+// delivered. Resource versions cannot prove that: those of different kinds are not comparable, and the watch is
+// silent between events.
 type fences struct {
 	secret types.NamespacedName
 
 	mu      sync.Mutex
 	token   string        // random, so that it cannot be written too early
 	waiting chan struct{} // closed when token is seen; nil when it was
-	// A list is in flight, and token was in what it has delivered so far. An attempt to list may end half-way, and
-	// what the next one holds may be older, if another API server answers it: each begins with nothing.
+	// A list is in flight, and token was in its part delivered so far. An attempt to list may end half-way, and the
+	// next one may be older, if another API server answers it: each attempt starts empty.
 	listing, listed bool
 }
 
 // next returns a new token, and a channel that is closed when the watch has delivered it. It ends the wait for the
-// token before.
+// previous token.
 func (f *fences) next() (token string, seen <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,15 +50,14 @@ func (f *fences) delivered(secret *metav1.PartialObjectMetadata) {
 	}
 }
 
-// listBegins records that what comes is part of a list.
+// listBegins records that the next objects are part of a list.
 func (f *fences) listBegins() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.listing, f.listed = true, false
 }
 
-// listEnded records that all of a list is known. Until then it is not known what else the list holds, and what it
-// lacks.
+// listEnded records that a list is complete. Until then its further objects, and the missing ones, are unknown.
 func (f *fences) listEnded() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -41,7 +41,7 @@ func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
 	r, changed := follower()
 	first, seen := r.Fence()
 	r.stores[0].observed(fenced("own", "something else"))
-	// The fence of another operator tells nothing about what was written before ours.
+	// Another operator's fence proves nothing about the writes before ours.
 	r.stores[0].observed(fenced("another", first))
 	unlabelled := fenced("own", first)
 	unlabelled.Labels = nil
@@ -66,7 +66,7 @@ func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
 	}
 }
 
-// What a list lacks is only known at its end.
+// Objects missing from a list are only known at its end.
 func TestAFenceInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 	r, _ := follower()
 	r.stores[0].observed(secret("1", "a", "10", "deployed"))
@@ -90,7 +90,7 @@ func TestAFenceInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 	wantSeen(t, seen, true)
 }
 
-// A list that ends half-way is begun anew, and may then be answered by another API server, which is behind.
+// A list that ends half-way is restarted, and may then be answered by another API server, which is late.
 func TestAFenceInAListThatNeverEndedIsNotSeen(t *testing.T) {
 	r, _ := follower()
 	token, seen := r.Fence()
@@ -100,7 +100,7 @@ func TestAFenceInAListThatNeverEndedIsNotSeen(t *testing.T) {
 	r.stores[0].listed(nil)
 	wantSeen(t, seen, false)
 
-	// Nor does a fence that was asked for later count as part of what came before.
+	// Nor does a later fence count as part of the earlier list.
 	_, _ = r.Fence()
 	r.fences.listBegins()
 	r.stores[0].observed(fenced("own", r.fences.token))
@@ -125,8 +125,8 @@ func TestARecordThatIsMadeAFenceIsForgotten(t *testing.T) {
 	newest(t, r, "sh.helm.release.v1.web.v2 22 deployed")
 }
 
-// The attempts of the Reflector to list are told from each other, in whichever way it lists, and Run ends for those
-// who wait.
+// The attempts of the Reflector to list are distinguished, in whichever way it lists, and waiters are released when
+// Run ends.
 func TestAnAttemptToListBeginsWithNothing(t *testing.T) {
 	client := fake.NewSimpleMetadataClient(fake.NewTestScheme())
 	var r *Releases

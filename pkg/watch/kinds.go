@@ -17,7 +17,7 @@ type Kind struct {
 	Namespaced bool
 }
 
-// Kinds answers which resource serves a kind. Answers are kept until Reset. It is safe for concurrent use.
+// Kinds returns the resource that serves a kind. Answers are kept until Reset. It is safe for concurrent use.
 type Kinds struct {
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
@@ -26,7 +26,7 @@ type Kinds struct {
 	known map[schema.GroupVersionKind]Kind
 }
 
-// NewKinds returns Kinds that ask the API server through client.
+// NewKinds returns Kinds with client for discovery.
 func NewKinds(client discovery.DiscoveryInterface) *Kinds {
 	cached := memory.NewMemCacheClient(client)
 	return &Kinds{
@@ -36,8 +36,8 @@ func NewKinds(client discovery.DiscoveryInterface) *Kinds {
 	}
 }
 
-// Get returns how a kind is served. An error for which meta.IsNoMatchError is true says that the API server does not
-// serve it (its CustomResourceDefinition is missing).
+// Get returns the resource of a kind. The error satisfies meta.IsNoMatchError if the API server does not serve the
+// kind (its CustomResourceDefinition is missing).
 func (k *Kinds) Get(gvk schema.GroupVersionKind) (Kind, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,8 +53,8 @@ func (k *Kinds) Get(gvk schema.GroupVersionKind) (Kind, error) {
 	return kind, nil
 }
 
-// Versions returns the versions in which the API server serves a kind, in its order of preference; none when it
-// serves the kind in no version, or does not answer.
+// Versions returns the served versions of a kind, in the API server's order of preference; none when the kind is not
+// served, or the API server does not answer.
 func (k *Kinds) Versions(gk schema.GroupKind) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Labelled is a release, and the labels of its newest record that are kept.
+// Labelled is a release with the kept labels of its newest record.
 type Labelled struct {
 	release.Key
 	Labels map[string]string
 }
 
-// Labelled returns all releases that have a record as Helm writes it, in no order. The labels are not to be changed.
+// Labelled returns all releases with a valid record, in no order. The labels must not be changed.
 func (r *Releases) Labelled() []Labelled {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -36,8 +36,8 @@ func (r *Releases) Labelled() []Labelled {
 	return all
 }
 
-// KeepLabels has the labels of these keys kept, and no others, of those that `helm install --labels` puts on a record.
-// It reports whether they are known of all records; when they are not, the records are listed again.
+// KeepLabels sets the keys of the kept labels, among those that `helm install --labels` adds to a record. It reports
+// whether they are known of all records; if not, the records are listed again.
 func (r *Releases) KeepLabels(keys []string) bool {
 	all := true
 	for _, s := range r.stores {
@@ -58,17 +58,17 @@ func (r *Releases) OnListed(listed func()) {
 	}
 }
 
-// keptLabels are the keys of the labels that are kept of the records of one storage. It is safe for concurrent use.
+// keptLabels are the keys of the labels kept of the records of one storage. It is safe for concurrent use.
 type keptLabels struct {
 	listed func() // nil for none; set before there is concurrent use
 
 	mu sync.Mutex
-	// wanted are kept of records that come from now on, listing since the list began that runs, and known of all.
+	// wanted are kept of records received from now on, listing since the start of the running list, and known of all.
 	wanted, listing, known []string
 }
 
-// keep sets which labels are wanted. It returns whether they are known of all records, and whether a list is needed to
-// know them that has not been asked for yet.
+// keep sets the wanted labels. It returns whether they are known of all records, and whether a list is needed that
+// has not been requested yet.
 func (l *keptLabels) keep(keys []string) (known, list bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *keptLabels) keep(keys []string) (known, list bool) {
 	return len(l.known) == len(keys), list
 }
 
-// of returns those of some labels that are wanted, nil for none.
+// of returns the wanted ones of some labels, nil for none.
 func (l *keptLabels) of(labels map[string]string) map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

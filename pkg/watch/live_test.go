@@ -90,7 +90,7 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 	}
 }
 
-// manyLarge is a list of 200 objects of half a megabyte, which is made as it is read.
+// manyLarge is a list of 200 objects of half a megabyte, generated as it is read.
 func manyLarge(t *testing.T) io.Reader {
 	t.Helper()
 	read, write := io.Pipe()

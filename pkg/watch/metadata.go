@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NewMetadataClient returns a client for the metadata of objects. It adds two bounds to client-go's: a namespace or
-// name that is no segment of a path is an error, and so is an answer that is larger than its objects can be. client-go
-// joins the segments of a path without a check, so that a namespace "../x" would lead to another resource.
+// NewMetadataClient returns a client for the metadata of objects. It adds two checks to client-go's: a namespace or
+// name that is no segment of a path is an error, and so is an answer larger than its objects can be. client-go joins
+// the segments of a path without a check: a namespace "../x" would lead to another resource.
 func NewMetadataClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundedAnswers{next} })
@@ -40,7 +40,7 @@ func checkSegments(segments ...string) error {
 	return nil
 }
 
-// checkedClient is a client that checks what becomes a segment of a path, and that does not write.
+// checkedClient is a read-only client that checks segments of a path.
 type checkedClient struct{ metadata.Interface }
 
 func (c checkedClient) Resource(gvr schema.GroupVersionResource) metadata.Getter {
@@ -127,7 +127,7 @@ func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// boundedBody is a body of which no more than left bytes are read; more is an error.
+// boundedBody is a body with a limit of left bytes; more is an error.
 type boundedBody struct {
 	io.ReadCloser
 	left int64

@@ -17,7 +17,7 @@ import (
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// serveMetadata returns a metadata client of an API server that answers so.
+// serveMetadata returns a metadata client of an API server with this handler.
 func serveMetadata(t *testing.T, answer http.HandlerFunc) metadata.Interface {
 	t.Helper()
 	server := httptest.NewServer(answer)

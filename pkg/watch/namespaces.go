@@ -31,15 +31,15 @@ type Namespaces struct {
 	running sync.WaitGroup
 }
 
-// NewNamespaces returns a follower that calls changed when the labels of namespaces are others, or known for the first
-// time, or cannot be read. changed must only enqueue.
+// NewNamespaces returns a follower that calls changed when the labels of namespaces change, become known for the
+// first time, or cannot be read. changed must only enqueue.
 func NewNamespaces(client metadata.Interface, log logrus.FieldLogger, changed func()) *Namespaces {
 	return &Namespaces{client: client.Resource(namespacesGVR), log: log, changed: changed}
 }
 
-// Labels returns the labels of all namespaces, by name; the labels are not to be changed. It begins to follow them,
-// until Drop is called or ctx ends. known is false while they are not read for the first time, and err says why that
-// fails.
+// Labels returns the labels of all namespaces, by name; the labels must not be changed. It starts to follow them,
+// until Drop is called or ctx ends. known is false until they are read for the first time; err is the error of that
+// read.
 func (n *Namespaces) Labels(ctx context.Context) (labels map[string]map[string]string, known bool, err error) {
 	n.mu.Lock()
 	n.begin(ctx)
@@ -91,7 +91,7 @@ func (n *Namespaces) listWatch() *cache.ListWatch {
 	}
 }
 
-// namespaceSink takes what one feed delivers: a feed that is stopped may deliver something yet, beside the next one.
+// namespaceSink receives the events of one feed: a stopped feed may still deliver events beside the next one.
 type namespaceSink struct {
 	changed func()
 

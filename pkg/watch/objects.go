@@ -18,26 +18,27 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// HelmSelector selects the objects that Helm manages: Helm sets this label on every object it applies.
+// HelmSelector selects the objects managed by Helm: Helm sets this label on every object it applies.
 const HelmSelector = manifest.ManagedByLabel + "=" + manifest.ManagedByHelm
 
-// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind come in order.
+// Sink judges the events of the watched kinds. Its methods must return quickly; calls for one kind are in order.
 type Sink interface {
 	// Observed: the object exists and is so.
 	Observed(gvk schema.GroupVersionKind, obj *Live)
-	// Gone: the object was deleted, or lost the label that Helm set; last is its last known state.
+	// Gone: the object was deleted, or lost Helm's label; last is its last known state.
 	Gone(gvk schema.GroupVersionKind, last *Live)
 	// Listed: after a start or a gap every object of the kind was delivered by Observed; those not present do
 	// not exist or lack the label.
 	Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool)
 	// Rewound: resource versions of the kind begin again, and every object is delivered again.
 	Rewound(gvk schema.GroupVersionKind)
-	// Troubled: what Objects.Errors says of the kind has changed. The watch failed, fails otherwise, or works again.
+	// Troubled: the result of Objects.Errors for the kind has changed. The watch failed, fails otherwise, or works
+	// again.
 	Troubled(gvk schema.GroupVersionKind)
 }
 
-// Objects runs one watch for each kind that is needed, restricted to what Helm manages, and stops it when it is not
-// needed any more. It is safe for concurrent use.
+// Objects runs one watch for each needed kind, restricted to objects managed by Helm, and stops it when the kind is
+// no longer needed. It is safe for concurrent use.
 type Objects struct {
 	client *Client
 	sink   Sink
@@ -65,8 +66,8 @@ func NewObjects(client *Client, sink Sink, log logrus.FieldLogger) *Objects {
 	}
 }
 
-// Start starts the watches that are needed so far, and lets later ones start as they are needed, until ctx ends. What
-// was needed before Start is delivered by one list of each kind, instead of being looked up release by release.
+// Start starts the watches needed so far, and later ones as they are needed, until ctx ends. Objects needed before
+// Start are delivered by one list of each kind, instead of being read release by release.
 func (o *Objects) Start(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,10 +80,9 @@ func (o *Objects) Start(ctx context.Context) {
 // Wait returns when every watch has ended after the context of Start did.
 func (o *Objects) Wait() { o.running.Wait() }
 
-// Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns those of
-// the kinds whose watch has begun to deliver what exists, or is done: what it delivered before is not delivered again,
-// so the caller has to get their objects. To have the objects of the others delivered, the caller must be known to the
-// sink by now.
+// Need declares the whole set of kinds that owner needs from now on; an empty set ends its needs. It returns the
+// kinds whose watch has begun or finished its first list: earlier objects are not delivered again, so the caller has
+// to get them. For the delivery of the others, the caller must be known to the sink by now.
 func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (begun map[schema.GroupVersionKind]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,7 +117,7 @@ const listPage = 250
 // listTimeout bounds a list in all; the client has no limit of its own, as watches have none.
 const listTimeout = time.Minute
 
-// List hands every object of a kind that Helm manages to each, one after the other. An empty namespace stands for all.
+// List passes every object of a kind managed by Helm to each, one after the other. An empty namespace stands for all.
 func (o *Objects) List(ctx context.Context, kind Kind, namespace string, each func(*Live)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -136,7 +136,7 @@ func (o *Objects) List(ctx context.Context, kind Kind, namespace string, each fu
 	}
 }
 
-// Errors returns the last error of every watch among kinds that does not work.
+// Errors returns the last error of every failing watch among kinds.
 func (o *Objects) Errors(kinds []schema.GroupVersionKind) map[schema.GroupVersionKind]error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,7 +191,7 @@ func (o *Objects) release(gvk schema.GroupVersionKind) {
 }
 
 // listWatch lists and watches a kind for a feed. Lists are for API servers that do not stream them as a watch: their
-// objects are delivered as they come, and only names are left for the Reflector.
+// objects are delivered as they arrive, and only names are left for the Reflector.
 func (o *Objects) listWatch(kind Kind, deliver func(*Live) *listedObject) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
@@ -211,7 +211,7 @@ func (o *Objects) listWatch(kind Kind, deliver func(*Live) *listedObject) *cache
 	}
 }
 
-// kindSink passes the events of one kind on with the kind that was asked for.
+// kindSink forwards the events of one kind with the requested kind.
 type kindSink struct {
 	gvk schema.GroupVersionKind
 	to  Sink

@@ -24,8 +24,8 @@ type Releases struct {
 	ended   chan struct{}
 
 	mu sync.RWMutex
-	// records has what is known of each stored object, by the releases that it counts for; keys has those releases, to
-	// find it again when it goes.
+	// records has the known record of each stored object, by release; keys has the releases of an object, to find
+	// them when it is deleted.
 	records map[release.Key]map[place]record
 	keys    map[place][]release.Key
 }
@@ -36,23 +36,23 @@ type place struct {
 	types.NamespacedName
 }
 
-// record is a record of a release, or with err an object that is none.
+// record is a record of a release, or an object with the error err.
 type record struct {
 	release.Record
 	err    error
 	labels map[string]string // those that are kept (see KeepLabels); nil for none
 }
 
-// Malformed is an object that claims to be a record of a release and is not as Helm writes them.
+// Malformed is an object that claims to be a release record and differs from Helm's records.
 type Malformed struct {
-	// Record has what the object's name tells. Its revision is 0 when that says nothing.
+	// Record is derived from the object's name. Its revision is 0 when the name has none.
 	release.Record
 	Err error
 }
 
-// NewReleases returns a follower of the records in some storages. It calls changed whenever a record of a release came,
-// changed or went; changed must be safe for concurrent use, and only enqueue. fence is the Secret that fences are
-// written to (see Fence).
+// NewReleases returns a follower of the records in some storages. It calls changed whenever a release record is
+// created, changed or deleted; changed must be safe for concurrent use, and only enqueue. fence is the Secret for
+// fences (see Fence).
 func NewReleases(
 	client metadata.Interface, storages []release.Storage, fence types.NamespacedName, log logrus.FieldLogger,
 	changed func(release.Key),
@@ -85,7 +85,7 @@ func (r *Releases) Run(ctx context.Context) {
 	close(r.synced)
 }
 
-// Ended is closed when Run has returned: nothing is learnt from then on.
+// Ended is closed when Run has returned: later changes are not observed.
 func (r *Releases) Ended() <-chan struct{} { return r.ended }
 
 // Synced is closed once the records that existed at the start are known.
@@ -101,7 +101,7 @@ func (r *Releases) Err() error {
 	return nil
 }
 
-// Newest returns the newest record of a release that the watch has seen.
+// Newest returns the newest record of a release according to the watch.
 func (r *Releases) Newest(key release.Key) (release.Record, bool) { return release.Newest(r.all(key)) }
 
 func (r *Releases) all(key release.Key) []release.Record {
@@ -116,14 +116,14 @@ func (r *Releases) all(key release.Key) []release.Record {
 	return all
 }
 
-// Fence returns a new token, and a channel that is closed once everything is known that was written to any record
-// before the caller writes the token to the annotation release.FenceAnnotation of the Secret for fences. That Secret is
-// of the type of records and labelled with release.OwnerFence. A call ends the wait for the token before. Only where
-// Secrets are the only storage: the watches of two storages are in no order.
+// Fence returns a new token and a channel. The caller writes the token to the annotation release.FenceAnnotation of
+// the Secret for fences; the channel is closed once all earlier writes to records are known. That Secret has the type
+// of records and the label release.OwnerFence. A call ends the wait for the previous token. Use it only where Secrets
+// are the only storage: the watches of two storages have no common order.
 func (r *Releases) Fence() (token string, seen <-chan struct{}) { return r.fences.next() }
 
-// Current returns the newest record of a release that the watch has seen, false when there is none. It is an error
-// when there is something that claims to be a record of the release and cannot be read: it may be the newest.
+// Current returns the newest record of a release according to the watch, false when there is none. It returns an
+// error when an unreadable object claims to be a record of the release: it may be the newest.
 func (r *Releases) Current(key release.Key) (release.Record, bool, error) {
 	if bad := r.Malformed(key); len(bad) > 0 {
 		return release.Record{}, false, bad[0].Err
@@ -142,7 +142,7 @@ func (r *Releases) Before(rec release.Record) []release.Record {
 	return earlier
 }
 
-// Malformed returns the objects that claim to be records of a release and are not, in a stable order.
+// Malformed returns the objects that falsely claim to be records of a release, in a stable order.
 func (r *Releases) Malformed(key release.Key) []Malformed {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -156,7 +156,7 @@ func (r *Releases) Malformed(key release.Key) []Malformed {
 	return bad
 }
 
-// put records an object of a store and returns the releases that it concerns.
+// put records an object of a store and returns the affected releases.
 func (r *Releases) put(s *store, m *metav1.PartialObjectMetadata) []release.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,8 +184,8 @@ func placeOf(storage release.Storage, m *metav1.PartialObjectMetadata) place {
 	return place{storage, types.NamespacedName{Namespace: m.Namespace, Name: m.Name}}
 }
 
-// pretended returns the releases that an object which is no record pretends to belong to: the one in its name, if
-// that has one, and the one of the label by which Helm finds records.
+// pretended returns the releases claimed by an object that is no record: the one in its name, if any, and the one of
+// the label by which Helm finds records.
 func pretended(named release.Key, m *metav1.PartialObjectMetadata) []release.Key {
 	labelled := release.Key{Namespace: m.Namespace, Name: m.Labels[release.NameLabel]}
 	switch {
@@ -203,7 +203,7 @@ func (r *Releases) remove(at place) []release.Key {
 	return r.forget(at)
 }
 
-// forget drops what is known of an object. r.mu is held.
+// forget removes an object. r.mu is held.
 func (r *Releases) forget(at place) []release.Key {
 	keys := r.keys[at]
 	for _, key := range keys {

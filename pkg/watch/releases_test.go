@@ -22,7 +22,7 @@ func quiet() logrus.FieldLogger {
 	return log
 }
 
-// follower returns a follower of records and what it was told of.
+// follower returns a follower of records and the releases it reported.
 func follower() (*Releases, *[]release.Key) {
 	changed := &[]release.Key{}
 	fence := types.NamespacedName{Namespace: "own", Name: "own-mark"}
@@ -156,7 +156,7 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 	}
 }
 
-// Two storages have objects of the same names, and each list tells of its own storage only.
+// Two storages have objects of the same names, and each list concerns its own storage only.
 func TestEachStorageIsFollowedForItself(t *testing.T) {
 	r, changed := follower()
 	secrets, configMaps := r.stores[0], r.stores[1]

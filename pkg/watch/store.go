@@ -54,8 +54,8 @@ func (s *store) listWatch() *cache.ListWatch {
 // recordsPage is how many records are listed at a time, where the API server does not stream them.
 const recordsPage = 50
 
-// page lists some records. The Reflector keeps all pages, so that only what is needed of the metadata is left of
-// each. A list at resourceVersion 0 has no pages: it is made a consistent one.
+// page lists some records. The Reflector keeps all pages, so each is reduced to the needed metadata. A list at
+// resourceVersion 0 has no pages: it is made a consistent one.
 func (s *store) page(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if o.ResourceVersion == "0" {
 		o.ResourceVersion, o.ResourceVersionMatch = "", ""
@@ -77,8 +77,7 @@ func (s *store) listBegins() {
 	s.labels.listBegins()
 }
 
-// trim takes out of a record's metadata what is never read, and leaves some more labels: its writer chooses how large
-// it is.
+// trim removes unused metadata of a record, and keeps the labels in more: the record's writer determines its size.
 func trim(m *metav1.PartialObjectMetadata, more map[string]string) {
 	kept := metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
