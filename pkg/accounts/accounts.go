@@ -1,6 +1,6 @@
-// Package accounts says as whom a release is handled, and which of its objects a user has a right to. The
-// controller asks before it locks a release, and the status page before it compares one, so that both have the same
-// answer.
+// Package accounts determines the account of a release, and the objects of the release that a user has a right to.
+// The controller uses it before it locks a release, and the status page before it compares one, so that both have the
+// same answer.
 package accounts
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Policy says in whose name the objects of releases are written.
+// Policy determines the identity of writes to the objects of releases.
 type Policy struct {
 	// Impersonate requires an account; without it a release that names none is written in the operator's own name.
 	Impersonate bool
-	// DefaultServiceAccount is for releases that name none; it counts with Impersonate only.
+	// DefaultServiceAccount is for releases that name none; it is used with Impersonate only.
 	DefaultServiceAccount string
 }
 
-// Of returns the user in whose name the objects of a release are written: the ServiceAccount of that name in the
-// release's namespace, or the default one. It is empty for the operator itself. The error says why there is no
-// account, and what to do. The account is always one of the release's own namespace: who may write the records of a
-// release must not borrow the rights of another namespace by it.
+// Of returns the user for writes to the objects of a release: the ServiceAccount of that name in the release's
+// namespace, or the default one. It is empty for the operator itself. The error describes why there is no account,
+// and the remedy. The account is always one of the release's own namespace: a user with the right to write the
+// records of a release must not borrow the rights of another namespace by it.
 func (p Policy) Of(rel release.Key, serviceAccountName string) (string, error) {
 	name := serviceAccountName
 	if name == "" && p.Impersonate {

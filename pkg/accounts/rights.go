@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// QuestionsAtOnce bounds the requests for one release to the API server's authorizer that are in flight.
+	// QuestionsAtOnce bounds the concurrent requests to the API server's authorizer for one release.
 	QuestionsAtOnce = 8
 	// mostNamed is how many objects of a release are asked for by name, where the user has no right to all objects
 	// of the kind. A forged manifest of a million objects is not worth a million requests.
 	mostNamed = 256
 )
 
-// Object is an object that a user may have a right to.
+// Object is an object whose rights are checked.
 type Object struct {
 	GVR schema.GroupVersionResource
 	// Namespace is empty for a cluster-scoped object. Name is empty in a question about all objects of a resource
@@ -26,9 +26,8 @@ type Object struct {
 // Ask asks the API server's authorizer whether some user may do some thing with an object.
 type Ask func(ctx context.Context, o Object) (bool, error)
 
-// Rights reports for each object whether ask allows it. Objects of one resource and namespace are asked for
-// together at first, and by name where that is denied. What is beyond a bound is taken for denied. The error is the
-// first one of ask.
+// Rights reports for each object whether ask allows it. Objects of one resource and namespace are checked together at
+// first, and by name if that is denied. Objects beyond a bound count as denied. The error is the first one of ask.
 func Rights(ctx context.Context, objects []Object, ask Ask) ([]bool, error) {
 	index := map[Object]int{}
 	var places []Object

@@ -1,10 +1,10 @@
-// Command codegen writes everything that is derived from the API types in pkg/apis: deep copies, the
+// Command codegen writes everything derived from the API types in pkg/apis: deep copies, the
 // CustomResourceDefinitions in crds, the wrangler controllers in pkg/generated and the API reference in docs; and the
 // tables of values in the READMEs of the charts. Run all of it, in this order, by
 //
 //	go generate ./pkg/codegen
 //
-// The command itself is the steps that run ./pkg/codegen. It runs from the root of the repository.
+// The command itself implements the steps that run ./pkg/codegen. It runs from the root of the repository.
 package main
 
 //go:generate go -C ../.. tool -modfile=tools/go.mod controller-gen object:headerFile=pkg/codegen/boilerplate.go.txt paths=./pkg/apis/...

@@ -49,8 +49,8 @@ func run(steps []string) error {
 	}
 }
 
-// generateControllers lets wrangler write typed controllers, clients and caches. It starts from nothing, so that no
-// file of a removed type stays behind.
+// generateControllers lets wrangler write typed controllers, clients and caches. It starts from an empty directory,
+// so that no file of a removed type remains.
 func generateControllers() error {
 	if err := leaveGOPATH(); err != nil {
 		return err

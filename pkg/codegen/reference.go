@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// referenceFiles are the files of the API package whose constants users meet in status, events and metadata, and the
-// headings they get. The tool that documents the types leaves out constants that have no type of their own.
+// referenceFiles are the files of the API package with constants that users meet in status, events and metadata, and
+// their headings. The tool that documents the types leaves out constants without a type of their own.
 var referenceFiles = [...]struct{ file, heading string }{
 	{"conditions.go", "Conditions"},
 	{"events.go", "Events"},

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Between these lines of a chart's README.md stands what is generated.
+// The generated part of a chart's README.md is between these lines.
 const (
 	valuesBegin = "<!-- values: written by make generate -->"
 	valuesEnd   = "<!-- end of values -->"
@@ -31,7 +31,7 @@ func documentCharts() error {
 }
 
 // documentValues writes the values of a chart, with the comments above them as descriptions, into its README. Every
-// value must have a comment and be in values.schema.json, and the schema must have nothing that is no value.
+// value must have a comment and be in values.schema.json, and the schema must contain values only.
 func documentValues(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "values.yaml"))
 	if err != nil {
@@ -70,8 +70,8 @@ type value struct {
 	description string
 }
 
-// readValues returns the values of a values.yaml in their order. A mapping whose fields have comments is a group of
-// values; any other thing is one. A line "## TITLE" begins a section.
+// readValues returns the values of a values.yaml in order. A mapping whose fields have comments is a group of values;
+// any other node is one. A line "## TITLE" begins a section.
 func readValues(text string) ([]value, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
@@ -118,7 +118,7 @@ func (r *valuesReader) read(mapping *yaml.Node, path []string) error {
 	return nil
 }
 
-// isGroup reports whether a value is a mapping one of whose fields, at whatever depth, is documented on its own.
+// isGroup reports whether a value is a mapping with a field, at any depth, that is documented separately.
 func (r *valuesReader) isGroup(node *yaml.Node) bool {
 	if node.Kind != yaml.MappingNode {
 		return false
@@ -172,16 +172,16 @@ func valuesTable(values []value) string {
 	return b.String()
 }
 
-// valuesSchema is what of a JSON schema tells which values there are.
+// valuesSchema is the part of a JSON schema about the existing values.
 type valuesSchema struct {
 	Properties map[string]*valuesSchema `json:"properties"`
-	// Description tells, where a property is no value of the chart, what it is for.
+	// Description, of a property that is no value of the chart, is its purpose.
 	Description string                   `json:"description"`
 	Ref         string                   `json:"$ref"`
 	Definitions map[string]*valuesSchema `json:"definitions"`
 }
 
-// follow puts what they refer to in place of all references to definitions.
+// follow replaces all references to definitions by their targets.
 func (s *valuesSchema) follow(definitions map[string]*valuesSchema) error {
 	for name, property := range s.Properties {
 		if definition, refers := strings.CutPrefix(property.Ref, "#/definitions/"); refers {
@@ -212,7 +212,7 @@ func readSchema(path string) (*valuesSchema, error) {
 	return schema, nil
 }
 
-// matches returns an error that names a value which the schema lacks, or a property of it that is no value.
+// matches returns an error that names a value missing from the schema, or a property of it that is no value.
 func (s *valuesSchema) matches(values []value) error {
 	known := map[string]bool{}
 	for _, v := range values {

@@ -49,7 +49,7 @@ func files() ([][]byte, error) {
 	return contents, nil
 }
 
-// Print writes the CustomResourceDefinitions to out as YAML documents that kubectl can apply.
+// Print writes the CustomResourceDefinitions to out as YAML documents for kubectl.
 func Print(out io.Writer) error {
 	files, err := files()
 	if err != nil {
@@ -62,7 +62,7 @@ func Print(out io.Writer) error {
 	return nil
 }
 
-// WriteFile writes what Print prints to a file, which it creates or replaces.
+// WriteFile writes the output of Print to a file, which it creates or replaces.
 func WriteFile(filename string) error {
 	var buffer bytes.Buffer
 	if err := Print(&buffer); err != nil {
@@ -74,8 +74,8 @@ func WriteFile(filename string) error {
 	return nil
 }
 
-// Provides reports whether a stored CustomResourceDefinition has all that this version of helm-locker needs of the one
-// of its name: Create would not write it. A definition of another name has nothing.
+// Provides reports whether a stored CustomResourceDefinition offers everything that this version of helm-locker needs
+// of the one of its name: Create would not write it. It returns false for another name.
 func Provides(live *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	definitions, err := List()
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// fieldManager is the name under which the definitions are written.
+	// fieldManager is the field manager of the definitions.
 	fieldManager = "helm-locker"
 	// timeout bounds Create where the caller's context does not.
 	timeout = time.Minute
 )
 
 // Create makes the API server of cfg serve the kinds of helm-locker: it creates the CustomResourceDefinitions or,
-// where one differs from what this version needs, updates it, and returns when they are established. It writes
-// nothing that is there already, and takes away nothing that another version of helm-locker added. It ends with an
-// error when ctx ends, and after a minute at the latest; an error of the API server, such as a missing permission,
-// is wrapped.
+// where one lacks a part that this version needs, updates it, and returns when they are established. It writes
+// nothing that exists already, and removes nothing added by another version of helm-locker. It ends with an error
+// when ctx ends, and after a minute at the latest; an error of the API server, such as a missing permission, is
+// wrapped.
 func Create(ctx context.Context, cfg *rest.Config) error {
 	definitions, err := List()
 	if err != nil {
@@ -60,7 +60,7 @@ func install(
 			// Another writer was faster, and has made progress. The next request fails when ctx has ended.
 			continue
 		case disconnected(ctx, err):
-			// The API server may have carried it out or not, which the next request tells.
+			// It is unknown whether the API server executed it; the next request shows that.
 			if err := pause(ctx); err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func install(
 		}
 		want := established
 		if live.DeletionTimestamp != nil {
-			// A definition that is being deleted still serves its kind, but will take it along when it goes.
+			// A terminating definition still serves its kind, but its deletion will end that.
 			want = never
 		}
 		err = waitFor(ctx, client, live, want)
@@ -80,9 +80,8 @@ func install(
 	}
 }
 
-// disconnected reports whether an error comes from a connection that broke or gave no answer. One that cannot be
-// made at all is not among them: nothing but the caller knows how long to wait for an API server. Nor is the end of
-// ctx.
+// disconnected reports whether an error is that of a broken or unanswered connection. It excludes refused
+// connections: only the caller knows how long to wait for an API server. It also excludes the end of ctx.
 func disconnected(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -130,7 +129,7 @@ func ensure(
 	return updated, explain("update", err)
 }
 
-// explain says what failed and, for a missing permission, what would help.
+// explain describes a failure and, for a missing permission, its remedy.
 func explain(verb string, err error) error {
 	switch {
 	case err == nil:

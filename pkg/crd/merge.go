@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// merge returns what live should become so that it offers everything that desired does. Several programs of different
-// ages may embed helm-locker and install the same definition into one cluster, so nothing that only live has is taken
-// away: versions, fields of a version's schema, names, labels and annotations. Where both have something, desired wins.
+// merge returns the form of live that offers everything in desired. Several programs of different ages may embed
+// helm-locker and install the same definition into one cluster, so merge removes nothing that only live has:
+// versions, fields of a version's schema, names, labels and annotations. Where both have a value, desired wins.
 // Neither argument is changed.
 func merge(live, desired *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	merged := live.DeepCopy()
@@ -60,8 +60,7 @@ func mergeVersions(
 	return merged
 }
 
-// mergeSchema returns the desired schema with the fields added that only live has, at every level. It may share parts
-// with both.
+// mergeSchema returns the desired schema with live's further fields, at every level. It may share parts with both.
 func mergeSchema(live, desired *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if live == nil || desired == nil || live.Type != desired.Type {
 		return desired
@@ -87,7 +86,8 @@ func mergeSchema(live, desired *apiextensionsv1.JSONSchemaProps) *apiextensionsv
 	return &merged
 }
 
-// union appends to base what only extra has. It keeps the order of both, so that a second merge changes nothing.
+// union appends the further elements of extra to base. It keeps the order of both, so that a second merge changes
+// nothing.
 func union(base, extra []string) []string {
 	merged := slices.Clone(base)
 	for _, name := range extra {

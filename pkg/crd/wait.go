@@ -16,10 +16,10 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// errDeleted ends a wait for a definition that someone deleted.
+// errDeleted ends a wait for a deleted definition.
 var errDeleted = errors.New("the definition was deleted")
 
-// waitFor returns nil when the definition is as wanted, beginning with live, and errDeleted when it is gone.
+// waitFor returns nil when the definition is as wanted, beginning with live, and errDeleted when it is deleted.
 func waitFor(
 	ctx context.Context, client clientv1.CustomResourceDefinitionInterface,
 	live *apiextensionsv1.CustomResourceDefinition, want func(*apiextensionsv1.CustomResourceDefinition) bool,
@@ -52,7 +52,7 @@ func waitFor(
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return explain("watch", err)
 		}
-		// The watch cannot go on from that resource version: begin again from what is there now.
+		// The watch cannot resume from that resource version: read the definition again.
 		name := live.Name
 		live, err = client.Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -65,7 +65,7 @@ func waitFor(
 	return nil
 }
 
-// established reports whether the API server serves the kind of a definition under the names that it asks for.
+// established reports whether the API server serves the kind of a definition under the requested names.
 func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	for _, condition := range definition.Status.Conditions {
 		if condition.Type == apiextensionsv1.Established {
@@ -75,7 +75,7 @@ func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
-// never is what to wait for when only the deletion of the definition is awaited.
+// never is the condition of a wait for the deletion of the definition only.
 func never(*apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }

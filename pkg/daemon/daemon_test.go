@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// parse runs a command line with an action that looks at the parsed command instead of running a process.
+// parse runs a command line with an action that inspects the parsed command instead of running a process.
 func parse(t *testing.T, look func(*cli.Command), args ...string) error {
 	t.Helper()
 	var out bytes.Buffer
@@ -118,7 +118,7 @@ func TestHelpAndVersionEndWithoutAnOperator(t *testing.T) {
 	}
 }
 
-// runDaemon runs a command line as main does and returns what it printed and its exit code.
+// runDaemon runs a command line as main does and returns its output and its exit code.
 func runDaemon(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -173,7 +173,7 @@ func TestWithoutArgumentsInATerminalItIsHelp(t *testing.T) {
 	}
 }
 
-// A flag takes a value in all commands or in none: otherwise it is not known what stands before a command.
+// A flag takes a value in all commands or in none: otherwise the word before a command would be ambiguous.
 func TestFlagsOfOneNameAreAlike(t *testing.T) {
 	takesValue := map[string]bool{}
 	for _, cmd := range New(io.Discard, io.Discard).Commands {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// quietLibraries has what libraries log in their own format, which repeats what we report, go to our log at level
-// trace, and nowhere at other levels. Only the program does this: a program that embeds the operator keeps its own
-// settings.
+// quietLibraries redirects the logs of libraries, whose format differs and which repeat our reports, to our log at
+// level trace, and discards them at other levels. Only the program does this: a program that embeds the operator
+// keeps its own settings.
 func quietLibraries(log *logrus.Logger) {
 	lassolog.Infof, lassolog.Errorf = log.Tracef, log.Debugf
 	w := io.Discard

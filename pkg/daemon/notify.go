@@ -38,7 +38,7 @@ func notificationsCommand(stderr io.Writer) *cli.Command {
 	}
 }
 
-// readerFlags are those flags of the operator that its readers have, too, and one of their own.
+// readerFlags are the operator's flags that its readers have, too, and one more.
 func readerFlags() []cli.Flag {
 	flags := pick(slices.Concat(classicFlags(), serveFlags()), "kubeconfig", "namespace", "controller-name",
 		"shard-selector", "metrics-address", "health-address", "log-level", "log-format", "debug", "debug-level")
@@ -46,8 +46,8 @@ func readerFlags() []cli.Flag {
 		Usage: "`NAME` of the ConfigMap, in the operators' namespace, that keeps which events were read; the controller name with -notifications without it"})
 }
 
-// notifyFlags are the flags of the receivers. Defaults that may hold a secret are not shown: the help text would print
-// the environment, which is only read when the command is run.
+// notifyFlags are the flags of the receivers. Defaults that may hold a secret are not shown: the help text would
+// print the environment, which is only read when the command is run.
 func notifyFlags() []cli.Flag {
 	return []cli.Flag{
 		notifyURLFlag(false),
@@ -71,7 +71,7 @@ func notifyURLFlag(hidden bool) cli.Flag {
 		Usage: "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"}
 }
 
-// movedFlags are the flags of the operator that became those of the command notifications: known, so that the error
+// movedFlags are former flags of the operator, now of the command notifications: they are accepted, so that the error
 // names the command.
 func movedFlags() []cli.Flag {
 	flags := []cli.Flag{notifyURLFlag(true)}
@@ -82,7 +82,7 @@ func movedFlags() []cli.Flag {
 	return flags
 }
 
-// refuseMoved returns an error for an operator that is to send notifications itself.
+// refuseMoved returns an error for an operator that is configured to send notifications itself.
 func refuseMoved(cmd *cli.Command) error {
 	if len(urls(cmd)) == 0 {
 		return nil

@@ -28,7 +28,7 @@ func TestNotifyURLs(t *testing.T) {
 	}
 }
 
-// An operator that is to send notifications itself does not start, and names the command that sends them.
+// An operator configured to send notifications itself does not start, and names the command that sends them.
 func TestTheOperatorSendsNoNotifications(t *testing.T) {
 	for name, tc := range map[string]struct{ env, flag string }{
 		"a flag":          {"", "--notify-url=https://user:hunter2@a.example"},

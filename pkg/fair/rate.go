@@ -16,13 +16,13 @@ type Rate struct {
 	tidy int              // the number of tenants at which those with all of it are forgotten
 }
 
-// usage is how much of its burst a tenant had used at a time.
+// usage is the used part of a tenant's burst at a time.
 type usage struct {
 	used float64
 	at   time.Time
 }
 
-// NewRate returns a rate of which each tenant has the whole burst.
+// NewRate returns a rate with an unused burst for each tenant.
 func NewRate(perSecond, burst float64) *Rate {
 	return &Rate{perSecond: perSecond, burst: burst, used: map[string]usage{}}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// I12: a tenant that does something without end has its rate, and the others have theirs.
+// I12: a tenant that acts without end has its rate, and the others have theirs.
 func TestRate_EachTenantHasItsOwn(t *testing.T) {
 	r, now := NewRate(2, 10), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	allowed := func(name string, times int) (n int) {

@@ -1,5 +1,5 @@
-// Package fair shares among tenants: those that want much of something get their share of it, and no other waits for
-// them. A tenant is a namespace, because the right to write is granted by namespace.
+// Package fair shares resources among tenants: a demanding tenant gets its share, and no other waits for it. A tenant
+// is a namespace, because the right to write is granted by namespace.
 package fair
 
 import (
@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// Limits bound what runs at once.
+// Limits bound concurrent work.
 type Limits struct {
 	All  int // slots in total
 	Each int // slots of one tenant
-	// Slow is for how long a slot counts for all. One that is held for longer counts for its tenant only: requests that
-	// a tenant's webhook keeps waiting take slots from no other tenant. Zero is for ever.
+	// Slow is the time for which a slot counts for all. A slot held longer counts for its tenant only: requests that
+	// wait for a tenant's webhook take slots from no other tenant. Zero is for ever.
 	Slow time.Duration
 	// Queue is how many callers of one tenant may wait for a slot; zero for any number.
 	Queue int
 }
 
-// ErrBusy is the error of a caller that does not wait, because others of its tenant do: Limits.Queue.
+// ErrBusy is the error of a caller that cannot wait, because enough others of its tenant do: Limits.Queue.
 var ErrBusy = errors.New("too many of the same namespace wait")
 
-// Semaphore hands out slots to tenants. Those that wait take turns, one slot each, however many slots a tenant asks
-// for. It is safe for concurrent use.
+// Semaphore grants slots to tenants. Waiting tenants take turns, one slot each, however many slots a tenant requests.
+// It is safe for concurrent use.
 type Semaphore struct {
 	Limits
 	// after calls a function once a time has passed, unless the returned function is called before.
@@ -35,7 +35,7 @@ type Semaphore struct {
 	held    int // slots that count for all
 	queued  int // callers that wait
 	tenants map[string]*tenant
-	// rotation has the tenants that wait, the one whose turn it is first.
+	// rotation has the waiting tenants, the next one first.
 	rotation []*tenant
 }
 
@@ -45,14 +45,14 @@ type tenant struct {
 	waiting []chan struct{} // each closed when its slot is there
 }
 
-// NewSemaphore returns a semaphore of which all slots are free.
+// NewSemaphore returns a semaphore with all slots free.
 func NewSemaphore(l Limits) *Semaphore {
 	after := func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	return &Semaphore{Limits: l, after: after, tenants: map[string]*tenant{}}
 }
 
-// Acquire returns a slot of the tenant as soon as there is one, the error of ctx if that ends before, and ErrBusy at
-// once if enough callers of the tenant wait. Release gives the slot back; it may be called more than once.
+// Acquire returns a slot of the tenant as soon as one is free, the error of ctx if that ends before, and ErrBusy at
+// once if enough callers of the tenant wait. release returns the slot; it may be called more than once.
 func (s *Semaphore) Acquire(ctx context.Context, name string) (release func(), err error) {
 	s.mu.Lock()
 	t := s.tenants[name]
@@ -88,7 +88,7 @@ func (s *Semaphore) Acquire(ctx context.Context, name string) (release func(), e
 	return func() {}, ctx.Err()
 }
 
-// grant gives slots to those who wait, in turns. s.mu is held.
+// grant grants slots to waiting callers, in turns. s.mu is held.
 func (s *Semaphore) grant() {
 	for i := 0; i < len(s.rotation) && s.held < s.All; {
 		t := s.rotation[i]
@@ -109,7 +109,7 @@ func (s *Semaphore) grant() {
 	}
 }
 
-// forget takes a caller out of those who wait, and reports whether it was one of them. s.mu is held.
+// forget removes a caller from the waiting ones, and reports whether it was one of them. s.mu is held.
 func (s *Semaphore) forget(t *tenant, ready chan struct{}) bool {
 	i := slices.Index(t.waiting, ready)
 	if i < 0 {
@@ -123,14 +123,14 @@ func (s *Semaphore) forget(t *tenant, ready chan struct{}) bool {
 	return true
 }
 
-// tidy removes a tenant that has no slot and wants none. s.mu is held.
+// tidy removes a tenant without a slot or a waiting caller. s.mu is held.
 func (s *Semaphore) tidy(name string, t *tenant) {
 	if t.held == 0 && len(t.waiting) == 0 {
 		delete(s.tenants, name)
 	}
 }
 
-// hold returns the function that gives a slot back which was granted.
+// hold returns the function that returns a granted slot.
 func (s *Semaphore) hold(name string, t *tenant) (release func()) {
 	var counts, ended sync.Once // for all, for the tenant
 	yield := func() {

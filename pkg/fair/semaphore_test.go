@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// asker asks for slots and notes in which order they come.
+// asker requests slots and records the order of the grants.
 type asker struct {
 	*testing.T
 	*Semaphore
@@ -18,7 +18,7 @@ type asker struct {
 	held  map[string][]func()
 }
 
-// ask has a goroutine ask for each tenant named, in that order, and returns when all wait or hold a slot.
+// ask starts a goroutine for each named tenant, in that order, and returns when all wait or hold a slot.
 func (a *asker) ask(tenants string) {
 	for name := range strings.FieldsSeq(tenants) {
 		go func() {
@@ -44,7 +44,7 @@ func (a *asker) release(name string) {
 	synctest.Wait()
 }
 
-// oldest takes the oldest slot of a tenant out of those that are held.
+// oldest removes the oldest slot of a tenant from the held ones.
 func (a *asker) oldest(name string) (release func()) {
 	a.Helper()
 	a.mu.Lock()
@@ -111,7 +111,7 @@ func TestSemaphore_OneTenantNeverHasAll(t *testing.T) {
 	})
 }
 
-// A slot that is held for long counts for its tenant, and for nobody else.
+// A slot held for long counts for its tenant only.
 func TestSemaphore_SlowOnesCountForTheirTenantOnly(t *testing.T) {
 	fair(t, Limits{All: 4, Each: 2, Slow: time.Second}, func(a *asker) {
 		a.ask("a a a b b c c c")
@@ -157,7 +157,7 @@ func TestSemaphore_WhoGivesUpTakesNoSlot(t *testing.T) {
 	})
 }
 
-// A tenant for which enough callers wait has no more of them, and others wait all the same.
+// A tenant with enough waiting callers gets no more of them, and others wait nevertheless.
 func TestSemaphore_FewOfOneTenantWait(t *testing.T) {
 	fair(t, Limits{All: 2, Each: 1, Queue: 2}, func(a *asker) {
 		a.ask("a b a a b")
@@ -179,7 +179,7 @@ func TestSemaphore_FewOfOneTenantWait(t *testing.T) {
 	})
 }
 
-// Both may happen at once: a slot that nobody takes any more is handed on.
+// Both may happen at once: a slot granted to a caller that has given up is passed on.
 func TestSemaphore_SlotGrantedToWhoHasGivenUp(t *testing.T) {
 	fair(t, Limits{All: 1, Each: 1}, func(a *asker) {
 		ctx, cancel := context.WithCancel(a.Context())

@@ -2,12 +2,13 @@ package lease
 
 import "regexp"
 
-// A leader announces its stream of events in annotations of its Lease: the host and port where it serves them, and the
-// certificate, in PEM form, that it serves them with.
+// A leader announces its stream of events in annotations of its Lease: its host and port, and its certificate in PEM
+// form.
 const (
 	EventsAddress     = "helm.cattle.io/events-address"
 	EventsCertificate = "helm.cattle.io/events-certificate"
-	// EventsPath is the path, and EventsPosition the header of an answer with the position from which a reader goes on.
+	// EventsPath is the path, and EventsPosition the header of an answer with the position from which a reader
+	// resumes.
 	EventsPath     = "/events"
 	EventsPosition = "Helm-Locker-Position"
 	// EventsHost is the name in the certificate, whatever the address.
@@ -16,7 +17,7 @@ const (
 
 var ofShard = regexp.MustCompile("^-[0-9a-f]{8}$")
 
-// OfController reports whether a Lease is one of a controller name: of the operator that manages everything, or of
+// OfController reports whether a Lease belongs to a controller name: to the operator that manages everything, or to
 // one of its shards.
 func OfController(lease, controller string) bool {
 	return lease == controller || len(lease) > len(controller) && lease[:len(controller)] == controller &&

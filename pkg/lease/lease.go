@@ -1,5 +1,5 @@
-// Package lease says what a Lease tells of an operator: the replicas of one compete for a Lease, and the leader
-// renews it. It is pure.
+// Package lease derives the state of an operator from its Lease: the replicas of one compete for a Lease, and the
+// leader renews it. It is pure.
 package lease
 
 import (
@@ -14,14 +14,14 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Name returns the name of the Lease of an operator: of a controller name, and of a shard, which is empty where one
-// operator manages everything. Shards do not exclude each other. However a selector is written, the same one gives
-// the same Lease.
+// Name returns the name of an operator's Lease from its controller name and its shard, which is empty where one
+// operator manages everything. Shards do not exclude each other. Equal selectors in different notations have the same
+// Lease.
 func Name(controller string, shard labels.Selector) string {
 	if shard == nil || shard.Empty() {
 		return controller
 	}
-	// The selector itself has characters that no name may have.
+	// The selector itself has characters that are invalid in a name.
 	sum := sha256.Sum256([]byte(shard.String()))
 	return controller + "-" + hex.EncodeToString(sum[:4])
 }
@@ -29,8 +29,8 @@ func Name(controller string, shard labels.Selector) string {
 // Policies returns the name of the Lease of the process that follows policies beside the operator of a Lease.
 func Policies(operator string) string { return operator + "-policies" }
 
-// Of returns the name of the Lease of the operator that manages a HelmRelease, which is in the same namespace; false
-// for a HelmRelease that no operator has claimed.
+// Of returns the name of the Lease of the operator that manages a HelmRelease, in the same namespace; false for an
+// unclaimed HelmRelease.
 func Of(hr *v1alpha1.HelmRelease) (string, bool) {
 	controller := hr.Annotations[v1alpha1.ManagedByAnnotation]
 	shard, err := labels.Parse(hr.Status.Shard)
@@ -40,8 +40,8 @@ func Of(hr *v1alpha1.HelmRelease) (string, bool) {
 	return Name(controller, shard), true
 }
 
-// LastSeen returns when a Lease was last renewed, and whether its holder is gone: it gave the Lease up, or has let it
-// expire. Another duration is left for clocks that differ.
+// LastSeen returns the last renewal of a Lease, and whether its holder is gone: it released the Lease, or has let it
+// expire. One more duration is added for clocks that differ.
 func LastSeen(lease coordinationv1.LeaseSpec, now time.Time) (seen time.Time, gone bool) {
 	if lease.RenewTime == nil || lease.LeaseDurationSeconds == nil {
 		return time.Time{}, false
@@ -53,7 +53,7 @@ func LastSeen(lease coordinationv1.LeaseSpec, now time.Time) (seen time.Time, go
 	return seen, now.Sub(seen) > 2*time.Duration(*lease.LeaseDurationSeconds)*time.Second
 }
 
-// NotRunning says of the operator of a HelmRelease, which was last seen at a time, that it does not run.
+// NotRunning reports that the operator of a HelmRelease, last seen at a time, does not run.
 func NotRunning(hr *v1alpha1.HelmRelease, seen time.Time) string {
 	return fmt.Sprintf("no operator %s is running in namespace %s (last seen %s)",
 		hr.Annotations[v1alpha1.ManagedByAnnotation], hr.Namespace, seen.UTC().Format(time.RFC3339))

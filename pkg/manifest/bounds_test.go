@@ -11,8 +11,7 @@ import (
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
-// Manifests that would take gigabytes of memory, and pass for kilobytes in a release Secret, are refused before
-// they do.
+// Manifests that would take gigabytes of memory from kilobytes in a release Secret are refused before they do.
 func TestManifestsThatExhaustMemory(t *testing.T) {
 	lol := "a: &a [x, x, x, x, x, x, x, x, x]\n"
 	for i := 'b'; i <= 'i'; i++ {
@@ -56,8 +55,8 @@ func TestManifestsThatExhaustMemory(t *testing.T) {
 	}
 }
 
-// parse parses a manifest and returns how many MiB were allocated: all of them, not only what was in use at once.
-// It is the measure of the work, as it depends on no clock.
+// parse parses a manifest and returns the MiB allocated in total, not only those in use at once. It is the measure of
+// the work, independent of a clock.
 func parse(text string) (*Set, uint64, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -68,7 +67,7 @@ func parse(text string) (*Set, uint64, error) {
 
 const hook = "{apiVersion: v1, kind: A, metadata: {annotations: {helm.sh/hook: a}}}"
 
-// What is just within the bounds takes no more memory than an operator with a limit of 256 MiB has.
+// Manifests just within the bounds need no more memory than an operator with a limit of 256 MiB has.
 func TestTheLargestManifestsThatAreTaken(t *testing.T) {
 	var keys strings.Builder
 	for i := range 65_000 {
@@ -102,8 +101,7 @@ func TestTheLargestManifestsThatAreTaken(t *testing.T) {
 	}
 }
 
-// What is large for a good reason passes: text that looks like structure, and as many objects as the largest charts
-// have.
+// Large real manifests pass: text that looks like structure, and as many objects as in the largest charts.
 func TestLargeManifests(t *testing.T) {
 	dashboard := configMap + "data:\n  dashboard.json: |\n    {" + strings.Repeat(`"panel": [1, 2, {"a": "b"}], `,
 		30000) + "}\n"
@@ -129,7 +127,7 @@ func TestLargeManifests(t *testing.T) {
 	}
 }
 
-// Names that no object can have are refused where they are read, not in requests, logs and conditions.
+// Invalid names of objects are refused by Parse, not in requests, logs and conditions.
 func TestNamesThatNoObjectHas(t *testing.T) {
 	for name, object := range map[string]string{
 		"line end in a name": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\nb\"}\n",

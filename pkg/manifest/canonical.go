@@ -8,12 +8,12 @@ import (
 )
 
 // Canonical writes the leaves of an object as the API server returns them: cpu "1000m" as "1", base64 without line
-// breaks, times in UTC. It takes the value that the object has at each path that obj declares when it is decoded
-// into its Go type and back.
+// breaks, times in UTC. At each path of obj it takes the value of the object after decoding into its Go type and
+// back.
 //
-// Nothing is added and nothing is lost: leaves that the type does not know or leaves out (an empty text, false)
-// stay as declared. An object of a kind that client-go does not have, or that does not fit its type (a quoted
-// boolean), is returned unchanged. obj is not changed.
+// Nothing is added and nothing is lost: leaves unknown to the type or omitted by it (an empty text, false) stay as
+// declared. An object of a kind missing from client-go, or that does not fit its type (a quoted boolean), is returned
+// unchanged. obj is not changed.
 func Canonical(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {

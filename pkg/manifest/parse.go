@@ -15,23 +15,22 @@ import (
 const (
 	// maxLists bounds how deep Lists nest in Lists.
 	maxLists = 8
-	// maxName is the length that Kubernetes allows for names of objects, in bytes.
+	// maxName is Kubernetes' maximum length for names of objects, in bytes.
 	maxName = 253
 )
 
-// kindName is the form that the names of kinds have.
+// kindName matches names of kinds.
 var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 
 // Parse reads a manifest, all or nothing: one bad document makes an error (a *DocumentError), and no Set.
 //
-// Documents that are empty or comments only count for nothing. An object with items is a list, whatever its kind,
-// and stands for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods).
-// Hooks and objects with generateName but no name are skipped.
+// It ignores documents that are empty or only comments. An object with items is a list, whatever its kind, and stands
+// for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods). Hooks and
+// objects with generateName but no name are skipped.
 //
-// Bounded are the size, the documents, the elements and the objects of a manifest, and how deep it nests: a user
-// who may write Secrets in one namespace must not be able to exhaust the memory of a program that reads those of
-// all. All bounds are checked in one pass over the text, before the YAML library sees it, or while its result is
-// converted.
+// The size, the documents, the elements, the objects and the nesting of a manifest are bounded: a user who may write
+// Secrets in one namespace must not be able to exhaust the memory of a program that reads those of all. All bounds
+// are checked in one pass over the text, before the YAML library reads it, or while its result is converted.
 func Parse(manifest string) (*Set, error) {
 	if len(manifest) > maxBytes {
 		return nil, document{index: 1}.errorf(1, "the manifest has %d bytes, more than %d", len(manifest), maxBytes)
@@ -78,7 +77,7 @@ type parser struct {
 	skipped []Skipped
 }
 
-// inherited is what a list hands down to its items.
+// inherited are the fields that a list passes to its items.
 type inherited struct {
 	apiVersion, kind string
 	keep             bool
@@ -155,7 +154,7 @@ func (p *parser) addItems(value any, from inherited, depth int) error {
 	return nil
 }
 
-// addObject completes an object, of which the name and what its annotations say are known, and takes it up.
+// addObject completes an object with known name and annotations, and adds it.
 func (p *parser) addObject(gvk schema.GroupVersionKind, content, metadata map[string]any, object Object) error {
 	namespace, err := p.text(metadata, "namespace")
 	if err != nil {
@@ -205,7 +204,7 @@ func nodesOf(value any) int {
 	return nodes
 }
 
-// cannotName returns why the API server would take an object of no kind with that name, or in a namespace of that name.
+// cannotName returns the reason why the API server refuses a name or namespace for objects of all kinds.
 func cannotName(text string) string {
 	switch {
 	case len(text) > maxName:
@@ -219,7 +218,7 @@ func cannotName(text string) string {
 	return ""
 }
 
-// skip leaves an object out. Its name is nowhere checked, and kept only as far as a name may go.
+// skip leaves an object out. Its name is not validated, and truncated to the maximum length of a name.
 func (p *parser) skip(kind, name, reason string) error {
 	if err := p.count(); err != nil {
 		return err
@@ -241,7 +240,7 @@ func (p *parser) errorf(format string, args ...any) error {
 	return p.doc.errorf(p.doc.firstLine(), format, args...)
 }
 
-// text returns a field that must be text where it is there and not null.
+// text returns a field that must be text if present and not null.
 func (p *parser) text(content map[string]any, field string) (string, error) {
 	switch value := content[field].(type) {
 	case string:
@@ -252,7 +251,7 @@ func (p *parser) text(content map[string]any, field string) (string, error) {
 	return "", p.errorf("an object's %s is not text (is it a number or boolean that needs quotes?)", field)
 }
 
-// mapping returns a field that must be a mapping where it is there and not null.
+// mapping returns a field that must be a mapping if present and not null.
 func (p *parser) mapping(content map[string]any, field string) (map[string]any, error) {
 	switch value := content[field].(type) {
 	case map[string]any:

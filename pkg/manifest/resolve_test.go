@@ -36,7 +36,7 @@ func clusterScope(gvk schema.GroupVersionKind) (bool, error) {
 
 var podinfo = manifest.Release{Namespace: "apps", Name: "podinfo"}
 
-// checkResolved checks what holds for every resolved object.
+// checkResolved checks the invariants of a resolved object.
 func checkResolved(t *testing.T, objects []manifest.Object, namespaced bool) {
 	t.Helper()
 	for _, o := range objects {

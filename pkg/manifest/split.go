@@ -10,23 +10,22 @@ import (
 
 const (
 	bom = "\ufeff"
-	// headBytes is how much of a document is searched for the comment that names its source.
+	// headBytes is the searched part of a document for the comment with its source.
 	headBytes = 1024
 )
 
 // document is one piece of a manifest between two separators.
 type document struct {
-	// index counts from 1. line is the line of the manifest that the text starts at, from 1.
+	// index counts from 1. line is the first line of the text in the manifest, from 1.
 	index int
 	line  int
 	text  string
 }
 
-// The comment that Helm puts before each rendered template. Only what looks like a path is taken: it goes into errors.
+// Helm's comment before each rendered template. Only path characters match: the path is part of errors.
 var sourceComment = regexp.MustCompile(`(?m)^# Source: ([A-Za-z0-9_@+./-]{1,200})[ \t]*\r?$`)
 
-// source returns the template's path from Helm's "# Source:" comment, or nothing. It is only looked for when
-// something is wrong.
+// source returns the template's path from Helm's "# Source:" comment, or nothing. It is only searched for an error.
 func (d document) source() string {
 	if found := sourceComment.FindStringSubmatch(d.text[:min(len(d.text), headBytes)]); found != nil {
 		return found[1]
@@ -34,8 +33,8 @@ func (d document) source() string {
 	return ""
 }
 
-// split cuts a manifest into documents as Helm does: at every line that starts with "---", after which only spaces
-// and a comment may follow. The text before the first separator is a document only when it is not empty.
+// split cuts a manifest into documents as Helm does: at every line that starts with "---", optionally followed by
+// spaces and a comment. The text before the first separator is a document only when it is not empty.
 func split(manifest string) ([]document, error) {
 	manifest = strings.TrimPrefix(manifest, bom)
 	if docs, err := splitJSON(manifest); docs != nil || err != nil {
@@ -91,8 +90,8 @@ func tooMany(doc document) error {
 	return doc.errorf(doc.line, "the manifest has more than %d documents", MaxDocuments)
 }
 
-// splitJSON cuts a stream of JSON objects without separators, which Helm takes when nothing comes before the first
-// one. It returns nil for anything else; a single JSON object is YAML.
+// splitJSON cuts a stream of JSON objects without separators, which Helm accepts when nothing precedes the first one.
+// It returns nil for any other text; a single JSON object is YAML.
 func splitJSON(manifest string) ([]document, error) {
 	if !strings.HasPrefix(strings.TrimSpace(manifest), "{") {
 		return nil, nil

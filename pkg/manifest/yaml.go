@@ -16,36 +16,36 @@ import (
 const (
 	// maxDepth bounds how deep a document nests. The deepest real ones, CRDs, stay well below 100.
 	maxDepth = 500
-	// aliasGrowth is by how many nodes and bytes of text all aliases of a manifest together may expand it. The API
-	// server takes no request above 3 MiB, so that real manifests need far less.
+	// aliasGrowth bounds the nodes and the bytes of text that all aliases of a manifest together may add. The API
+	// server accepts no request above 3 MiB, so that real manifests need far less.
 	aliasGrowth = 4 << 20
 	// maxBytes bounds a manifest. A release Secret holds 1 MiB compressed, and real manifests compress by a factor
 	// of 5 to 20.
 	maxBytes = 16 << 20
-	// maxMarks bounds the characters of one document that may begin an element (see marks). The YAML library takes
-	// up to 500 bytes of memory for each.
+	// maxMarks bounds the characters of one document that may begin an element (see marks). The YAML library takes up
+	// to 500 bytes of memory for each.
 	maxMarks = 1 << 18
 	// maxNodes bounds the mappings, sequences and scalars of a manifest; a decoded one takes a hundred times the
 	// memory of its text. The largest real manifests, of CRDs, have less than half of that.
 	maxNodes = 1 << 18
-	// maxObjectNodes is maxNodes for one object, of which some copies are in memory while it is written. The
-	// largest definitions have less than half of that.
+	// maxObjectNodes is maxNodes for one object; several copies of it are in memory while it is written. The largest
+	// definitions have less than half of that.
 	maxObjectNodes = 1 << 16
 	// maxObjects bounds the objects of a release. Each is remembered, and watched, while the release is locked.
 	maxObjects = 20000
 	// MaxDocuments bounds the documents of a manifest, those without an object included.
 	MaxDocuments = 2 * maxObjects
-	// smallBytes and smallMarks are what a manifest has at most that many may parse at the same time: it takes a
-	// few MiB.
+	// smallBytes and smallMarks are the limits of manifests that many callers may parse at the same time: one takes
+	// a few MiB.
 	smallBytes = 512 << 10
 	smallMarks = 1 << 14
 )
 
-// DocumentError is the error of Parse: which document is bad, where and why, but nothing of what it says.
+// DocumentError is the error of Parse: the document, the position and the reason, but no content.
 type DocumentError struct {
 	// Doc counts the documents from 1; Line counts the lines of the manifest from 1.
 	Doc, Line int
-	// Source is the template's path, where Helm's comment tells it.
+	// Source is the template's path, if Helm's comment has it.
 	Source string
 	Reason string
 }
@@ -72,7 +72,7 @@ func newDecoder(manifest string) *decoder {
 	return &decoder{budget: 3*len(manifest) + aliasGrowth, nodes: maxNodes}
 }
 
-// marks counts the characters of a text that may begin an element of YAML: no element begins without one, so that a
+// marks counts the characters of a text that may begin an element of YAML: every element begins with one, so that a
 // document has at most three nodes for each. It is counted before the YAML library builds the nodes. Text that only
 // looks like structure, such as JSON in a ConfigMap, counts too.
 func marks(text string) int {
@@ -91,7 +91,7 @@ func marks(text string) int {
 	return count
 }
 
-// Decodable reports whether a document is within the bounds in which the YAML library may have it.
+// Decodable reports whether a document is within the bounds for the YAML library.
 func Decodable(document string) bool { return undecodable(document) == "" }
 
 // undecodable returns why the YAML library must not have a document; empty when it may.
@@ -100,7 +100,7 @@ func undecodable(text string) string {
 		return fmt.Sprintf("it has %d bytes, more than %d", len(text), maxBytes)
 	}
 	if !utf8.ValidString(text) {
-		// The YAML library would take some of it for UTF-16, which has the same characters in other bytes.
+		// The YAML library would decode some of it as UTF-16, with the same characters in other bytes.
 		return "it is not valid YAML: it is not UTF-8 throughout"
 	}
 	if marks(text) > maxMarks {
@@ -115,9 +115,9 @@ func Large(manifest string) bool {
 	return len(manifest) > smallBytes || marks(manifest) > smallMarks
 }
 
-// decode returns the document's content as Helm (sigs.k8s.io/yaml, then apimachinery's JSON) has it: YAML 1.1, keys as
-// strings, numbers as int64 or float64; of a key that is there twice the last one counts. It returns nil for an empty
-// document. rest tells that more text follows the end of the document, which Helm ignores.
+// decode returns the document's content as Helm (sigs.k8s.io/yaml, then apimachinery's JSON) decodes it: YAML 1.1,
+// keys as strings, numbers as int64 or float64; the last one of duplicate keys. It returns nil for an empty document.
+// rest reports text after the end of the document, which Helm ignores.
 func (d *decoder) decode(doc document) (content any, rest bool, err error) {
 	if why := undecodable(doc.text); why != "" {
 		return nil, false, doc.errorf(doc.firstLine(), "%s", why)
@@ -152,7 +152,7 @@ func guard(decode func() error) (err error) {
 
 var (
 	lineInError = regexp.MustCompile(`line (\d+)`)
-	// yamlProblems are the complaints of the YAML library that are passed on. Others may quote the document.
+	// yamlProblems are the YAML library's messages that may be passed on. Others may quote the document.
 	yamlProblems = []string{
 		"document contains excessive aliasing", "value contains itself", "unknown anchor",
 		"did not find expected", "could not find expected", "found character that cannot start any token",
@@ -165,7 +165,8 @@ var (
 	}
 )
 
-// yamlError says where the YAML is wrong. The library's own message may quote the document, so only known phrases pass.
+// yamlError returns the position of a YAML error. The library's own message may quote the document, so only known
+// phrases pass.
 func (d document) yamlError(err error) error {
 	line := d.firstLine()
 	if found := lineInError.FindStringSubmatch(err.Error()); found != nil {
@@ -212,7 +213,7 @@ func (d *decoder) convert(raw any, depth int) (any, error) {
 				return nil, err
 			}
 			if _, found := content[key]; found {
-				// Two keys, such as 1 and "1", that are one in JSON. Helm would take either, as chance has it.
+				// Two keys, such as 1 and "1", are one in JSON. Helm would take either, by chance.
 				return nil, errors.New("a mapping has two keys that are the same in JSON")
 			}
 			d.budget -= len(key)

@@ -34,7 +34,7 @@ func newAPIMetrics(f factory) apiMetrics {
 	}
 }
 
-// RoundTripper returns a transport that counts what goes through next; it is a transport.WrapperFunc of client-go.
+// RoundTripper returns a transport that counts the requests through next; it is a transport.WrapperFunc of client-go.
 func (p *Process) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return &roundTripper{next: next, to: &p.api}
 }
@@ -74,7 +74,7 @@ func (t *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// watchBody is the stream of a watch; its end is told once.
+// watchBody is the stream of a watch; its end is counted once.
 type watchBody struct {
 	io.ReadCloser
 	once  sync.Once

@@ -19,7 +19,7 @@ const (
 	verbOther  = "other"
 )
 
-// Classes of resources: each of the operator's own purposes, and objects for whatever releases consist of.
+// Classes of resources: one for each of the operator's own purposes, and objects for the contents of releases.
 const (
 	classRecords     = "records"
 	classDiscovery   = "discovery"
@@ -27,7 +27,7 @@ const (
 	applyContentType = "application/apply-patch"
 )
 
-// purposes are the resources that the operator uses for itself.
+// purposes are the operator's own resources.
 var purposes = map[string]string{
 	"helmreleases.helm.cattle.io":                    "helmreleases",
 	"helmreleasepolicies.helm.cattle.io":             "policies",
@@ -38,11 +38,11 @@ var purposes = map[string]string{
 	"horizontalpodautoscalers.autoscaling":           "autoscalers",
 }
 
-// request is what the metrics say about a request. resource, in the form "deployments.apps", is only used as a label of
-// watches: those are as many as kinds are locked.
+// request has the labels of a request. resource, in the form "deployments.apps", is only used as a label of watches:
+// their number is that of the locked kinds.
 type request struct{ verb, class, resource string }
 
-// classify tells from method, path and query what a request does.
+// classify derives the labels of a request from method, path and query.
 func classify(r *http.Request) request {
 	group, rest := split(r.URL.Path)
 	if len(rest) == 0 {
@@ -65,7 +65,7 @@ func classify(r *http.Request) request {
 	return q
 }
 
-// split returns the API group and what follows the version in a path; nothing for a path that is no resource's.
+// split returns the API group and the part of a path after the version; nothing for a path of no resource.
 func split(path string) (group string, rest []string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -77,7 +77,7 @@ func split(path string) (group string, rest []string) {
 	return "", nil
 }
 
-// ofRecords reports whether a request for Secrets or ConfigMaps is for those in which Helm keeps its records.
+// ofRecords reports whether a request for Secrets or ConfigMaps is for Helm's records.
 func ofRecords(r *http.Request, rest []string) bool {
 	if len(rest) > 1 {
 		return strings.HasPrefix(rest[1], "sh.helm.release.")

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// guardMetrics are about the requests that the API server asks the guard about.
+// guardMetrics are about the API server's requests to the guard.
 type guardMetrics struct {
 	decisions *prometheus.CounterVec
 	duration  *prometheus.HistogramVec
@@ -20,7 +20,7 @@ func newGuardMetrics(f factory) guardMetrics {
 		duration: f.histogram("guard_duration_seconds", "Time that the guard took to answer.",
 			prometheus.ExponentialBuckets(0.0001, 2, 15), "result"),
 	}
-	// There from the start, so that increase() sees the first refusal.
+	// Initialized, so that increase() sees the first refusal.
 	for _, reason := range []string{"Drift", "Deletion"} {
 		g.decisions.WithLabelValues("denied", reason)
 	}

@@ -1,9 +1,9 @@
-// Package metrics holds the Prometheus metrics of the operator and of the processes beside it, all under helm_locker_.
-// docs/operations.md describes each.
+// Package metrics holds the Prometheus metrics of the operator and of the processes beside it, all under
+// helm_locker_. docs/operations.md describes each.
 //
-// Labels are bounded: by what is locked (release, kind, resource), or by a closed list (everything else). Names of
-// objects, field managers and users are never labels. What a release brought goes when it is not locked any
-// more.
+// Labels are bounded: by the locked objects (release, kind, resource), or by a closed list (all others). Names of
+// objects, field managers and users are never labels. The series of a release are removed when it is no longer
+// locked.
 package metrics
 
 import (
@@ -105,7 +105,7 @@ func (m *Metrics) Contended(r release.Key, kind string) {
 	m.contended.WithLabelValues(r.Namespace, r.Name, kind).Inc()
 }
 
-// Yielded counts that drift was left alone because Helm had begun to work.
+// Yielded counts drift that was not reverted because Helm had begun to work.
 func (m *Metrics) Yielded(r release.Key) {
 	m.releases.change(r, func(known *record) { known.yields++ })
 }
@@ -113,8 +113,8 @@ func (m *Metrics) Yielded(r release.Key) {
 // Leading records whether this replica writes.
 func (m *Metrics) Leading(on bool) { m.leading.Set(bit(on)) }
 
-// Shard records which HelmReleases this operator manages: those that its name claims and the label selector
-// selects; nil selects all.
+// Shard records the selection of this operator's HelmReleases: its name in the claim, and the label selector; nil
+// selects all.
 func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
 	text := ""
 	if selector != nil {
@@ -126,15 +126,15 @@ func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
 // Counts are the objects of a release by condition.
 type Counts struct{ Tracked, Drifted, Contended, Waiting, Additions, Unmanaged int }
 
-// State is what the metrics tell of a release.
+// State holds the metrics of a release.
 type State struct {
 	// Name is the state of the release, as status.state has it.
 	Name string
 	// Locked reports whether all objects of a revision are protected or, in mode Detect, watched.
 	Locked  bool
 	Objects Counts
-	// Conditions says which conditions of its HelmRelease are True. All that may be asked for should be in it: one that
-	// is missing has no sample.
+	// Conditions reports which conditions of its HelmRelease are True. It should contain every condition: a missing
+	// one has no sample.
 	Conditions map[string]bool
 	// SuspendedSince is when the release was suspended; zero while it is not.
 	SuspendedSince time.Time
@@ -152,8 +152,8 @@ func (m *Metrics) Release(r release.Key, s State) {
 	})
 }
 
-// Forget removes the series of a release that is not this operator's any more, the counters too: releases come and go,
-// and what is kept of each for ever adds up.
+// Forget removes the series of a release that this operator no longer manages, the counters too: releases are created
+// and deleted, and their series would add up.
 func (m *Metrics) Forget(r release.Key) {
 	labels := prometheus.Labels{"release_namespace": r.Namespace, "release": r.Name}
 	for _, c := range []*prometheus.CounterVec{m.drift, m.failed, m.contended} {

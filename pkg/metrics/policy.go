@@ -23,13 +23,13 @@ func NewPolicies() *Policies {
 	}
 }
 
-// PolicyState is what the metrics tell of a policy: whether it is ready, and its releases by state.
+// PolicyState holds the metrics of a policy: whether it is ready, and its releases by state.
 type PolicyState struct {
 	Ready    bool
 	Releases map[string]int
 }
 
-// Set replaces the states of all policies, which are given by name.
+// Set replaces the states of all policies, given by name.
 func (m *Policies) Set(states map[string]PolicyState) {
 	m.releases.Reset()
 	m.ready.Reset()

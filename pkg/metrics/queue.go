@@ -30,7 +30,7 @@ func newQueueMetrics(f factory) queueMetrics {
 	}
 }
 
-// Queues returns what a work queue is given as its MetricsProvider; the name of the queue becomes the label.
+// Queues returns the MetricsProvider for work queues; the name of the queue becomes the label.
 func (p *Process) Queues() workqueue.MetricsProvider { return &p.queue }
 
 func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {

@@ -14,9 +14,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// releases are the metrics that every release has. They are kept as a few numbers for each and made into samples
-// when they are asked for: as series of a Prometheus vector those of one release take 15 KB, more than all that is
-// known of its objects.
+// releases are the metrics of every release. They are kept as a few numbers for each and converted into samples for a
+// scrape: as series of a Prometheus vector those of one release take 15 KB, more than the state of its objects.
 type releases struct {
 	objects, locked, state, condition, yielded, reverted, suspended *prometheus.Desc
 
@@ -24,7 +23,7 @@ type releases struct {
 	known map[release.Key]record // guarded by mu
 }
 
-// record is what the metrics know of one release.
+// record holds the numbers of one release.
 type record struct {
 	state      string
 	conditions unique.Handle[string] // see encode: there are few different ones, whatever the number of releases
@@ -102,7 +101,7 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 }
 
 // sample is one sample. A constant metric of the library's would make its labels again; these share them, which
-// halves what a scrape leaves to the collector of garbage.
+// halves the garbage of a scrape.
 type sample struct {
 	desc   *prometheus.Desc
 	kind   prometheus.ValueType
@@ -123,7 +122,7 @@ func (s sample) Write(to *dto.Metric) error {
 	return nil
 }
 
-// labels are the labels that samples of a scrape share.
+// labels are the labels shared by the samples of a scrape.
 type labels map[[2]string]*dto.LabelPair
 
 func (l labels) of(name, value string) *dto.LabelPair {
@@ -137,14 +136,14 @@ func (l labels) of(name, value string) *dto.LabelPair {
 
 func labelled(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 
-// snapshot copies what is known, so that a worker that counts does not wait for a reader of the metrics.
+// snapshot copies the numbers, so that a counting worker does not wait for a reader of the metrics.
 func (r *releases) snapshot() map[release.Key]record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.known)
 }
 
-// change has f change what is known of a release; before the first time that is the zero value.
+// change lets f change the numbers of a release; the first time they are the zero value.
 func (r *releases) change(key release.Key, f func(*record)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +172,7 @@ func encode(conditions map[string]bool) string {
 	return strings.Join(words, " ")
 }
 
-// decode returns what encode was given.
+// decode returns the argument of encode.
 func decode(conditions string) iter.Seq2[string, bool] {
 	return func(yield func(string, bool) bool) {
 		for word := range strings.FieldsSeq(conditions) {

@@ -104,7 +104,7 @@ func many(n int) *Metrics {
 	return m
 }
 
-// What the metrics keep of a release was 15 KB when each sample was a series of a Prometheus vector.
+// The metrics of a release took 15 KB when each sample was a series of a Prometheus vector.
 func TestAReleaseTakesLittleMemory(t *testing.T) {
 	const n, limit = 1000, 512
 	perRelease := live(func() any { return many(n) }) / n
@@ -114,7 +114,7 @@ func TestAReleaseTakesLittleMemory(t *testing.T) {
 	}
 }
 
-// live returns how many bytes are held by what f returns.
+// live returns the bytes held by the result of f.
 func live(f func() any) int64 {
 	heap := func() int64 {
 		runtime.GC()

@@ -1,5 +1,5 @@
-// Package migrate takes off the objects of a release what an older operator wrote on them: the labels and
-// annotations of its ObjectSets, and its ownership of fields, which becomes Helm's. It writes no content.
+// Package migrate removes an older operator's writes from the objects of a release: the labels and annotations of its
+// ObjectSets, and its ownership of fields, which becomes Helm's. It writes no content.
 package migrate
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// ErrHelmAtWork says that the release is not deployed, or that its record has changed since it was read: nothing is
-// written.
+// ErrHelmAtWork reports that the release is not deployed, or that its record has changed since it was read: nothing
+// is written.
 var ErrHelmAtWork = errors.New("Helm is at work on it, or did not finish")
 
-// attempts bounds how often an object that changes is read again.
+// attempts bounds the reads of a changing object.
 const attempts = 5
 
 // together is how many objects are asked for at a time.
@@ -34,7 +34,7 @@ const together = 8
 type Object struct {
 	ID     manifest.ID
 	Legacy *enforce.Legacy
-	// Done is set when nothing is left to take off; Err says why it could not be read or written.
+	// Done is set when nothing is left to remove; Err is the error of the read or the write.
 	Done bool
 	Err  error
 
@@ -43,22 +43,22 @@ type Object struct {
 	live    *unstructured.Unstructured
 }
 
-// Plan is what there is to take off the objects of one release.
+// Plan contains the planned removals from the objects of one release.
 type Plan struct {
 	Key      release.Key
 	Revision int
 	// Declared is how many objects the release declares.
 	Declared int
-	// Marked are the objects that there is something to take off, Unseen those that could not be read; by
-	// kind, namespace and name.
+	// Marked are the objects with something to remove, Unseen those that could not be read; by kind, namespace and
+	// name.
 	Marked, Unseen []*Object
 
 	record     release.Record
 	serverSide bool
 }
 
-// Look returns what there is to take off the objects of a release. Nothing is written. The error is ErrHelmAtWork
-// for a release that is not deployed, and an *inspect.NotFoundError for one that does not exist.
+// Look returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for
+// a release that is not deployed, and an *inspect.NotFoundError for one that does not exist.
 func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, error) {
 	record, err := c.Find(ctx, key, 0)
 	if err != nil {
@@ -106,7 +106,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	return p, nil
 }
 
-// look finds what the older operator left on an object; nothing on one that does not exist, or is being deleted.
+// look finds the older operator's writes on an object; nothing on one that does not exist, or is being deleted.
 func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err error) {
 	o.Legacy = &enforce.Legacy{}
 	if o.live, err = c.Get(ctx, o.target); err != nil || o.live == nil || o.live.GetDeletionTimestamp() != nil {
@@ -119,9 +119,9 @@ func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err err
 	return nil
 }
 
-// Carry takes off what the plan says, object by object, and leaves in each object's Err what went wrong with it;
-// with dryRun the API server only reports whether it would. An object that has changed since the plan was made is
-// read again, so that nothing that was written meanwhile is undone. The error says why nothing more was tried.
+// Carry executes the plan, object by object, and sets each object's Err on a failure; with dryRun the API server only
+// validates. An object that has changed since the plan was made is read again, so that no write of the meantime is
+// undone. The returned error is the reason for stopping early.
 func (p *Plan) Carry(ctx context.Context, c *inspect.Cluster, dryRun bool) error {
 	for _, o := range p.Marked {
 		err := p.carry(ctx, c, o, dryRun)
@@ -135,7 +135,7 @@ func (p *Plan) Carry(ctx context.Context, c *inspect.Cluster, dryRun bool) error
 
 func (p *Plan) carry(ctx context.Context, c *inspect.Cluster, o *Object, dryRun bool) error {
 	for attempt := 1; ; attempt++ {
-		// After the object was read, so that what is declared is what Helm last wrote.
+		// After the read of the object, so that the declared fields are Helm's last write.
 		switch holds, err := c.Enforcer().Holds(ctx, p.record); {
 		case err != nil:
 			return err

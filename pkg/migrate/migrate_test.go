@@ -64,7 +64,7 @@ func TestCarryTakesTheMetadataOffAndNothingElse(t *testing.T) {
 	if err := plan.Carry(t.Context(), cluster, true); err != nil || len(s.Writes("/configmaps/")) > 0 {
 		t.Fatalf("a dry run wrote %v, %v", s.Writes("/configmaps/"), err)
 	}
-	// The object changes between the plan and the write: that is kept.
+	// A change of the object between the plan and the write is kept.
 	o := s.Get(path)
 	check.NoError(t, unstructured.SetNestedField(o.Object, "2", "data", "a"))
 	s.Put(o.Object)

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// admission adds what writing an object takes that decides about requests of others, and notes what its writer can
-// do with it: the author of the release gets that by way of the operator.
+// admission adds the rights for writing an object that decides about requests of others, and notes its writer's
+// power: the author of the release gets that through the operator.
 func (b *builder) admission(o *Object) {
 	switch o.GVK.Kind {
 	case "ValidatingWebhookConfiguration":
@@ -25,7 +25,7 @@ func (b *builder) admission(o *Object) {
 	}
 }
 
-// parameters adds what writing a policy takes whose parameters are objects: their writer has to be allowed to read
+// parameters adds the rights for writing a policy whose parameters are objects: its writer has to be allowed to read
 // them.
 func (b *builder) parameters(o *Object) {
 	kind, found, err := unstructured.NestedStringMap(o.Content, "spec", "paramKind")
@@ -50,7 +50,7 @@ func (b *builder) parameters(o *Object) {
 	}
 }
 
-// conversion notes what the writer of a definition with a conversion webhook can do.
+// conversion notes the power of the writer of a definition with a conversion webhook.
 func (b *builder) conversion(o *Object) {
 	strategy, _, err := unstructured.NestedString(o.Content, "spec", "conversion", "strategy")
 	if err == nil && strategy == "Webhook" {

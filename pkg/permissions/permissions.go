@@ -16,7 +16,7 @@ import (
 // Object is an object to be locked, as its manifest declares it.
 type Object struct {
 	manifest.Object
-	// Resource is what the API server calls objects of the kind.
+	// Resource is the API server's resource of the kind.
 	Resource string
 	// Former is set for an object that only earlier revisions declare. It is not watched; but where Helm has failed
 	// to delete it, the operator does.
@@ -30,21 +30,22 @@ type Options struct {
 	Names bool
 	// Storages are where records are read; in Secrets when there are none.
 	Storages []release.Storage
-	// Resource returns the resource of a kind that an object refers to, an error when the API server does not serve it.
+	// Resource returns the resource of a kind referenced by an object, an error when the API server does not serve
+	// it.
 	Resource func(schema.GroupVersionKind) (string, error)
 }
 
-// Verbs on locked objects. Watches are of the whole cluster, one for each kind; create is also for taking back what was
-// deleted too early, delete for taking back what was created too late. Nothing is ever replaced as a whole: no update.
+// Verbs on locked objects. Watches are of the whole cluster, one for each kind; create is also for re-creating an
+// object deleted too early, delete for deleting an object created too late. No object is replaced as a whole: no
+// update.
 var (
 	watched  = []string{"list", "watch"}
 	restored = []string{"get", "patch", "delete"}
 	removed  = []string{"get", "delete"}
 )
 
-// For returns the rules that locking the objects takes, beside those that every operator has, for releases whose
-// records are in the given namespaces. Notes are what the user who grants the rules should know, and what they do not
-// cover.
+// For returns the rules for locking the objects, beside those of every operator, for releases with records in the
+// given namespaces. Notes contain consequences for the user who grants the rules, and gaps in the rules.
 func For(recordNamespaces []string, objects []Object, o Options) (rules []Rule, notes []string) {
 	b := &builder{options: o}
 	if len(o.Storages) == 0 {
@@ -98,7 +99,7 @@ func (b *builder) object(o *Object) {
 	if b.options.Names {
 		rule.ResourceNames = []string{o.ID.Name}
 	}
-	// A creation has no name that RBAC could look at.
+	// A creation has no name for RBAC to check.
 	b.add(Rule{Namespaces: where, PolicyRule: rule},
 		Rule{Namespaces: where, PolicyRule: resources(group, o.Resource, "create")})
 	switch group {
@@ -115,7 +116,7 @@ func (b *builder) object(o *Object) {
 	}
 }
 
-// access adds what writing an object of RBAC itself takes.
+// access adds the rights for writing an RBAC object itself.
 func (b *builder) access(o *Object) {
 	switch o.GVK.Kind {
 	case "Role", "ClusterRole":
@@ -132,8 +133,8 @@ func (b *builder) role(o *Object) {
 		return
 	}
 	if role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0 {
-		// What others put into it cannot be known, and nothing less than escalate will do. By its name alone: creating
-		// would take escalate on all ClusterRoles, since a creation has no name.
+		// The aggregated rules are unknown, so only escalate is enough. By its name alone: creating would take
+		// escalate on all ClusterRoles, since a creation has no name.
 		rule := resources(rbacv1.GroupName, o.Resource, "escalate")
 		rule.ResourceNames = []string{o.ID.Name}
 		b.add(Rule{PolicyRule: rule})

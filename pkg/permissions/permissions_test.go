@@ -86,7 +86,7 @@ rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)}, Options{})
 	}
 }
 
-// What a Role grants is granted where it grants it, and nowhere else.
+// A Role's rules are granted in its scope, and in no other.
 func TestWhatRolesGrantIsGrantedInTheirScope(t *testing.T) {
 	role, _ := For(nil, []Object{object(t, "roles", "apps",
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{apiGroups: [""], resources: [pods], resourceNames: [p], verbs: [get]}]}`)}, Options{})
@@ -173,8 +173,7 @@ func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
 	}
 }
 
-// Compacting changes what is granted for nobody: not by a verb, a name, a namespace or a resource that came from
-// elsewhere.
+// Compacting changes no grant: not by a verb, a name, a namespace or a resource of another rule.
 func TestCompactKeepsWhatIsGranted(t *testing.T) {
 	rules := []Rule{
 		rule([]string{"a"}, "", "configmaps", "get"), rule([]string{"b"}, "", "configmaps", "get"),

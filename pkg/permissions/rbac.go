@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Subject is the ServiceAccount that rules are for, and the name of what grants them.
+// Subject is the ServiceAccount of the rules, and the name of the granting objects.
 type Subject struct{ Name, Namespace, ServiceAccount string }
 
-// Grant returns the rules as objects for the API server: a ClusterRole for what holds in the whole cluster, a Role for
-// each namespace, and their bindings to the subject. They carry apiVersion and kind.
+// Grant returns the rules as objects for the API server: a ClusterRole for cluster-wide rules, a Role for each
+// namespace, and their bindings to the subject. They carry apiVersion and kind.
 func Grant(rules []Rule, to Subject) []any {
 	byNamespace := map[string][]rbacv1.PolicyRule{}
 	for _, rule := range rules {

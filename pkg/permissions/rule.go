@@ -16,7 +16,7 @@ type Rule struct {
 	rbacv1.PolicyRule
 }
 
-// verbs in the order in which people expect them.
+// verbs in their usual order.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "bind", "escalate"}
 
 func byVerb(a, b string) int {
@@ -27,7 +27,7 @@ func byVerb(a, b string) int {
 	return cmp.Compare(i, j)
 }
 
-// compact returns rules that grant the same in fewer of them, in an order that depends on nothing but what they grant.
+// compact returns fewer rules with the same grants, in an order that depends on the grants only.
 func compact(rules []Rule) []Rule {
 	for _, by := range []func(*Rule) *[]string{
 		func(r *Rule) *[]string { return &r.Verbs },

@@ -12,7 +12,7 @@ import (
 // defaultMaxReleases is the default of spec.maxReleases.
 const defaultMaxReleases = 1000
 
-// bound says what becomes of each release that a policy has won: within spec.maxReleases it gets a HelmRelease.
+// bound decides about each release won by a policy: within spec.maxReleases it gets a HelmRelease.
 func (pl *planner) bound(c *candidate) {
 	most := c.Spec.MaxReleases
 	if most < 1 {
@@ -43,7 +43,8 @@ func (pl *planner) bound(c *candidate) {
 	}
 }
 
-// lock has the HelmRelease of a release made, changed or kept. moves are the releases that the rollout moves now.
+// lock plans the creation, the change or no change of a release's HelmRelease. moves are the releases that the
+// rollout moves now.
 func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
 	mode, since := modeOf(c.HelmReleasePolicy), ""
 	if rolls(c.HelmReleasePolicy) || c.unaccepted() {
@@ -73,9 +74,9 @@ func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
 	c.add(result)
 }
 
-// shares divides what a policy has won into what is within a bound and what is not. Namespaces get equal shares, so
-// that the releases of one, which are as many as its users want, do not take the place of those of others. In a
-// namespace that has more than its share, those come first that are locked already, then the order of names decides.
+// shares divides a policy's releases into those within a bound and those beyond it. Namespaces get equal shares, so
+// that the releases of one, whose number its users choose, do not displace those of others. In a namespace with more
+// than its share, locked releases come first, then the order of names decides.
 func shares(all []won, most int) (within, over []won) {
 	byRelease := func(a, b won) int { return compareKeys(a.key, b.key) }
 	if len(all) <= most {

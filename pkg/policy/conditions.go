@@ -12,7 +12,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Progress is what came of carrying a plan out, for one policy.
+// Progress is the result of carrying a plan out, for one policy.
 type Progress struct {
 	// Failure is why a HelmRelease could not be written; empty when all could.
 	Failure Problem
@@ -20,7 +20,7 @@ type Progress struct {
 	Pending bool
 }
 
-// Status returns the status of a policy. The times of conditions that have not changed stay.
+// Status returns the status of a policy. Unchanged conditions keep their times.
 func (s *Summary) Status(p Progress, shard string, now time.Time) v1alpha1.HelmReleasePolicyStatus {
 	status := v1alpha1.HelmReleasePolicyStatus{
 		ObservedGeneration: s.Policy.Generation, Shard: shard, Releases: s.Counts, Rollout: s.Rollout,
@@ -62,7 +62,7 @@ func (s *Summary) Status(p Progress, shard string, now time.Time) v1alpha1.HelmR
 	return status
 }
 
-// ready reports whether a policy is in the state that its spec asks for, and if not, what is most in the way.
+// ready reports whether a policy is in the state required by its spec, and its main problem if not.
 func (s *Summary) ready(p Progress) (bool, Problem) {
 	over, most := s.Counts.OverBound, s.Policy.Spec.MaxReleases
 	switch {
@@ -89,7 +89,7 @@ func (s *Summary) ready(p Progress) (bool, Problem) {
 	return true, Problem{v1alpha1.ReasonApplied, s.applied()}
 }
 
-// applied says what a policy does that is ready.
+// applied describes the effect of a ready policy.
 func (s *Summary) applied() string {
 	c := s.Counts
 	text := fmt.Sprintf("%s made for %s, mode %s", count(c.Made, "HelmRelease"), count(c.Matched, "matching release"),

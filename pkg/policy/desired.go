@@ -13,19 +13,19 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Name returns the name of the HelmRelease that a policy makes for a release: NAMESPACE.NAME. No other release has
-// the same one, as the name of a namespace has no dots.
+// Name returns the name of a policy's HelmRelease for a release: NAMESPACE.NAME. It is unique, as the name of a
+// namespace has no dots.
 func Name(key release.Key) string { return key.Namespace + "." + key.Name }
 
-// maxReleaseName is the longest name of a release that a HelmRelease can have. Helm takes no longer one.
+// maxReleaseName is the maximum length of a release name in a HelmRelease, and in Helm.
 const maxReleaseName = 53
 
 // suspendField stands in v1alpha1.PolicyFieldsAnnotation for suspend and suspendUntil.
 const suspendField = "suspend"
 
-// desired returns what the HelmRelease of a release is to be, by a policy and a mode, given the one that exists; nil
-// for none. What the policy does not own is as it is. enforcedSince is when a rollout set mode Enforce; zero when none
-// did.
+// desired returns the HelmRelease of a release by a policy and a mode, given the existing one; nil for none. Fields
+// not owned by the policy are unchanged. enforcedSince is the time at which a rollout set mode Enforce; zero when
+// none did.
 func desired(
 	p *v1alpha1.HelmReleasePolicy, key release.Key, existing *v1alpha1.HelmRelease, mode v1alpha1.Mode,
 	enforcedSince string,
@@ -75,7 +75,7 @@ func controllerReference(p *v1alpha1.HelmReleasePolicy) metav1.OwnerReference {
 		Name: p.Name, UID: p.UID, Controller: &controls}
 }
 
-// protection returns the spec of the template with a mode, and with the defaults that the API server would fill in.
+// protection returns the spec of the template with a mode, and with the API server's defaults.
 func protection(p *v1alpha1.HelmReleasePolicy, mode v1alpha1.Mode) v1alpha1.Protection {
 	spec := *p.Spec.Template.Spec.DeepCopy()
 	spec.Mode = mode

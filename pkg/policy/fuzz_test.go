@@ -70,8 +70,8 @@ func randomInput(g *rand.Rand) Input {
 	return in
 }
 
-// Whatever there is: a plan that is carried out leaves nothing to do but the next batches of rollouts, never two
-// HelmReleases of policies for a release, nor more than a policy allows, and nothing of others is touched.
+// For any input: a plan that is carried out leaves nothing to do but the next batches of rollouts, never two
+// HelmReleases of policies for a release, nor more than a policy allows, and it touches nothing of others.
 func FuzzMake(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)

@@ -39,7 +39,7 @@ func releases(names ...string) (all []Release) {
 	return all
 }
 
-// handWritten returns a HelmRelease that no policy made.
+// handWritten returns a HelmRelease of no policy.
 func handWritten(name, of string) *v1alpha1.HelmRelease {
 	r := newRelease(of)
 	hr := &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name,
@@ -48,7 +48,7 @@ func handWritten(name, of string) *v1alpha1.HelmRelease {
 	return hr
 }
 
-// carriedOut returns the HelmReleases after a plan has been carried out, with the status that the operator gives them.
+// carriedOut returns the HelmReleases after a plan, with the operator's status.
 func carriedOut(in Input, plan Plan) []*v1alpha1.HelmRelease {
 	all := map[string]*v1alpha1.HelmRelease{}
 	for _, hr := range in.HelmReleases {
@@ -85,7 +85,7 @@ func carriedOut(in Input, plan Plan) []*v1alpha1.HelmRelease {
 	return list
 }
 
-// show renders a plan, without what is kept.
+// show renders a plan, without unchanged releases.
 func show(plan Plan) string {
 	var lines []string
 	for _, r := range plan.Results {

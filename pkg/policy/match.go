@@ -13,15 +13,15 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// Release is what a policy is told of a release: one that Helm has a record of.
+// Release is a release with a record, as input of a policy.
 type Release struct {
 	release.Key
-	// Labels are the labels of the newest record. Those that Helm's storage writes select nothing.
+	// Labels are the labels of the newest record. Labels of Helm's storage select nothing.
 	Labels map[string]string
 }
 
-// Namespaces are the labels of all namespaces, by name. A namespace that is not there is not known (yet): a match by
-// namespace labels does not select it, and an exclude does.
+// Namespaces are the labels of all namespaces, by name. A missing namespace is not known (yet): a match by namespace
+// labels does not select it, and an exclude does.
 type Namespaces map[string]map[string]string
 
 // Matcher reports which releases a policy matches.
@@ -30,7 +30,7 @@ type Matcher struct {
 	exclude []term
 }
 
-// Compile returns the Matcher of a policy. The error names a selector that cannot be understood.
+// Compile returns the Matcher of a policy. The error names an invalid selector.
 func Compile(spec *v1alpha1.HelmReleasePolicySpec) (*Matcher, error) {
 	match, err := compile("spec.match", &spec.Match)
 	if err != nil {
@@ -60,7 +60,7 @@ func (m *Matcher) NeedsNamespaces() bool {
 	return slices.ContainsFunc(m.terms(), func(t term) bool { return t.namespaceSelector != nil })
 }
 
-// LabelKeys returns the keys of the labels of releases that the policy selects by, sorted.
+// LabelKeys returns the keys of the release labels that the policy selects by, sorted.
 func (m *Matcher) LabelKeys() []string {
 	var keys []string
 	for _, t := range m.terms() {
@@ -78,13 +78,13 @@ func (m *Matcher) LabelKeys() []string {
 
 func (m *Matcher) terms() []term { return append([]term{m.match}, m.exclude...) }
 
-// Specificity says how narrowly a policy matches a release; the greater one of two, compared number by number, wins.
-// The numbers are about the name of the release, its labels, the name of its namespace, and the labels of that. For
-// a name: 0 when the policy matches any, the number of characters of the longest pattern that matches and that are
-// not wildcards plus 1, and 1,000 when the name is written out. For labels: the number of requirements.
+// Specificity is a measure of how narrowly a policy matches a release; the greater one of two, compared number by
+// number, wins. The numbers are about the name of the release, its labels, the name of its namespace, and the labels
+// of that. For a name: 0 when the policy matches any, 1,000 when the name is written out, and otherwise 1 plus the
+// number of non-wildcard characters of the longest matching pattern. For labels: the number of requirements.
 type Specificity [4]int
 
-// Specificity returns how narrowly the policy matches a release that it matches. Excludes do not count.
+// Specificity returns the measure for a release that the policy matches. Excludes do not count.
 func (m *Matcher) Specificity(r Release) Specificity {
 	return Specificity{
 		nameSpecificity(m.match.releases, r.Name), requirements(m.match.releaseSelector),
@@ -118,7 +118,7 @@ func requirements(selector labels.Selector) int {
 	return len(all)
 }
 
-// term is a ReleaseMatch: everything that it gives has to apply. A selector is nil when it gives none.
+// term is a ReleaseMatch: all of its parts have to apply. A selector is nil when it has none.
 type term struct {
 	namespaces, releases               []string
 	namespaceSelector, releaseSelector labels.Selector
@@ -152,8 +152,7 @@ func selector(s *metav1.LabelSelector) (labels.Selector, error) {
 	return compiled, err
 }
 
-// selects reports whether the term selects a release. unknown is the answer of a selector for a namespace that is not
-// known.
+// selects reports whether the term selects a release. unknown is the result of a selector for an unknown namespace.
 func (t *term) selects(r Release, namespaces Namespaces, unknown bool) bool {
 	if len(t.namespaces) > 0 && !anyGlob(t.namespaces, r.Namespace) ||
 		len(t.releases) > 0 && !anyGlob(t.releases, r.Name) ||
@@ -174,7 +173,7 @@ func anyGlob(patterns []string, text string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return rules.Glob(pattern, text) })
 }
 
-// custom are the labels of a record without those that Helm's storage writes.
+// custom are the labels of a record without those of Helm's storage.
 type custom map[string]string
 
 // Lookup makes custom, with Has and Get, labels.Labels.

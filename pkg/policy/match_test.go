@@ -117,7 +117,7 @@ func TestTheMoreSpecificPolicyWins(t *testing.T) {
 			if i == j {
 				continue
 			}
-			// The one that should lose is older, and first by name.
+			// The expected loser is older, and first by name.
 			a, b := newPolicy("winner"), newPolicy("loser")
 			a.CreationTimestamp = metav1.NewTime(noon)
 			a.Spec.Match, b.Spec.Match = order[min(i, j)], order[max(i, j)]

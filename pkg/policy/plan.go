@@ -11,17 +11,17 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Input is all that decides what the policies of a namespace make.
+// Input is everything that determines a plan for the policies of a namespace.
 type Input struct {
-	// Namespace is the operator's own, in which HelmReleases and policies count.
+	// Namespace is the operator's own; HelmReleases and policies of others have no effect.
 	Namespace string
-	// Controller is the controller name of the operator. What another one has claimed is not its to change.
+	// Controller is the controller name of the operator. It must not change objects claimed by another one.
 	Controller string
 	// Impersonate is set when the operator writes in the name of ServiceAccounts only. Without it a policy whose
 	// template names none enforces with the operator's own rights.
 	Impersonate bool
-	// Policies, Releases and HelmReleases are all of the cluster; they are not changed. A policy that is not stored
-	// yet may be among them: it counts as the youngest.
+	// Policies, Releases and HelmReleases are all of the cluster; they are not changed. A policy not stored yet may
+	// be among them: it counts as the youngest.
 	Policies     []*v1alpha1.HelmReleasePolicy
 	Releases     []Release
 	HelmReleases []*v1alpha1.HelmRelease
@@ -31,15 +31,15 @@ type Input struct {
 	Now           time.Time
 }
 
-// Plan is what to do.
+// Plan contains the decisions.
 type Plan struct {
-	// Results are ordered by policy and release. A release of which a HelmRelease is deleted may have a second one.
+	// Results are ordered by policy and release. A release with a deleted HelmRelease may have a second one.
 	Results []Result
 	// Policies are ordered by name.
 	Policies []Summary
 }
 
-// Of returns the summary and the results of one policy; false for one that does not count.
+// Of returns the summary and the results of one policy; false for one without effect.
 func (p *Plan) Of(name string) (Summary, []Result, bool) {
 	for _, s := range p.Policies {
 		if s.Policy.Name == name {
@@ -86,7 +86,7 @@ type candidate struct {
 	previous []*v1alpha1.HelmRelease // what it made before
 }
 
-// won is a release that is a policy's to lock, and the HelmRelease that a policy made for it, nil for none.
+// won is a release that a policy may lock, with the policy's HelmRelease for it, nil for none.
 type won struct {
 	key      release.Key
 	existing *v1alpha1.HelmRelease
@@ -132,7 +132,7 @@ func newPlanner(in Input) *planner {
 	return pl
 }
 
-// claimable reports whether an operator of a controller name manages what has these annotations, or may claim it.
+// claimable reports whether an operator of a controller name manages, or may claim, an object with these annotations.
 func claimable(annotations map[string]string, controller string) bool {
 	by := annotations[v1alpha1.ManagedByAnnotation]
 	return by == "" || controller == "" || by == controller
@@ -157,7 +157,7 @@ func (pl *planner) index(hr *v1alpha1.HelmRelease) {
 	}
 }
 
-// owner returns the policy that made a HelmRelease, nil for none that counts.
+// owner returns the policy that made a HelmRelease, nil for none with an effect.
 func (pl *planner) owner(hr *v1alpha1.HelmRelease) *candidate {
 	if hr == nil {
 		return nil
@@ -168,7 +168,7 @@ func (pl *planner) owner(hr *v1alpha1.HelmRelease) *candidate {
 	return nil
 }
 
-// decide says which policy has a release, and what becomes of it with the others that match.
+// decide determines the policy that has a release, and the results for the others that match.
 func (pl *planner) decide(r Release) {
 	if len(r.Name) > maxReleaseName {
 		return
@@ -199,7 +199,7 @@ func (pl *planner) decide(r Release) {
 }
 
 // matching returns the policies that match a release and may lock it, the most specific one first. For the others it
-// records why they may not.
+// records the reason.
 func (pl *planner) matching(r Release) []*candidate {
 	var matching []*candidate
 	for _, c := range pl.policies {
@@ -218,7 +218,7 @@ func (pl *planner) matching(r Release) []*candidate {
 }
 
 // precedes orders two policies that match a release: the more specific first, then the older, then by name. A policy
-// that is not stored yet is the youngest.
+// not stored yet is the youngest.
 func precedes(a, b *candidate, r Release) int {
 	young := func(c *candidate) int {
 		if c.CreationTimestamp.IsZero() {
@@ -234,7 +234,7 @@ func precedes(a, b *candidate, r Release) int {
 	)
 }
 
-// removals has the HelmReleases deleted that policies made and that are not to be any more.
+// removals plans the deletion of policies' HelmReleases that are no longer wanted.
 func (pl *planner) removals() {
 	for _, c := range pl.policies {
 		for _, hr := range c.previous {
@@ -250,7 +250,7 @@ func (pl *planner) removals() {
 	}
 }
 
-// why says why the HelmRelease of a policy is not to be any more.
+// why returns the reason why the HelmRelease of a policy is no longer wanted.
 func (pl *planner) why(c *candidate, hr *v1alpha1.HelmRelease, key release.Key) string {
 	if by := pl.handWritten[key]; by != nil {
 		return "HelmRelease " + by.Name + " was written for the release by hand"

@@ -233,7 +233,7 @@ func TestTheBoundIsSharedByNamespaces(t *testing.T) {
 		s.Counts.Matched != 7 || s.Counts.Made != 5 {
 		t.Errorf("%+v", s.Counts)
 	}
-	// New ones of the same namespace do not take the place of those that are locked.
+	// New ones of the same namespace do not displace locked ones.
 	in.Releases = append(in.Releases, releases("a/0")...)
 	if got, want := names(), []string{"a.1", "a.2", "a.3", "a.4", "a.5"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

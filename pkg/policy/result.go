@@ -5,22 +5,22 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Outcome is what a policy does about a release, and why not.
+// Outcome is a policy's decision about a release.
 type Outcome string
 
 // All outcomes.
 const (
 	// Create: a HelmRelease is to be created.
 	Create Outcome = "Create"
-	// Update: the HelmRelease of the policy, or of another policy that has the release no more, is to be changed.
+	// Update: the HelmRelease of the policy, or of another policy that no longer has the release, is to be changed.
 	Update Outcome = "Update"
-	// Delete: the HelmRelease of the policy is to be deleted; Why says why.
+	// Delete: the HelmRelease of the policy is to be deleted; Why is the reason.
 	Delete Outcome = "Delete"
 	// Keep: the HelmRelease of the policy is as it is to be.
 	Keep Outcome = "Keep"
-	// Waiting: a HelmRelease that is being deleted has the name.
+	// Waiting: a terminating HelmRelease has the name.
 	Waiting Outcome = "Waiting"
-	// HandWritten: a HelmRelease that no policy made, By, names the release.
+	// HandWritten: a HelmRelease of no policy, By, names the release.
 	HandWritten Outcome = "HandWritten"
 	// OtherPolicy: another policy, By, has the release.
 	OtherPolicy Outcome = "OtherPolicy"
@@ -32,7 +32,7 @@ const (
 	NameTaken Outcome = "NameTaken"
 )
 
-// Result is what one policy does about one release.
+// Result is the decision of one policy about one release.
 type Result struct {
 	Policy  *v1alpha1.HelmReleasePolicy
 	Release release.Key

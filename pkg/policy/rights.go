@@ -6,8 +6,8 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// OwnRights reports whether a policy enforces releases with the operator's own rights, where the operator does not run
-// with --impersonate. A record then is as good as these rights: every user who may write one has them.
+// OwnRights reports whether a policy enforces releases with the operator's own rights, where the operator does not
+// run with --impersonate. A record is then as powerful as these rights: every user who may write one has them.
 func OwnRights(p *v1alpha1.HelmReleasePolicy) bool {
 	return modeOf(p) == v1alpha1.ModeEnforce && p.Spec.Template.Spec.ServiceAccountName == ""
 }
@@ -16,7 +16,7 @@ func OwnRights(p *v1alpha1.HelmReleasePolicy) bool {
 const ownRights = "with the operator's own rights: every user who may write a release record (a Secret) in a matched " +
 	"namespace decides what the operator writes in the whole cluster"
 
-// Rights describes with whose rights a policy enforces releases, as far as the policy alone determines them.
+// Rights describes the rights with which a policy enforces releases, as determined by the policy alone.
 func Rights(p *v1alpha1.HelmReleasePolicy) string {
 	account := p.Spec.Template.Spec.ServiceAccountName
 	switch {
@@ -40,7 +40,7 @@ const accept = "set spec.template.spec.serviceAccountName, to write with the rig
 // unaccepted reports whether a policy enforces with the operator's own rights, and does not accept that.
 func (c *candidate) unaccepted() bool { return c.ownRights && !c.Spec.AcceptRecordsOfAnyone }
 
-// acceptance is the problem of a policy that is unaccepted.
+// acceptance is the problem of an unaccepted policy.
 func (s *Summary) acceptance() Problem {
 	return Problem{v1alpha1.ReasonAcceptanceRequired, fmt.Sprintf(
 		"no more releases are enforced, because that would be %s; %s; until then new HelmReleases have mode Detect, "+

@@ -11,7 +11,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// ready returns the condition Ready of the only policy of a plan that has been carried out.
+// ready returns the condition Ready of the only policy of a plan after it was carried out.
 func ready(plan Plan) metav1.Condition {
 	status := plan.Policies[0].Status(Progress{}, "", noon)
 	return *meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
@@ -89,7 +89,7 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 			if c := ready(plan); c.Reason != tc.reason || (c.Status == metav1.ConditionTrue) != applied {
 				t.Errorf("Ready is %s, %s: %s", c.Status, c.Reason, c.Message)
 			}
-			// A rollout that waits for an acceptance says so.
+			// A rollout that waits for an acceptance reports that.
 			if r := plan.Policies[0].Rollout; r != nil && (r.State != v1alpha1.RolloutStopped ||
 				!strings.Contains(r.Message, "acceptRecordsOfAnyone")) {
 				t.Errorf("the rollout is %+v", r)

@@ -22,7 +22,7 @@ func rolls(p *v1alpha1.HelmReleasePolicy) bool {
 	return p.Spec.Rollout != nil && modeOf(p) == v1alpha1.ModeEnforce
 }
 
-// enforced reports whether a HelmRelease has been moved to mode Enforce, also when somebody set it to Detect since.
+// enforced reports whether a HelmRelease has been moved to mode Enforce, also when a user set it to Detect since.
 func enforced(hr *v1alpha1.HelmRelease) bool {
 	if hr == nil {
 		return false
@@ -31,9 +31,9 @@ func enforced(hr *v1alpha1.HelmRelease) bool {
 	return moved || hr.Spec.Mode == v1alpha1.ModeEnforce
 }
 
-// roll says which releases of a policy move to mode Enforce now, and records how far the rollout is. It is derived from
-// the HelmReleases, and from the time of the next batch in the policy's status, so a restart changes nothing: whatever
-// happens, no more than a batch moves within an interval.
+// roll returns the releases of a policy that move to mode Enforce now, and records the progress of the rollout. It is
+// derived from the HelmReleases, and from the time of the next batch in the policy's status, so a restart changes
+// nothing: in any case at most a batch moves within an interval.
 func (pl *planner) roll(c *candidate, all []won) map[won]bool {
 	if !rolls(c.HelmReleasePolicy) {
 		return nil
@@ -80,7 +80,7 @@ func (pl *planner) roll(c *candidate, all []won) map[won]bool {
 	return moves
 }
 
-// notWatched says which of the releases in mode Detect cannot move yet; empty for none.
+// notWatched describes the releases in mode Detect that cannot move yet; empty for none.
 func notWatched(waiting []won) string {
 	var names []string
 	for _, w := range waiting {
@@ -95,7 +95,7 @@ func notWatched(waiting []won) string {
 		"compared (%s)", len(names), some(names))
 }
 
-// next says when the next releases move, given when others did.
+// next records the time of the next batch, given the times of earlier moves.
 func (pl *planner) next(c *candidate, moved []time.Time, ready []won) {
 	if len(ready) == 0 {
 		return
@@ -104,7 +104,7 @@ func (pl *planner) next(c *candidate, moved []time.Time, ready []won) {
 	slices.SortFunc(moved, time.Time.Compare)
 	c.again = pl.nextBatch(c.HelmReleasePolicy, interval)
 	if len(moved) > 0 && len(moved) >= batchSize(c.Spec.Rollout) {
-		// So many have moved within the interval that the first of a full batch has to be an interval ago.
+		// With so many moves within the interval, the first of a full batch has to be an interval ago.
 		if full := moved[len(moved)-batchSize(c.Spec.Rollout)].Add(interval); full.After(c.again) {
 			c.again = full
 		}
@@ -113,7 +113,7 @@ func (pl *planner) next(c *candidate, moved []time.Time, ready []won) {
 	c.rollout.NextBatch = &at
 }
 
-// wholeSecond rounds a time up to what a status or an annotation holds.
+// wholeSecond rounds a time up to the resolution of a status or an annotation.
 func wholeSecond(t time.Time) time.Time {
 	whole := t.UTC().Truncate(time.Second)
 	if whole.Before(t) {
@@ -122,8 +122,8 @@ func wholeSecond(t time.Time) time.Time {
 	return whole
 }
 
-// nextBatch returns the time of the next batch that is in the status of a policy, zero for none. One of an earlier
-// generation does not count, nor does one that is further away than an interval.
+// nextBatch returns the time of the next batch in the status of a policy, zero for none. It ignores one of an earlier
+// generation, and one that is further away than an interval.
 func (pl *planner) nextBatch(p *v1alpha1.HelmReleasePolicy, interval time.Duration) time.Time {
 	s := p.Status
 	if s.Rollout == nil || s.Rollout.NextBatch == nil || s.ObservedGeneration != p.Generation ||
@@ -144,12 +144,12 @@ func watched(hr *v1alpha1.HelmRelease) bool {
 	if locked == nil || ready == nil || drifted == nil || drifted.Status == metav1.ConditionUnknown {
 		return false
 	}
-	// Beside an object that differs there can be others that are not compared.
+	// Beside an object with a difference there can be others that are not compared.
 	return locked.Reason == v1alpha1.ReasonDetectOnly && ready.Reason != v1alpha1.ReasonForbidden &&
 		ready.Reason != v1alpha1.ReasonConflict && ready.Reason != v1alpha1.ReasonLocking
 }
 
-// trouble says why no more releases are to move, given those that have; empty when they may.
+// trouble returns the reason why no more releases may move, given the moved ones; empty when they may.
 func trouble(moved []won, maxContended int) string {
 	var failed, contended, denied []string
 	for _, w := range moved {

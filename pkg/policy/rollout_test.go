@@ -45,7 +45,7 @@ func TestRollout(t *testing.T) {
 	in.Now = noon.Add(time.Hour - time.Second)
 	step("before its time", 2, v1alpha1.RolloutProgressing)
 
-	// A release that moved is uninstalled: no other one moves for it, given the status.
+	// A moved release is uninstalled: no other one moves for it, given the status.
 	p.Status.Rollout = first.Rollout
 	kept := in.HelmReleases
 	in.HelmReleases, in.Releases = slices.DeleteFunc(slices.Clone(kept), func(hr *v1alpha1.HelmRelease) bool {
@@ -72,7 +72,7 @@ func TestRollout(t *testing.T) {
 	step("fights that are allowed", 4, v1alpha1.RolloutComplete)
 	contended(metav1.ConditionFalse)
 
-	// What moved is put back when somebody edits it, and stays when the policy moves nothing more.
+	// A moved release is restored after an edit, and stays when the policy moves nothing more.
 	in.HelmReleases[0].Spec.Mode = v1alpha1.ModeDetect
 	step("an edit", 4, v1alpha1.RolloutComplete)
 	p.Spec.Template.Spec.Mode, p.Spec.Template.Spec.Guard = v1alpha1.ModeDetect, v1alpha1.GuardWarn

@@ -12,19 +12,18 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Problem is why a policy changes nothing: what it has locked stays as it is. Reason is a condition reason of the API
-// package, empty for none.
+// Problem is the reason why a policy changes nothing: its locks stay as they are. Reason is a condition reason of the
+// API package, empty for none.
 type Problem struct{ Reason, Message string }
 
-// Summary is what a plan says about one policy as a whole.
+// Summary is the part of a plan about one policy as a whole.
 type Summary struct {
 	Policy  *v1alpha1.HelmReleasePolicy
 	Problem Problem
 	Counts  v1alpha1.PolicyCounts
 	// Rollout is nil when the policy does none.
 	Rollout *v1alpha1.RolloutStatus
-	// Others are the policies that have releases which this one matches, and Taken the names that other HelmReleases
-	// have; sorted.
+	// Others are the policies with releases that this one matches, and Taken the names of other HelmReleases; sorted.
 	Others, Taken []string
 	// OwnRights is set when the policy enforces with the operator's own rights.
 	OwnRights bool

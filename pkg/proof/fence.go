@@ -15,35 +15,35 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// FenceSuffix ends the name of the Secret that the operator writes fences to; the operator's name comes before it.
+// FenceSuffix ends the name of the operator's Secret for fences; the operator's name precedes it.
 const FenceSuffix = "-mark"
 
-// View is what a watch knows of the records of all releases.
+// View is the state of a watch of the records of all releases.
 type View interface {
 	// Fence returns a new token, and a channel that is closed when the watch has delivered the Secret for fences with
-	// that token in the annotation release.FenceAnnotation. The view then has everything that was written before the
-	// Secret was. One fence is waited for at a time.
+	// that token in the annotation release.FenceAnnotation. The view then has everything written before the Secret.
+	// One fence is waited for at a time.
 	Fence() (token string, seen <-chan struct{})
-	// Current returns the newest record of a release, false when there is none, an error when that cannot be told.
+	// Current returns the newest record of a release, false when there is none, an error when that is unknown.
 	Current(release.Key) (release.Record, bool, error)
 	// Ended is closed when nothing will be delivered any more.
 	Ended() <-chan struct{}
 }
 
 const (
-	// fenceTimeout bounds the wait for a fence. A watch that does not deliver it by then is behind or broken.
+	// fenceTimeout bounds the wait for a fence. A watch that does not deliver it by then is late or broken.
 	fenceTimeout = time.Second
-	// fenceCooldown is how long no fence is tried after one that failed.
+	// fenceCooldown is the time without fences after a failed one.
 	fenceCooldown = time.Minute
-	// After a fence for more callers than fenceCrowd the next one begins fenceInterval later, for all who wait by then:
-	// the API server has enough to do, and they wait for their writes anyway.
+	// After a fence for more callers than fenceCrowd the next one begins fenceInterval later, for all waiting
+	// callers: the API server is busy, and they wait for their writes anyway.
 	fenceCrowd    = 3
 	fenceInterval = 40 * time.Millisecond
 )
 
-// fence tells, by one write for all releases, when the view of a watch is as new as this moment: a watch delivers in
-// the order of the writes. It is as good as a list, and sooner where lists wait. When it fails there are still the
-// lists.
+// fence proves, by one write for all releases, that the view of a watch is as new as this moment: a watch delivers in
+// the order of the writes. It proves as much as a list, and is faster where lists wait. When it fails there are still
+// the lists.
 type fence struct {
 	secrets typedcorev1.SecretInterface
 	name    string
@@ -62,7 +62,7 @@ func newFence(o Options, work *background) *fence {
 	return f
 }
 
-// pass returns when the view has everything that was written before the call.
+// pass returns when the view has everything written before the call.
 func (f *fence) pass(ctx context.Context) error {
 	_, err := f.passes.get(ctx, struct{}{})
 	return err
@@ -142,12 +142,12 @@ func (f *fence) failed(err error) {
 	f.warned = true
 }
 
-// purpose is written beside a fence for those who come across the Secret.
+// purpose is written beside a fence for users who find the Secret.
 const purpose = "written to when release records are read in quick succession: the operator's watch of records then " +
 	"shows how far it has come"
 
-// write replaces the Secret, and creates it if there is none. The labels that the watch selects by come with every
-// write: a user may have removed them.
+// write replaces the Secret, and creates it if it does not exist. Every write includes the labels of the watch's
+// selector: a user may have removed them.
 func (f *fence) write(ctx context.Context, token string) error {
 	own := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -75,7 +75,7 @@ func TestWhatTheViewHasWhenTheFenceIsSeenDecides(t *testing.T) {
 	})
 }
 
-// What the view cannot tell may be clear to the API server, and the other way round.
+// The API server may know a record unknown to the view, and the other way round.
 func TestAListDecidesWhatTheViewCannotTell(t *testing.T) {
 	withFences(t, func(f *fixture) {
 		f.listed()
@@ -91,8 +91,7 @@ func TestAListDecidesWhatTheViewCannotTell(t *testing.T) {
 	})
 }
 
-// A fence that is in flight may be from before what somebody saw: who comes then waits for the next one, together
-// with all others.
+// A fence in flight may be older than an observation: later callers wait for the next one, together.
 func TestThoseWhoWaitShareOneFenceThatBeganAfterTheyAsked(t *testing.T) {
 	withFences(t, func(f *fixture) {
 		f.listed()
@@ -183,7 +182,7 @@ func TestAFenceCreatesTheSecretThatIsMissing(t *testing.T) {
 		if first.verb != "update" || second.verb != "create" {
 			t.Errorf("%s, then %s", first.verb, second.verb)
 		}
-		// Somebody may have taken the label that the watch selects by off a Secret that exists.
+		// A user may have removed the label of the watch's selector from an existing Secret.
 		for _, w := range []write{first, second} {
 			s := w.secret
 			if s.Name != "own-mark" || s.Type != "helm.sh/release.v1" || s.Labels["owner"] != "helm-locker" ||
@@ -219,7 +218,7 @@ func TestAFenceThatIsRefusedIsLoggedOnceAndNotTriedForAWhile(t *testing.T) {
 	})
 }
 
-// The watch is behind, or somebody keeps the Secret from being seen.
+// The watch is late, or the Secret is hidden from it.
 func TestAFenceThatIsNotSeenIsNotWaitedForLong(t *testing.T) {
 	withFences(t, func(f *fixture) {
 		f.listed()
@@ -259,7 +258,7 @@ func TestNoFenceIsWrittenForAWatchThatHasEnded(t *testing.T) {
 	})
 }
 
-// The end of withFences tells whether anything is left.
+// The end of withFences checks for remaining goroutines.
 func TestCloseLeavesNothingBehind(t *testing.T) {
 	for name, stage := range map[string]func(*fixture){
 		"while a fence is written":    func(*fixture) {},

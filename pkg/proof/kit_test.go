@@ -24,7 +24,7 @@ type write struct {
 	answer chan error
 }
 
-// fenceSecret hands on what is written to it.
+// fenceSecret forwards the writes to it.
 type fenceSecret struct {
 	typedcorev1.SecretInterface
 	writes chan<- write
@@ -59,7 +59,7 @@ func (s fenceSecret) write(ctx context.Context, verb string, secret *corev1.Secr
 	}
 }
 
-// fixture is a verifier whose API server and watch a test plays, at a time of its own. It is also the view.
+// fixture is a verifier whose API server, watch and clock are played by a test. It is also the view.
 type fixture struct {
 	*Verifier
 	t      *testing.T
@@ -105,7 +105,7 @@ func withFences(t *testing.T, test func(*fixture)) {
 	})
 }
 
-// checked is what a check returned.
+// checked is the result of a check.
 type checked struct {
 	holds bool
 	err   error
@@ -136,7 +136,7 @@ func (f *fixture) none(asked ...<-chan checked) {
 	}
 }
 
-// holds waits for the end of checks and fails the test if they say anything but want, or take more than within.
+// holds waits for the end of checks and fails the test if one returns anything but want, or takes more than within.
 func (f *fixture) holds(want bool, within time.Duration, asked ...<-chan checked) {
 	f.t.Helper()
 	begin := time.Now()

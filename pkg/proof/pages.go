@@ -8,16 +8,15 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// metadataPage is how many objects are listed at a time. Their annotations and labels alone may have a megabyte
-// each. Helm keeps ten records of a release, unless it is told otherwise: those are one page, and so one request.
+// metadataPage is the size of a page. The annotations and labels of one object may have a megabyte each. Helm keeps
+// ten records of a release, unless configured otherwise: those are one page, and so one request.
 const metadataPage = 20
 
-// ListMetadata lists objects page by page and returns what take makes of the metadata of each. Nothing else of a
+// ListMetadata lists objects page by page and returns the results of take for the metadata of each. Nothing else of a
 // page is kept, and take must not keep it either. The list ends with the first error of take.
 //
-// Without a resourceVersion in options the answer is consistent, and no older than the call: the first page fixes
-// the revision of the cluster at which all pages are read. When that revision is compacted before the last page,
-// the list begins again.
+// Without a resourceVersion in options the answer is consistent, and no older than the call: the first page fixes the
+// revision of the cluster for all pages. When that revision is compacted before the last page, the list is restarted.
 func ListMetadata[T any](ctx context.Context, client metadata.ResourceInterface, options metav1.ListOptions,
 	take func(*metav1.PartialObjectMetadata) (T, error),
 ) ([]T, error) {

@@ -42,8 +42,8 @@ func (p *pages) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialOb
 
 func nameOf(m *metav1.PartialObjectMetadata) (string, error) { return m.Name, nil }
 
-// What a list of records tells is only true if all pages are of one revision: one that expired half-way is read
-// again from the start.
+// A list of records is only consistent if all pages are of one revision: one that expired half-way is read again from
+// the start.
 func TestPagesAreOfOneRevision(t *testing.T) {
 	for expired, requests := range map[int]int{0: 3, 2: 9} {
 		p := &pages{expired: expired}

@@ -11,11 +11,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Records lists the records of releases in one storage: those of the release that is named, of all names when the name
-// is empty, and of all namespaces when the namespace is. Only metadata is read. The answer is no older than the call.
+// Records lists the records of releases in one storage: those of a name, or of all names when it is empty, and of a
+// namespace, or of all namespaces when it is empty. It reads metadata only. The answer is no older than the call.
 //
-// What claims to be a record and is not as Helm writes them is a release.ErrRecord, and ends the list: it may be the
-// newest. A Secret of another type, or a ConfigMap of another name, is none, and no way to unlock.
+// A malformed record is a release.ErrRecord, and ends the list: it may be the newest. A Secret of another type, or a
+// ConfigMap of another name, is no record, and cannot unlock a release.
 func Records(
 	ctx context.Context, client metadata.Interface, storage release.Storage, of release.Key,
 ) ([]release.Record, error) {
@@ -24,7 +24,7 @@ func Records(
 	})
 }
 
-// ReadRecords is Records with what read makes of the metadata of each record. An error of read ends the list.
+// ReadRecords is Records with the results of read for the metadata of each record. An error of read ends the list.
 func ReadRecords[R any](
 	ctx context.Context, client metadata.Interface, storage release.Storage, of release.Key,
 	read func(*metav1.PartialObjectMetadata) (R, error),
@@ -51,8 +51,8 @@ func ReadRecords[R any](
 	return records, err
 }
 
-// Payload reads the object that holds a record, and returns its metadata and the payload as release.DecodeRecord takes
-// it; nil when it holds none.
+// Payload reads the object of a record, and returns its metadata and the payload for release.DecodeRecord; nil when
+// it has none.
 func Payload(
 	ctx context.Context, client kubernetes.Interface, rec release.Record,
 ) (meta *metav1.ObjectMeta, payload []byte, err error) {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// shared lets callers that want the same answer share one run that gets it. A run begins after its callers have asked:
-// who asks while one is in flight gets the answer of the next.
+// shared lets callers that want the same answer share one run that gets it. A run begins after its callers have
+// asked: later callers get the answer of the next run.
 type shared[K comparable, T any] struct {
 	// run gets an answer for so many callers, and calls done with it. The next run for the key begins when it returns.
 	run  func(ctx context.Context, key K, callers int, done func(T, error))
@@ -17,7 +17,7 @@ type shared[K comparable, T any] struct {
 	running map[K]bool
 }
 
-// answer is what the callers of one run wait for.
+// answer is the result of one run for its waiting callers.
 type answer[T any] struct {
 	callers int
 	done    chan struct{}
@@ -80,7 +80,7 @@ func (s *shared[K, T]) serve(ctx context.Context, key K) {
 	}
 }
 
-// background is work that serves several callers, and so must not end when one of them gives up. It ends with close.
+// background is work for several callers, and so must not end when one of them gives up. It ends with close.
 type background struct {
 	ctx    context.Context
 	cancel context.CancelFunc

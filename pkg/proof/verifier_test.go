@@ -115,8 +115,7 @@ func TestHoldsIsAnErrorWhenARecordCannotBeRead(t *testing.T) {
 	}
 }
 
-// Who asks while a list is in flight shares the next one: the one in flight may have been answered before what they
-// saw happened.
+// Callers during a list in flight share the next one: the one in flight may be older than their observation.
 func TestThoseWhoWaitShareOneListThatBeganAfterTheyAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locked := secret("2", "u2", "20", "deployed")

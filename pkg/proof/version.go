@@ -5,12 +5,13 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
-// cachedListsSince is the version of Kubernetes since which API servers answer consistent lists from their watch cache.
+// cachedListsSince is the first version of Kubernetes whose API servers answer consistent lists from their watch
+// cache.
 var cachedListsSince = version.MustParseGeneric("1.31.0")
 
-// ListsReadStorage reports whether API servers of a version answer a consistent list from etcd: they read and
-// decode every object of the resource in the namespace to find those that a label selector matches. A version that
-// says nothing counts as new.
+// ListsReadStorage reports whether API servers of a version answer a consistent list from etcd: they read and decode
+// every object of the resource in the namespace to find those that match a label selector. An unknown version counts
+// as new.
 func ListsReadStorage(server *apiversion.Info) bool {
 	v, err := version.ParseGeneric(server.GitVersion)
 	return err == nil && v.LessThan(cachedListsSince)

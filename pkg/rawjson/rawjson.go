@@ -1,6 +1,6 @@
-// Package rawjson walks over JSON text without decoding it: it finds where values begin and end and hands out parts
-// of the text itself. It is made for what an API server sends: it never reads past the text and always ends, but what
-// it skips it does not check.
+// Package rawjson walks over JSON text without decoding it: it finds the bounds of values and returns parts of the
+// text itself. It is made for texts of an API server: it never reads past the text and always ends, but does not
+// validate skipped parts.
 package rawjson
 
 import (
@@ -21,7 +21,7 @@ func Space(text []byte, i int) int {
 	return i
 }
 
-// Skip returns the end of the value that begins at i.
+// Skip returns the end of the value at i.
 func Skip(text []byte, i int) (end int, err error) {
 	depth := 0
 	for i < len(text) {
@@ -72,7 +72,7 @@ func skipString(text []byte, i int) (end int, err error) {
 	}
 }
 
-// skipWord skips a number, true, false or null: all that runs up to the next delimiter.
+// skipWord skips a number, true, false or null: the text up to the next delimiter.
 func skipWord(text []byte, i int) (end int, err error) {
 	length := bytes.IndexAny(text[i:], ",]}:\"{[ \n\r\t")
 	switch {
@@ -84,7 +84,7 @@ func skipWord(text []byte, i int) (end int, err error) {
 	return i + length, nil
 }
 
-// String returns what the string that begins at i stands for, and the position after its closing quote. Mostly that is
+// String returns the content of the string at i, and the position after its closing quote. The content is mostly a
 // part of the text.
 func String(text []byte, i int) (content []byte, end int, err error) {
 	if i >= len(text) || text[i] != '"' {
@@ -104,8 +104,8 @@ func String(text []byte, i int) (content []byte, end int, err error) {
 	return []byte(unquoted), end, nil
 }
 
-// Walk calls each for every entry of the object, or element of the list, that begins at i, with the position of its
-// value; each returns the end of the value. Elements have no name. An error of each ends the walk.
+// Walk calls each for every entry of the object, or element of the list, at i, with the position of its value; each
+// returns the end of the value. Elements have no name. An error of each ends the walk.
 func Walk(text []byte, i int, each func(name []byte, at int) (end int, err error)) (end int, err error) {
 	if i >= len(text) || text[i] != '{' && text[i] != '[' {
 		return i, ErrSyntax

@@ -21,13 +21,13 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// checker knows what is ignored, and which lists are merged by name: in a Pod some are, in a custom resource none.
+// checker knows the ignored paths, and the lists merged by name: in a Pod some are, in a custom resource none.
 type checker struct {
 	ignore func([]string) bool
 	keyed  map[string]bool
 }
 
-// spared checks that all that is ignored at and below a declared value is in target as it is in live.
+// spared checks that all ignored values at and below a declared value are the same in target and live.
 func (c checker) spared(want, live, target any, at []string) error {
 	switch w := want.(type) {
 	case map[string]any:
@@ -61,9 +61,9 @@ func (c checker) spared(want, live, target any, at []string) error {
 	return nil
 }
 
-// sparedElement is spared for an element of a list. In one that is merged by name, live and target have it under
-// its name. In all others the target has it at its place, from any live element: one that was moved goes back with
-// what it has. There, an element of a list of another length is restored whole, unless nothing of it changed.
+// sparedElement is spared for an element of a list. In one that is merged by name, live and target have it under its
+// name. In all others the target has it at its place, from any live element: a moved one returns with its values.
+// There, an element of a list of another length is restored whole, unless nothing of it changed.
 func (c checker) sparedElement(i int, want, live, target []any, at []string) error {
 	v := want[i]
 	if c.keyed[at[len(at)-2]] {

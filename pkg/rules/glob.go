@@ -2,8 +2,8 @@ package rules
 
 import "unicode/utf8"
 
-// Glob reports whether a pattern matches all of a text. In the pattern, * stands for any text, which may be empty,
-// and ? for one character. It takes at most the product of both lengths, and allocates nothing.
+// Glob reports whether a pattern matches all of a text. In the pattern, * stands for any text, also an empty one, and
+// ? for one character. Its time is at most the product of both lengths, and it allocates nothing.
 func Glob(pattern, text string) bool {
 	p, t := 0, 0
 	star, resume := -1, 0 // behind the last *, and where in the text its match ends so far

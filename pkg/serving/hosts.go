@@ -9,9 +9,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// ForHosts answers only requests for a host that no stranger can have in the public DNS, or one of hosts:
-// addresses, localhost, names without a dot, *.svc and *.cluster.local. So no web site can read what is served here
-// by a name of its own that leads to it (DNS rebinding). Flag names the option that adds hosts.
+// ForHosts answers only requests for a host that has no public DNS name of a stranger, or for one of hosts:
+// addresses, localhost, names without a dot, *.svc and *.cluster.local. So no web site can read the answers through
+// its own name that leads here (DNS rebinding). flag names the option for more hosts.
 func ForHosts(hosts []string, flag string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host := hostname(r.Host); !known(host, hosts) {

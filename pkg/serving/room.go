@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// room bounds the connections of a server. A new connection beyond the bound takes the place of one that waits without
-// a complete request: it is idle, or its client sends slowly. It is one of the address that has the most connections,
-// so that no client displaces those of others, and of these the one that has waited longest. Connections whose request
-// is being answered stay; when all are such, the new one is closed.
+// room bounds the connections of a server. A new connection beyond the bound replaces one without a complete request:
+// it is idle, or its client sends slowly. The replaced one belongs to the address with the most connections, so that
+// no client displaces those of others, and has waited longest among these. Connections with a request in progress
+// stay; when all are such, the new one is closed.
 type room struct {
 	most int
 
@@ -48,7 +48,7 @@ func (r *room) changed(connection net.Conn, state http.ConnState) {
 	}
 }
 
-// enter lets a connection in and returns the one that has to leave for it; nil when there is room.
+// enter adds a connection and returns the one to be closed for it; nil when there is room.
 func (r *room) enter(connection net.Conn) net.Conn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *room) enter(connection net.Conn) net.Conn {
 	return leaves
 }
 
-// crowding returns the waiting connection that makes room for another one; nil when none waits. r.mu is held.
+// crowding returns the waiting connection to be closed for another one; nil when none waits. r.mu is held.
 func (r *room) crowding() (leaves net.Conn) {
 	connections := map[string]int{}
 	for connection := range r.open {
@@ -81,7 +81,7 @@ func (r *room) crowding() (leaves net.Conn) {
 	return leaves
 }
 
-// wait puts a connection behind all that wait already. r.mu is held.
+// wait puts a connection behind all waiting ones. r.mu is held.
 func (r *room) wait(connection net.Conn) {
 	if place := r.open[connection]; place != nil {
 		r.waiting.Remove(place)
@@ -104,7 +104,7 @@ func withConnection(ctx context.Context, connection net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, connection)
 }
 
-// serving marks the connection of a request as one that does not wait, until the request is answered.
+// serving marks the connection of a request as busy until the request is answered.
 func (r *room) serving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if connection, ok := request.Context().Value(connectionKey{}).(net.Conn); ok {
@@ -127,5 +127,5 @@ func host(address string) string {
 	return address
 }
 
-// Source returns the address that a request comes from, without its port.
+// Source returns the client address of a request, without its port.
 func Source(request *http.Request) string { return host(request.RemoteAddr) }

@@ -1,6 +1,6 @@
 // Package serving runs HTTP servers that no client can exhaust by holding connections: every phase of a request has a
-// time limit, and the number of connections is bounded, of which those that do nothing make room for new ones. What a
-// server does at a time is divided among its clients by Shares.
+// time limit, and the number of connections is bounded; idle ones make room for new ones. Shares divide a server's
+// concurrent work among its clients.
 package serving
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// Limits bound what clients may take. A handler that streams sets its own deadlines with http.ResponseController.
+// Limits bound the resources of clients. A handler that streams sets its own deadlines with http.ResponseController.
 type Limits struct {
 	// Connections is how many may be open.
 	Connections int
@@ -27,11 +27,11 @@ type Limits struct {
 	Read, Write, Idle time.Duration
 	// HeaderBytes bounds the header of a request.
 	HeaderBytes int
-	// Stop is how long requests under way may take once the server is told to stop.
+	// Stop bounds the requests in progress once the server is stopped.
 	Stop time.Duration
 }
 
-// Standard returns the limits for answers that a client takes in one piece.
+// Standard returns the limits for answers that are not streamed.
 func Standard() Limits {
 	return Limits{Connections: 64, Read: 5 * time.Second, Write: 30 * time.Second, Idle: time.Minute,
 		HeaderBytes: 16 << 10, Stop: 2 * time.Second}
@@ -56,7 +56,7 @@ func Run(
 		case <-ctx.Done():
 		case <-ended:
 		}
-		// Requests end by themselves, as ctx is theirs, too; one that does not is cut off.
+		// Requests end on their own, as ctx is theirs, too; the others are cut off.
 		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Stop)
 		defer cancel()
 		if server.Shutdown(wait) != nil {
@@ -74,8 +74,8 @@ func Run(
 	return nil
 }
 
-// complaints are what a server says about its clients, such as one that does not trust its certificate. Any client can
-// make it say that, as often as it likes.
+// complaints are a server's log messages about its clients, such as one that does not trust its certificate. Any
+// client can cause them, as often as it likes.
 type complaints struct{ log logrus.FieldLogger }
 
 func (c complaints) Write(text []byte) (int, error) {

@@ -20,7 +20,7 @@ import (
 // never is a limit that no test reaches.
 const never = time.Hour
 
-// patience is how long something may take that happens.
+// patience is the timeout of expected events.
 const patience = 20 * time.Second
 
 func limits(change func(*Limits)) Limits {
@@ -75,7 +75,7 @@ func answered(t *testing.T, connection net.Conn) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// answeredSoon opens connections until one is answered, and returns that. The server learns that a connection is
+// answeredSoon opens connections until one is answered, and returns that. The server notices that a connection is
 // idle after its client has the answer: until then it makes no room for another one.
 func answeredSoon(t *testing.T, address string) net.Conn {
 	t.Helper()
@@ -115,7 +115,7 @@ func TestConnectionsThatOnlyWaitMakeRoom(t *testing.T) {
 				held = append(held, dial(t, address, sent))
 			}
 			answeredSoon(t, address)
-			// The server learns that a connection is idle after its client has the answer, so any four may be the
+			// The server notices that a connection is idle after its client has the answer, so any four may be the
 			// last ones.
 			gone := make(chan struct{}, len(held))
 			for _, connection := range held {

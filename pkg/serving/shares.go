@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ErrTooMany is returned to a client that has as much under way as it may.
+// ErrTooMany is returned to a client that has reached its limit of concurrent requests.
 var ErrTooMany = errors.New("too many requests at once; try again in some seconds")
 
-// Shares divide the work that a server does at a time among its clients. A client waits for the others as for turns:
-// it has only a few places in the line, so that one client does not keep all others waiting.
+// Shares divide a server's concurrent work among its clients. A waiting client has only a few places in the queue, so
+// that one client does not keep all others waiting.
 type Shares struct {
 	slots      *semaphore.Weighted
 	each, most int
@@ -21,19 +21,19 @@ type Shares struct {
 	clients map[string]*client
 }
 
-// client is what one client has under way, for as long as it has something.
+// client is the concurrent work of one client, as long as it has some.
 type client struct {
 	turns *semaphore.Weighted
 	has   int // at work or waiting
 }
 
-// NewShares returns Shares of all that is done at a time. Of that a client has at most each, and at most this number at
-// work or waiting.
+// NewShares returns Shares of all concurrent units. A client has at most each of them at work, and at most this
+// number (most) at work or waiting.
 func NewShares(all, each, most int) *Shares {
 	return &Shares{slots: semaphore.NewWeighted(int64(all)), each: each, most: most, clients: map[string]*client{}}
 }
 
-// Do does some work for a client when it is its turn. The error is that of the work, ErrTooMany, or why ctx ended
+// Do does some work for a client in its turn. The error is that of the work, ErrTooMany, or the reason why ctx ended
 // before the work began.
 func (s *Shares) Do(ctx context.Context, who string, work func() error) error {
 	c := s.enter(who)
@@ -41,7 +41,7 @@ func (s *Shares) Do(ctx context.Context, who string, work func() error) error {
 		return ErrTooMany
 	}
 	defer s.leave(who, c)
-	// Its turn first: what waits for a slot is of different clients.
+	// The client's turn first: requests waiting for a slot are then of different clients.
 	if err := c.turns.Acquire(ctx, 1); err != nil {
 		return err
 	}
