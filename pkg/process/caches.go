@@ -19,6 +19,8 @@ import (
 
 // NewFactory returns the factory of the caches of this module's kinds in one namespace.
 func NewFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = watch.Deadline
 	clients, err := client.NewSharedClientFactory(config, &client.SharedClientFactoryOptions{Scheme: schemes.All})
 	if err != nil {
 		return nil, err

@@ -17,14 +17,15 @@ import (
 const (
 	// requestTimeout bounds every request except watches.
 	requestTimeout = 30 * time.Second
-	// leaseTimeout bounds a request about the lease, so that a leader can try again over another connection before its
-	// lease expires.
+	// leaseTimeout bounds a request about the lease, so that a leader can repeat it before its lease expires.
 	leaseTimeout = 3 * time.Second
 )
 
 // Connect returns the configuration of all clients of a process; their requests pass through count. The clients are
-// client-go's, and share the connections of one transport. There is no client-side rate limit: the API server's own
-// priority and fairness limits requests, and requests that wait in a client help no user.
+// client-go's, and share the connections of one transport. client-go pings a silent HTTP/2 connection, and closes it
+// without an answer: HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS in the environment set how soon.
+// There is no client-side rate limit: the API server's own priority and fairness limits requests, and requests that
+// wait in a client help no user.
 func Connect(
 	from clientcmd.ClientConfig, count transport.WrapperFunc, log logrus.FieldLogger,
 ) (*rest.Config, error) {
@@ -34,9 +35,6 @@ func Connect(
 	}
 	config = rest.CopyConfig(config)
 	config.Wrap(count)
-	if config, err = failingOver(config, log); err != nil {
-		return nil, err
-	}
 	config.QPS, config.RateLimiter = -1, nil
 	config.UserAgent = "helm-locker/" + version.Version
 	traceRequests(config, log)

@@ -63,7 +63,7 @@ func newFeed[T metav1.Object](
 		retry: backoff(longestDelay)}
 	refused := backoff(longestRefusedDelay)
 	options := cache.ReflectorOptions{Name: name, TypeDescription: name, Backoff: &refused}
-	f.reflector = cache.NewReflectorWithOptions(limited(lw), example, f, options)
+	f.reflector = cache.NewReflectorWithOptions(limited(lw, Deadline), example, f, options)
 	return f
 }
 

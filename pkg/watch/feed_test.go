@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"syscall"
@@ -175,7 +176,7 @@ func TestHostile_AnAPIServerThatWasAwayIsListedAgain(t *testing.T) {
 			answers = answers[1:]
 			return apiwatch.NewEmptyWatch(), err
 		},
-	})
+	}, Deadline)
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	answers = []error{nil, refused, refused, nil, nil}
 	for i, want := range []string{"", "refused", "refused", "expired", ""} {
@@ -209,7 +210,7 @@ func TestWatchesAreLimitedAndListsAreNot(t *testing.T) {
 			o metav1.ListOptions) (apiwatch.Interface, error) {
 			got = o
 			return apiwatch.NewEmptyWatch(), nil
-		}})
+		}}, Deadline)
 		_, err := lw.WatchWithContext(t.Context(), test.options)
 		check.NoError(t, err)
 		seconds := int64(0)
@@ -223,4 +224,27 @@ func TestWatchesAreLimitedAndListsAreNot(t *testing.T) {
 	if five != 300 {
 		t.Error("the caller's options have changed")
 	}
+}
+
+// An API server that hangs may keep the connection of a watch open for ever.
+func TestAWatchOfAnAPIServerThatHangsEnds(t *testing.T) {
+	var request context.Context
+	lw := limited(&cache.ListWatch{WatchFuncWithContext: func(ctx context.Context,
+		_ metav1.ListOptions) (apiwatch.Interface, error) {
+		request = ctx
+		return apiwatch.NewFake(), nil
+	}}, time.Millisecond)
+	seconds, yes := int64(300), true
+	_, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+	check.NoError(t, err)
+	<-request.Done()
+	if !errors.Is(request.Err(), context.DeadlineExceeded) {
+		t.Errorf("the request ends with %v", request.Err())
+	}
+	w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds, SendInitialEvents: &yes})
+	check.NoError(t, err)
+	if _, ok := request.Deadline(); ok {
+		t.Error("a watch that begins with a list has a deadline")
+	}
+	w.Stop()
 }

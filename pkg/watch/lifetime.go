@@ -11,11 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Lifetime is how long a watch lasts: the API server is asked to end it then. It sends a bookmark right before, so
-// the next watch goes on from there. A watch that has not ended by itself a little later is one of an API server
-// that hangs, which nothing else tells where a load balancer keeps the connection open. It costs one request per
-// watched kind in that time.
-const Lifetime = 35 * time.Second
+const (
+	// Lifetime is the duration of a watch. The API server ends it, and sends a bookmark right before, so the next watch
+	// continues from there. It costs one request per watched kind in that time.
+	Lifetime = 35 * time.Second
+	// Deadline is the time after which the client ends a watch of Lifetime. Such a watch is that of an API server that
+	// hangs, or of a load balancer that keeps its connection open.
+	Deadline = Lifetime + 3*time.Second
+)
 
 // Limit asks for a watch of Lifetime. Options of a list, and of a watch that begins with a list, stay as they are:
 // a list takes as long as it takes.
@@ -27,14 +30,18 @@ func Limit(o *metav1.ListOptions) {
 	o.TimeoutSeconds = &seconds
 }
 
-// limited returns lw with watches of Lifetime. While nothing listens at the API server's address, the Reflector asks
+// limited returns lw with watches of Lifetime that the client ends at the deadline. While nothing listens at the API server's address, the Reflector asks
 // again for the watch that it had. What answers then may have been restored from a backup. It would deliver nothing
 // before its resource versions are those of that watch, so everything is listed again.
-func limited(lw *cache.ListWatch) *cache.ListWatch {
+func limited(lw *cache.ListWatch, deadline time.Duration) *cache.ListWatch {
 	copied := *lw
 	away := false // only the goroutine of the Reflector calls the function
 	copied.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 		Limit(&o)
+		cancel := context.CancelFunc(func() {})
+		if !lists(&o) {
+			ctx, cancel = context.WithTimeout(ctx, deadline)
+		}
 		w, err := lw.WatchFuncWithContext(ctx, o)
 		if err == nil && away && !lists(&o) {
 			w.Stop()
@@ -42,11 +49,23 @@ func limited(lw *cache.ListWatch) *cache.ListWatch {
 		}
 		away = utilnet.IsConnectionRefused(err)
 		if err != nil {
+			cancel()
 			return nil, err
 		}
-		return w, nil
+		return bounded{w, cancel}, nil
 	}
 	return &copied
+}
+
+// bounded is a watch whose request has a deadline. Stop releases it.
+type bounded struct {
+	apiwatch.Interface
+	cancel context.CancelFunc
+}
+
+func (b bounded) Stop() {
+	b.Interface.Stop()
+	b.cancel()
 }
 
 // lists reports whether a watch begins with a list.

@@ -5,6 +5,7 @@ package ha
 import (
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -17,7 +18,17 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
+func TestMain(m *testing.M) {
+	// As the chart sets them; client-go reads them when it makes a transport.
+	for name, value := range map[string]string{
+		"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5", "HTTP2_PING_TIMEOUT_SECONDS": "3",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	kit.Main(m, cluster.Options{})
+}
 
 // elected makes operators compete for a lease of some duration. A lease that must not expire in a test lasts longer
 // than the test.

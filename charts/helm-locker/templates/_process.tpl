@@ -62,6 +62,7 @@ spec:
               valueFrom:
                 fieldRef:
                   fieldPath: spec.nodeName
+            {{- include "helm-locker.connectionEnv" $root | nindent 12 }}
             {{- if ($values.resources.limits).memory }}
             # In bytes: {{ $root.Values.goMemLimitPercent }} % of the memory limit.
             - name: GOMEMLIMIT
@@ -179,4 +180,16 @@ spec:
 {{- else -}}
 {{ include "helm-locker.serviceAccountName" .root }}
 {{- end -}}
+{{- end }}
+
+{{/* How soon client-go gives up a connection to the API server on which nothing comes: it pings after 5 seconds, and waits 3. */}}
+{{- define "helm-locker.connectionEnv" -}}
+{{- $given := dict }}
+{{- range .Values.extraEnv }}{{ $_ := set $given .name true }}{{ end }}
+{{- range list (list "HTTP2_READ_IDLE_TIMEOUT_SECONDS" "5") (list "HTTP2_PING_TIMEOUT_SECONDS" "3") }}
+{{- if not (hasKey $given (first .)) }}
+- name: {{ first . }}
+  value: {{ last . | quote }}
+{{- end }}
+{{- end }}
 {{- end }}
