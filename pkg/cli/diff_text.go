@@ -187,6 +187,9 @@ func releaseDrift(c *inspect.Comparison, now time.Time) (report.ReleaseDrift, er
 				Subresource: author.Subresource, Time: report.Time(author.Time),
 			})
 		}
+		for _, change := range d.Refused {
+			object.Refused = append(object.Refused, change.Path)
+		}
 		out.Differences = append(out.Differences, object)
 	}
 	for _, failure := range c.Failures {

@@ -71,7 +71,7 @@ func previewTable(out *previewOut, style report.Style, width int) string {
 		for _, more := range changes[1:] {
 			t.Add(paint, "", "", "", "", more)
 		}
-		if n := len(r.Differences); n > 0 && r.By == "" {
+		if n := r.changing(); n > 0 && r.By == "" {
 			drifted++
 			objects += n
 		}
@@ -141,6 +141,9 @@ func (r *previewRelease) changes() []string {
 	var lines []string
 	for _, d := range r.Differences {
 		what := "revert " + d.What
+		if isRefused(d) {
+			what = "not revert " + d.What
+		}
 		switch inspect.State(d.State) {
 		case inspect.StateMissing:
 			what = "re-create it"
@@ -150,4 +153,19 @@ func (r *previewRelease) changes() []string {
 		lines = append(lines, d.Object.String()+": "+what)
 	}
 	return lines
+}
+
+// changing counts the objects that enforcing would change.
+func (r *previewRelease) changing() (n int) {
+	for _, d := range r.Differences {
+		if !isRefused(d) {
+			n++
+		}
+	}
+	return n
+}
+
+// isRefused reports whether the API server refuses to revert each change of an object.
+func isRefused(d report.ObjectDrift) bool {
+	return len(d.Refused) > 0 && len(d.Refused) == len(d.Changes)
 }

@@ -120,7 +120,7 @@ func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
 	defer cancel()
 	_, made, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
 	if made == nil {
-		rm.notCreated(l, v, err)
+		rm.notCreated(ctx, l, v, err)
 		return
 	}
 	rm.restored(l, v, made, v1alpha1.DriftActionRecreated, err)
@@ -136,7 +136,7 @@ func creationRank(id manifest.ID) int {
 	return 2
 }
 
-func (rm *remediation) notCreated(l *lock.Lock, v *result, err error) {
+func (rm *remediation) notCreated(ctx context.Context, l *lock.Lock, v *result, err error) {
 	switch {
 	case unanswered(err):
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true,
@@ -156,12 +156,12 @@ func (rm *remediation) notCreated(l *lock.Lock, v *result, err error) {
 			rm.entries.update(l.Key, func(e *entry) { e.reload = e.reload || !rm.served(v) })
 			rm.queues.releases.Add(l.Key)
 		}
-		rm.refused(l, v, err)
+		rm.refused(ctx, l, v, err)
 	case v.ReportedGone:
 		// It may exist without Helm's label: a Service's ports are refused as taken before its name is.
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
-		rm.refused(l, v, err)
+		rm.refused(ctx, l, v, err)
 	}
 }
 
@@ -220,7 +220,7 @@ func (rm *remediation) report(l *lock.Lock, v *result) {
 }
 
 // refused records that the API server did not take a revert, and has it tried again later.
-func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
+func (rm *remediation) refused(ctx context.Context, l *lock.Lock, v *result, err error) {
 	if errors.Is(err, context.Canceled) {
 		l.Done(v.ID, lock.Outcome{Again: rm.readAgain(v), Now: rm.Clock.Now()})
 		return
@@ -233,9 +233,9 @@ func (rm *remediation) refused(l *lock.Lock, v *result, err error) {
 			Problem: rm.driftProblem(v)})
 		return
 	}
-	p, refusal := rm.refusalOf(l, v, err), v.refusalBy(err)
-	if v.Before != nil && v.isRefusedAlike() {
-		p = v.Before // which names the fields, if that was found out
+	p, refusal := v.Before, v.refusalBy(err)
+	if p == nil || !v.isRefusedAlike() { // the problem of before may name the refused fields
+		p = rm.refusalOf(ctx, l, v, err)
 	}
 	if log := rm.Log.WithField("object", v.ID.String()); v.Failures == 0 {
 		log.Warnf("revert refused: %s", p.Message)

@@ -182,9 +182,13 @@ func lockedCondition(v *view, reason, message string, set setter) {
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly,
 			"mode Detect: drift is reported, nothing is written")
 	case c.reason != "":
+		partly := ""
+		if c.partly > 0 {
+			partly = fmt.Sprintf(", %d in part", c.partly)
+		}
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, c.reason, fmt.Sprintf(
-			"revision %d: %d of %s protected; %s", v.lock.Record.Revision, c.protected, count(c.declared, "object"),
-			c.message))
+			"revision %d: %d of %s protected%s; %s", v.lock.Record.Revision, c.protected,
+			count(c.declared, "object"), partly, c.message))
 	default:
 		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked,
 			fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(c.declared, "object")))

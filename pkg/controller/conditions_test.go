@@ -81,6 +81,12 @@ func TestConditions(t *testing.T) {
 		"a refused revert is told": {
 			lockedView(withProblem(v1alpha1.ReasonRevertFailed, "Invalid: data (FieldValueForbidden)", true)),
 			want{no, v1alpha1.ReasonRevertFailed, "FieldValueForbidden", yes, yes, v1alpha1.ConditionReconciling}},
+		"an object with a field that cannot be restored is protected in part": {
+			lockedView(func(v *view) {
+				withProblem(v1alpha1.ReasonRevertFailed, "data[x] cannot be restored", true)(v)
+				v.sum.Problems[0].Refused = lock.RefusedFields
+			}),
+			want{no, v1alpha1.ReasonRevertFailed, "data[x] cannot be restored", no, yes, v1alpha1.ConditionReconciling}},
 		"a missing permission stalls": {
 			lockedView(withProblem(v1alpha1.ReasonForbidden, "cannot patch", true)),
 			want{no, v1alpha1.ReasonForbidden, "cannot patch", no, yes, v1alpha1.ConditionStalled}},
@@ -214,5 +220,22 @@ func TestAnAdditionCountsAsItsParentInAFight(t *testing.T) {
 	v.Live = nil
 	if got := v.contested(); !slices.Equal(got, []string{""}) {
 		t.Errorf("a deletion has the paths %q", got)
+	}
+}
+
+func TestLockedCountsObjectsThatAreProtectedInPart(t *testing.T) {
+	for refused, want := range map[lock.Refused]string{
+		"":                 "revision 7: 4 objects protected",
+		lock.RefusedFields: "revision 7: 3 of 4 objects protected, 1 in part; except ConfigMap apps/a",
+		lock.RefusedObject: "revision 7: 3 of 4 objects protected; except ConfigMap apps/a",
+	} {
+		v := lockedView(func(v *view) {
+			withProblem(v1alpha1.ReasonRevertFailed, "the field and a value", true)(v)
+			v.sum.Problems[0].Refused = refused
+		})
+		c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionLocked)
+		if c.Message != want {
+			t.Errorf("Locked is %q, want %q", c.Message, want)
+		}
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// coverage is the number of declared objects of a locked release, and the number of compared and protected ones. The
-// reason, a condition reason, and the message explain the difference; they are empty without one.
+// coverage is the number of declared objects of a locked release, and of these the number of compared, of wholly
+// protected and of partly protected ones. The reason, a condition reason, and the message explain the difference; they
+// are empty without one.
 type coverage struct {
-	declared, compared, protected int
-	reason, message               string
+	declared, compared, protected, partly int
+	reason, message                       string
 }
 
 // coverage returns the coverage of the lock of a view. Objects excluded by the manifest or the spec do not count.
@@ -27,6 +28,9 @@ func (v *view) coverage() coverage {
 	}
 	refused := 0
 	for _, p := range v.sum.Problems {
+		if p.Refused == lock.RefusedFields {
+			c.partly++
+		}
 		switch {
 		case uncompared(p.Problem):
 			c.compared--
@@ -46,8 +50,11 @@ func uncompared(p lock.Problem) bool {
 		!p.Drifted && (p.Reason == v1alpha1.ReasonForbidden || p.Reason == v1alpha1.ReasonRevertFailed)
 }
 
-// unprotected reports whether an object with a problem is not protected, because it is uncompared or not writable.
-func unprotected(p lock.Problem) bool { return uncompared(p) || p.Reason == v1alpha1.ReasonForbidden }
+// unprotected reports whether an object with a problem is not wholly protected: it is uncompared or not writable, or
+// the API server refuses to restore something of it.
+func unprotected(p lock.Problem) bool {
+	return uncompared(p) || p.Reason == v1alpha1.ReasonForbidden || p.Refused != ""
+}
 
 // uncovered returns why a lock does not protect all declared objects; the reason is empty when it does.
 func uncovered(v *view) (reason, message string) {

@@ -9,8 +9,10 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
 // salvage restores as much of an object as the API server accepts, after it refused the whole revert:
@@ -20,27 +22,28 @@ import (
 //
 // Dry runs find both, once for each content of the object.
 func (rm *remediation) salvage(ctx context.Context, l *lock.Lock, v *result, refusal error) {
-	if !refusesContent(refusal) || v.isRefusedAlike() {
+	if !salvage.RefusesContent(refusal) || v.isRefusedAlike() {
 		rm.replaceOrRefuse(ctx, l, v, refusal)
 		return
 	}
 	begun := rm.Clock.Now()
-	t := &trials{enforcer: rm.enforcer, lock: l, v: v, left: maxTrials, refusal: refusal}
-	additions, err := t.additions(ctx)
+	search := salvage.New(rm.enforcer, v.in, v.found,
+		func(found judge.Result) *enforce.Revert { return v.revertOf(l, found) }, refusal)
+	additions, err := search.Additions(ctx)
 	var refused []drift.Change
 	if err == nil && len(additions) == 0 && !rm.mayReplace(l, v, refusal) {
-		refused, err = t.refused(ctx)
+		refused, err = search.Changes(ctx)
 	}
 	rm.loader.budget.spend(l.Release, rm.Clock.Now(), rm.Clock.Since(begun))
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	case err != nil:
-		rm.refused(l, v, err)
+		rm.refused(ctx, l, v, err)
 	case len(additions) > 0:
 		rm.restoreWithout(ctx, l, v, additions, refusal)
 	case len(refused) > 0 && len(refused) < len(v.found.Changes):
-		rm.restoreBut(ctx, l, v, refused, t.refusal)
+		rm.restoreBut(ctx, l, v, refused, search.Refusal())
 	default:
 		rm.replaceOrRefuse(ctx, l, v, refusal)
 	}
@@ -53,7 +56,7 @@ func (rm *remediation) replaceOrRefuse(
 		rm.replace(ctx, l, v, refusal)
 		return
 	}
-	rm.refused(l, v, refusal)
+	rm.refused(ctx, l, v, refusal)
 }
 
 // restoreWithout restores an object and removes the additions of others that conflict with the declared values.
@@ -76,13 +79,13 @@ func (rm *remediation) restoreWithout(
 func (rm *remediation) restoreBut(
 	ctx context.Context, l *lock.Lock, v *result, refused []drift.Change, refusal error,
 ) {
-	p := rm.refusalOf(l, v, refusal)
+	p := rm.refusalOf(ctx, l, v, refusal)
 	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named),
 		p.Message)
 	rest := v.in.Leaving(refused)
 	found := judge.Judge(rest)
 	if found.Target == nil { // all other changes go with the refused ones, so that there is nothing to write
-		rm.refused(l, v, refusal)
+		rm.refused(ctx, l, v, refusal)
 		return
 	}
 	v.in = rest
@@ -127,7 +130,7 @@ func (rm *remediation) writeAgain(ctx context.Context, l *lock.Lock, v *result) 
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
-		rm.refused(l, v, err)
+		rm.refused(ctx, l, v, err)
 	}
 	return nil, nil
 }
@@ -140,7 +143,7 @@ func (v *result) isRefusedAlike() bool {
 // refusalBy returns the refusal of a revert to remember; nil for a refusal for other reasons than the content.
 func (v *result) refusalBy(err error) *lock.Refusal {
 	switch {
-	case v.Live == nil || !refusesContent(err):
+	case v.Live == nil || !salvage.RefusesContent(err):
 		return nil
 	case v.isRefusedAlike():
 		return v.Refusal

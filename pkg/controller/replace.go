@@ -11,13 +11,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
 // mayReplace reports whether an object may be deleted and re-created because the API server refused to revert it.
 // Everything that Helm has deployed was valid at its creation, so a refusal as invalid means an impossible change. An
 // object with a pending deletion cannot be deleted again; it is re-created after the deletion.
 func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
-	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
+	_, replaceable := enforce.Replaceable(v.Object)
 	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.found.Deletion == ""
 }
 
@@ -45,7 +46,7 @@ func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, ref
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
 	default:
-		rm.refused(l, v, err)
+		rm.refused(ctx, l, v, err)
 	}
 }
 
@@ -75,17 +76,24 @@ func (rm *remediation) removeAndCreate(
 	return made, err
 }
 
-// refusalOf describes the reason of a refused revert, and for an immutable field the remedy.
-func (rm *remediation) refusalOf(l *lock.Lock, v *result, err error) *lock.Problem {
+// refusalOf describes the reason of a refused revert, and the remedy where a field is immutable.
+func (rm *remediation) refusalOf(ctx context.Context, l *lock.Lock, v *result, err error) *lock.Problem {
 	p := problemOf(v.ID, err, true)
+	switch {
+	case !salvage.RefusesContent(err):
+	case v.Live == nil:
+		p.Refused = lock.RefusedObject
+	default:
+		p.Refused = lock.RefusedFields
+	}
 	if v.found.Deletion != "" {
 		p.Message += "; " + plain.Line(v.found.Deletion)
 		return p
 	}
-	if v.Live == nil || !apierrors.IsInvalid(err) {
+	if v.Live == nil || !apierrors.IsInvalid(err) || !rm.enforcer.Immutable(ctx, v.revert) {
 		return p
 	}
-	loses, replaceable := enforce.Replaceable(v.ID.GroupKind())
+	loses, replaceable := enforce.Replaceable(v.Object)
 	switch {
 	case !replaceable:
 		p.Message += fmt.Sprintf(

@@ -3,45 +3,59 @@ package enforce
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// replaceable are the kinds that hold no data and run nothing twice when they are deleted and re-created, with
-// what is lost. Never in here: PersistentVolumeClaim, PersistentVolume, StatefulSet, Job, Namespace,
-// CustomResourceDefinition.
-var replaceable = map[schema.GroupKind]string{
-	{Kind: "ConfigMap"}:                            "",
-	{Kind: "Secret"}:                               "",
-	{Kind: "ServiceAccount"}:                       "tokens that were bound to it",
-	{Kind: "Service"}:                              "its cluster IP and node ports, where the manifest declares none",
-	{Group: "apps", Kind: "Deployment"}:            "its pods, which start again",
-	{Group: "apps", Kind: "DaemonSet"}:             "its pods, which start again",
-	{Group: rbacGroup, Kind: "Role"}:               "",
-	{Group: rbacGroup, Kind: "RoleBinding"}:        "",
-	{Group: rbacGroup, Kind: "ClusterRole"}:        "",
-	{Group: rbacGroup, Kind: "ClusterRoleBinding"}: "",
+// kept are the kinds of Kubernetes that are never deleted to be re-created: they hold data, run something twice, or
+// their deletion takes other objects with it.
+var kept = []schema.GroupKind{
+	{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Pod"},
+	{Group: "apps", Kind: "StatefulSet"}, {Group: "batch", Kind: "CronJob"}, {Group: "batch", Kind: "Job"},
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}, {Group: "resource.k8s.io", Kind: "ResourceClaim"},
+	{Group: "storage.k8s.io", Kind: "VolumeAttachment"},
 }
 
-const rbacGroup = "rbac.authorization.k8s.io"
+// losses are the losses by a replacement beside the object's uid, of the kinds that have some.
+var losses = map[schema.GroupKind]string{
+	{Kind: "ServiceAccount"}:                        "tokens that were bound to it",
+	{Kind: "Service"}:                               "its cluster IP and node ports, where the manifest declares none",
+	{Kind: "ReplicationController"}:                 restarted,
+	{Group: "apps", Kind: "ReplicaSet"}:             restarted,
+	{Group: "apps", Kind: "Deployment"}:             restarted,
+	{Group: "apps", Kind: "DaemonSet"}:              restarted,
+	{Group: "networking.k8s.io", Kind: "Ingress"}:   "the address of its load balancer",
+	{Group: "storage.k8s.io", Kind: "StorageClass"}: "provisioning while it is absent",
+}
 
-// Replaceable reports whether objects of a kind may be deleted and re-created to revert the change of an immutable
-// field, and what that loses beside the object's uid.
-func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
-	loses, ok = replaceable[kind]
-	return loses, ok
+const restarted = "its pods, which start again"
+
+// Replaceable reports whether an object may be deleted and re-created to revert the change of an immutable field, and
+// the losses beside its uid. Custom resources may not: what their controllers delete with them is unknown.
+func Replaceable(o *lock.Object) (loses string, ok bool) {
+	kind := o.GVK.GroupKind()
+	return losses[kind], scheme.Scheme.Recognizes(o.GVK) && !slices.Contains(kept, kind)
+}
+
+// Immutable reports whether the API server refused a revert because a field cannot be changed: it would accept the
+// object if it did not exist. A dry run shows that. Without an answer the result is false.
+func (e *Enforcer) Immutable(ctx context.Context, r *Revert) bool {
+	w, err := e.as(r.Object)
+	return err == nil && w.tryCreate(ctx, r) == nil
 }
 
 // Remove deletes the live object of a revert so that it can be created as declared. It deletes nothing that could not
 // be created: the API server is asked first, in a dry run under another name. Holds must have been true after the
 // object was observed.
 func (e *Enforcer) Remove(ctx context.Context, r *Revert) error {
-	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
+	if _, ok := Replaceable(r.Object); !ok {
 		return fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
 	}
 	w, err := e.as(r.Object)

@@ -55,6 +55,8 @@ type Difference struct {
 	TooLarge bool
 	// Note says more, for example why an object cannot exist or what holds its deletion; often empty.
 	Note string
+	// Refused are the fields that the API server refuses to restore. All else of the object would be restored.
+	Refused []drift.Change
 }
 
 // Failure is an object that could not be compared.
@@ -122,7 +124,7 @@ type Source interface {
 	UnknownKind() string
 	// DryRun returns what the live object would become if the release were applied to it now, by a dry run. Why
 	// says, when there is no answer, what stands against it. The error is errChanged when it is not the current
-	// state any more.
+	// state any more, and that of the API server when it refuses the content.
 	DryRun(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
 	// Definition returns the CustomResourceDefinition of a kind; nil when there is none, or it cannot be read.
 	Definition(ctx context.Context, gvk schema.GroupVersionKind) map[string]any

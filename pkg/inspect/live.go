@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
 // Scope is part of Source.
@@ -51,6 +52,8 @@ func (c *Cluster) DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.
 		return nil, "", ctx.Err()
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return nil, "", errChanged
+	case salvage.RefusesContent(err):
+		return nil, "", err
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Sprintf("no permission for a dry run (it needs the verb patch on %s)", r.GVR.GroupResource()),
 			nil

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
 // answer is what a comparison found out about one object.
@@ -80,10 +81,16 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 	if found.State != judge.Unclear {
 		return c.answer(ctx, in, found), nil
 	}
-	after, local, err := c.source.DryRun(ctx, &enforce.Revert{
-		Object: target, Desired: found.Desired, Live: live, Target: found.Target,
-		RemovesForeign: found.RemovesForeign, Owner: found.Owner, Options: found.Options, Owned: in.Owned(found),
-	})
+	revert := func(found judge.Result) *enforce.Revert {
+		return &enforce.Revert{
+			Object: target, Desired: found.Desired, Live: live, Target: found.Target,
+			RemovesForeign: found.RemovesForeign, Owner: found.Owner, Options: found.Options, Owned: in.Owned(found),
+		}
+	}
+	after, local, err := c.source.DryRun(ctx, revert(found))
+	if salvage.RefusesContent(err) {
+		return c.salvaged(ctx, in, found, revert, err)
+	}
 	if err != nil {
 		return answer{}, err
 	}

@@ -16,7 +16,21 @@ type Problem struct {
 	Reason  string // a condition reason of the API package
 	Message string
 	Drifted bool // false for an object that only waits (its kind is missing, it is being deleted)
+	// Refused is what the API server refuses to restore, by the content of the revert; empty for nothing. The message
+	// names the fields.
+	Refused Refused
 }
+
+// Refused is the extent of a refusal.
+type Refused string
+
+// The extents of a refusal.
+const (
+	// RefusedFields are fields of an object that exists. All else of it is protected.
+	RefusedFields Refused = "Fields"
+	// RefusedObject is an object that cannot be created.
+	RefusedObject Refused = "Object"
+)
 
 // Lock is the memory of one locked release: its record, its objects, and which of them have to be judged. It is safe
 // for concurrent use.

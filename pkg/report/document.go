@@ -76,7 +76,9 @@ type ObjectDrift struct {
 	State   string        `json:"state"`
 	Note    string        `json:"note,omitempty"`
 	Changes []FieldChange `json:"changes,omitempty"`
-	Diff    string        `json:"diff,omitempty"`
+	// Refused are the paths of the changes that the API server refuses to revert.
+	Refused []string `json:"refused,omitempty"`
+	Diff    string   `json:"diff,omitempty"`
 	// What says in words what differs, Blame who changed it, a line for each author.
 	What  string   `json:"-"`
 	Blame []string `json:"-"`

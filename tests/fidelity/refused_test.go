@@ -119,6 +119,7 @@ func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string,
 	if !strings.Contains(c.Message, field) || strings.Contains(c.Message, "metadata.labels") {
 		w.Errorf("Ready names the wrong fields: %s", c.Message)
 	}
+	w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonRevertFailed, "2 of 3 objects protected, 1 in part", name)
 	w.Patch(kit.ConfigMaps, "other", `{"data":{"key":"evil"}}`)
 	w.WaitField(kit.ConfigMaps, "other", "data.key", "declared")
 	w.Throughout(time.Second, "nothing is restored that is as declared", func() error {

@@ -161,8 +161,8 @@ func noDriftLost() []mutant {
 			edit{"pkg/lock/lock.go", `s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest))`, `s == nil`}, lock,
 			"TestNewContentIsNotHeldUpByARefusal"),
 		breaks("I6", "more is taken out than forbids the declared value",
-			edit{"pkg/controller/trials.go", `		return minimal.Subset(set, works)`,
-				`		return minimal.Subset(set, func([]T) (bool, error) { return false, nil })`}, controller,
+			edit{"pkg/salvage/salvage.go", `		return minimal.Subset(set, works)`,
+				`		return minimal.Subset(set, func([]T) (bool, error) { return false, nil })`}, "./pkg/salvage",
 			"TestTrialsFindFewAdditions"),
 	}
 }

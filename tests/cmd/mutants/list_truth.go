@@ -31,6 +31,13 @@ func whatIsToldIsTrue() []mutant {
 			`Additions: v.in.HasAdditions(v.found, done)`, `Additions: false`}, integration, additions),
 		breaks("T2", "additions are not counted when an object is judged", edit{"pkg/controller/judge.go",
 			`Additions: v.in.HasAdditions(v.found, v.Live)`, `Additions: false`}, integration, additions),
+		breaks("T2", "an object with a field that cannot be restored counts as protected", edit{"pkg/controller/coverage.go",
+			` || p.Refused != ""`, ``}, controller, "TestConditions"),
+		breaks("T2", "advice about immutable fields where none is immutable", edit{"pkg/controller/replace.go",
+			` || !rm.enforcer.Immutable(ctx, v.revert) {`, ` {`}, fidelity, "TestAdviceOnlyWhereAFieldIsImmutable"),
+		breaks("T2", "diff does not show the addition that a revert takes out", edit{"pkg/inspect/refused.go",
+			`c.answer(ctx, in, found.Without(additions))`, `c.answer(ctx, in, found.Without(additions[:0]))`}, fidelity,
+			"TestDiffShowsWhatTheAPIServerRefuses/helm_3"),
 		breaks("T2", "a wrong window leaves the others open", edit{windows,
 			`			return nil, fmt.Errorf("spec.windows[%d]: %w", i, err)`,
 			`			return ws, fmt.Errorf("spec.windows[%d]: %w", i, err)`}, lock, wrong).

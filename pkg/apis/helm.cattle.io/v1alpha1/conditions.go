@@ -119,7 +119,7 @@ const (
 	ReasonDriftDetected = "DriftDetected"
 
 	// ReasonRevertFailed (True): objects differ from the manifest and the API server refused to restore them. It is
-	// also a reason of Ready (False).
+	// also a reason of Ready and Locked (False).
 	ReasonRevertFailed = "RevertFailed"
 
 	// ReasonNotCompared (Unknown): some objects are not compared, for the reason that the message has: the account of

@@ -107,10 +107,9 @@ type Protection struct {
 	GuardExempt []GuardSubject `json:"guardExempt,omitempty"`
 
 	// ReplaceImmutable allows an object to be deleted and created again when the API server refuses to take a change
-	// back because the field is immutable. It is done for kinds that hold no data and run nothing twice: ConfigMap,
-	// Secret, ServiceAccount, Service (which then gets a new cluster IP, unless the manifest declares one), the
-	// kinds of RBAC, Deployment and DaemonSet (whose pods start again). All other kinds are only reported, as is
-	// everything without it.
+	// back because the field is immutable, and a dry run shows that the object could be created. A Service then gets
+	// a new cluster IP, unless the manifest declares one, and the pods of a Deployment or DaemonSet start again. Kinds
+	// that hold data or run something twice, and custom resources, are only reported, as is everything without it.
 	//
 	// +optional
 	ReplaceImmutable bool `json:"replaceImmutable,omitempty"`

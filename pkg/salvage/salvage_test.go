@@ -1,4 +1,4 @@
-package controller
+package salvage
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -55,13 +54,12 @@ func customResource(t *testing.T, spec string) *unstructured.Unstructured {
 	return u
 }
 
-func newTrials(t *testing.T, desired, live string, server *refuser) *trials {
+func newSearch(t *testing.T, desired, live string, server *refuser) *Search {
 	t.Helper()
 	in := judge.Input{Desired: customResource(t, desired).Object, Live: customResource(t, live)}
-	v := &result{Work: &lock.Work{Object: &lock.Object{}}, in: in, found: judge.Judge(in)}
-	v.Live = in.Live
-	return &trials{enforcer: server, lock: &lock.Lock{}, v: v, left: maxTrials,
-		refusal: server.refuses(v.found.Target["spec"].(map[string]any))}
+	found := judge.Judge(in)
+	revert := func(found judge.Result) *enforce.Revert { return &enforce.Revert{Target: found.Target} }
+	return New(server, in, found, revert, server.refuses(found.Target["spec"].(map[string]any)))
 }
 
 func TestTrialsFindFewAdditions(t *testing.T) {
@@ -126,8 +124,8 @@ func TestTrialsFindFewAdditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &refuser{refuses: tc.refuses}
-			tr := newTrials(t, tc.desired, tc.live, server)
-			found, err := tr.additions(t.Context())
+			search := newSearch(t, tc.desired, tc.live, server)
+			found, err := search.Additions(t.Context())
 			check.NoError(t, err)
 			var paths []string
 			for _, a := range found {
@@ -163,8 +161,8 @@ func TestTrialsFindFewRefusedChanges(t *testing.T) {
 			[]string{"/spec/a", "/spec/b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := newTrials(t, tc.desired, tc.live, &refuser{refuses: tc.refuses})
-			found, err := tr.refused(t.Context())
+			search := newSearch(t, tc.desired, tc.live, &refuser{refuses: tc.refuses})
+			found, err := search.Changes(t.Context())
 			check.NoError(t, err)
 			var paths []string
 			for _, ch := range found {
@@ -188,12 +186,12 @@ func TestTrialsAreBounded(t *testing.T) {
 		}
 		return nil
 	}}
-	tr := newTrials(t, `{a: 1}`, live+"}", server)
-	found, err := tr.additions(t.Context())
+	search := newSearch(t, `{a: 1}`, live+"}", server)
+	found, err := search.Additions(t.Context())
 	if err != nil || server.asked > maxTrials {
 		t.Errorf("%d dry runs, %v", server.asked, err)
 	}
-	if server.refuses(tr.v.found.Without(found).Target["spec"].(map[string]any)) != nil {
+	if server.refuses(search.found.Without(found).Target["spec"].(map[string]any)) != nil {
 		t.Error("the API server would refuse the result")
 	}
 }
@@ -215,7 +213,7 @@ func TestRefusalsOfContent(t *testing.T) {
 		{apierrors.NewBadRequest("x"), false},
 		{errors.New("x"), false},
 	} {
-		if got := refusesContent(tc.err); got != tc.want {
+		if got := RefusesContent(tc.err); got != tc.want {
 			t.Errorf("%v: %v", tc.err, got)
 		}
 	}

@@ -1,4 +1,5 @@
-package controller
+// Package salvage finds, by dry runs, how much of a refused revert the API server accepts.
+package salvage
 
 import (
 	"context"
@@ -12,50 +13,61 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/minimal"
 )
 
-// maxTrials bounds the dry runs for one content of an object.
+// maxTrials bounds the dry runs of one Search.
 const maxTrials = 12
 
 // errNoTrialLeft ends a search with its best result so far.
 var errNoTrialLeft = errors.New("the dry runs for this content of the object are used up")
 
-// dryRunner is the part of an enforce.Enforcer needed by trials.
-type dryRunner interface {
+// DryRunner is the part of an enforce.Enforcer needed by a Search.
+type DryRunner interface {
 	DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.Unstructured, error)
 }
 
-// trials find the accepted part of a refused revert by dry runs.
-type trials struct {
-	enforcer dryRunner
-	lock     *lock.Lock
-	v        *result
-	left     int
-	refusal  error // the last one
+// Search finds the accepted part of the refused revert of one object.
+type Search struct {
+	server  DryRunner
+	in      judge.Input
+	found   judge.Result
+	revert  func(judge.Result) *enforce.Revert
+	left    int
+	refusal error
 }
 
+// New returns a Search of at most 12 dry runs by server. found is the judgement of in, revert returns the write that
+// reverts the object to the target of a judgement, and refusal is the error of that write for found.
+func New(
+	server DryRunner, in judge.Input, found judge.Result, revert func(judge.Result) *enforce.Revert, refusal error,
+) *Search {
+	return &Search{server: server, in: in, found: found, revert: revert, left: maxTrials, refusal: refusal}
+}
+
+// Refusal returns the last refusal.
+func (t *Search) Refusal() error { return t.refusal }
+
 // accepts reports whether the API server accepts the revert to the target of found.
-func (t *trials) accepts(ctx context.Context, found judge.Result) (bool, error) {
+func (t *Search) accepts(ctx context.Context, found judge.Result) (bool, error) {
 	if t.left == 0 {
 		return false, errNoTrialLeft
 	}
 	t.left--
-	_, err := t.enforcer.DryRun(ctx, t.v.revertOf(t.lock, found))
-	if err != nil && refusesContent(err) {
+	_, err := t.server.DryRun(ctx, t.revert(found))
+	if err != nil && RefusesContent(err) {
 		t.refusal = err
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// additions returns a minimal set of undeclared fields whose removal makes the API server accept the revert; none when
+// Additions returns a minimal set of undeclared fields whose removal makes the API server accept the revert; none when
 // no removal helps. If the API server cannot make a dry run, these are the fields named in the refusal.
-func (t *trials) additions(ctx context.Context) ([]drift.Addition, error) {
+func (t *Search) Additions(ctx context.Context) ([]drift.Addition, error) {
 	causes, nearness := causesOf(t.refusal), drift.Addition.Nearness
-	all := byNearness(t.v.in.Additions(t.v.found), causes, nearness)
-	works := func(some []drift.Addition) (bool, error) { return t.accepts(ctx, t.v.found.Without(some)) }
+	all := byNearness(t.in.Additions(t.found), causes, nearness)
+	works := func(some []drift.Addition) (bool, error) { return t.accepts(ctx, t.found.Without(some)) }
 	found, err := least(works, near(all, causes, nearness), all)
 	if err == nil {
 		found, err = parts(found, works)
@@ -66,14 +78,14 @@ func (t *trials) additions(ctx context.Context) ([]drift.Addition, error) {
 	return found, t.ended(err)
 }
 
-// refused returns a minimal set of changes to leave out for the API server to accept the revert; none when it would be
+// Changes returns a minimal set of changes to leave out for the API server to accept the revert; none when it would be
 // all of them. If the API server cannot make a dry run, these are the fields named in the refusal.
-func (t *trials) refused(ctx context.Context) ([]drift.Change, error) {
+func (t *Search) Changes(ctx context.Context) ([]drift.Change, error) {
 	causes := causesOf(t.refusal)
 	nearness := func(ch drift.Change, path []string) int { return drift.SharedSegments(ch.Segments(), path) }
-	all := byNearness(t.v.found.Changes, causes, nearness)
+	all := byNearness(t.found.Changes, causes, nearness)
 	works := func(some []drift.Change) (bool, error) {
-		found := judge.Judge(t.v.in.Leaving(some))
+		found := judge.Judge(t.in.Leaving(some))
 		if len(found.Changes) == 0 { // there is nothing to write
 			return true, nil
 		}
@@ -87,7 +99,7 @@ func (t *trials) refused(ctx context.Context) ([]drift.Change, error) {
 }
 
 // ended returns the error of a search; none when the search has ended early with a result.
-func (t *trials) ended(err error) error {
+func (t *Search) ended(err error) error {
 	if errors.Is(err, errNoTrialLeft) {
 		return nil
 	}
@@ -133,9 +145,9 @@ func parts(found []drift.Addition, works func([]drift.Addition) (bool, error)) (
 	return found, nil
 }
 
-// refusesContent reports whether an error refuses the content of a write: by validation or by admission, and not for
+// RefusesContent reports whether an error refuses the content of a write: by validation or by admission, and not for
 // want of a permission.
-func refusesContent(err error) bool {
+func RefusesContent(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsInvalid(err) ||
 		apierrors.IsForbidden(err) && errors.As(err, &status) && !unauthorized.MatchString(status.Status().Message)

@@ -1,0 +1,174 @@
+package fidelity
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	helmrelease "github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// TestDiffShowsWhatTheAPIServerRefuses compares, without a lock, an object whose addition forbids the declared value,
+// and one with a field that cannot be restored. What a lock then does is what diff showed.
+func TestDiffShowsWhatTheAPIServerRefuses(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.Helm(helm, "install", "app", w.Chart("app", `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: noescal}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: noescal}}
+  template:
+    metadata: {labels: {app: noescal}}
+    spec:
+      containers:
+      - name: c
+        image: registry.example/c:1
+        securityContext: {allowPrivilegeEscalation: false}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: frozen, labels: {tier: gold}}
+data: {mode: safe}
+`))
+		deployments := resource("deployments")
+		w.strategic(deployments, "noescal", `{"spec":{"template":{"spec":{"containers":
+			[{"name":"c","securityContext":{"allowPrivilegeEscalation":true,"privileged":true,"runAsUser":1000}}]}}}}`)
+		w.Patch(kit.ConfigMaps, "frozen", `{"metadata":{"labels":{"tier":"evil"}},"immutable":true,"data":{"mode":"evil"}}`)
+
+		compared := w.compare("app")
+		const context = "/spec/template/spec/containers/0/securityContext/"
+		d := compared["noescal"]
+		if got := pathsOf(d); !slices.Equal(got, []string{context + "allowPrivilegeEscalation", context + "privileged"}) {
+			t.Errorf("diff of the Deployment shows %q", got)
+		}
+		if !strings.Contains(d.Note, "a revert takes out") || !strings.Contains(d.Note, "privileged") || len(d.Refused) > 0 {
+			t.Errorf("diff says %q, refused is %v", d.Note, d.Refused)
+		}
+		d = compared["frozen"]
+		if got := pathsOf(d); !slices.Equal(got, []string{"/data/mode", "/metadata/labels/tier"}) {
+			t.Errorf("diff of the ConfigMap shows %q", got)
+		}
+		if len(d.Refused) != 1 || d.Refused[0].Path != "/data/mode" || !strings.Contains(d.Note, "data[mode] cannot be restored") {
+			t.Errorf("diff says %q, refused is %v", d.Note, d.Refused)
+		}
+
+		w.CreateHelmRelease("app")
+		w.WaitField(kit.ConfigMaps, "frozen", "metadata.labels.tier", "gold")
+		w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonRevertFailed, "1 of 2 objects protected, 1 in part", "frozen")
+		left := w.compare("app")
+		if got := pathsOf(left["frozen"]); len(left) != 1 || !slices.Equal(got, []string{"/data/mode"}) {
+			t.Errorf("after the reverts diff shows %v, and %q of the ConfigMap", left, got)
+		}
+	})
+}
+
+// compare returns the differences of a release that diff finds, by the names of the objects.
+func (w *fixture) compare(name string) map[string]inspect.Difference {
+	w.Helper()
+	cluster := w.Inspect()
+	record, err := cluster.Find(w.Ctx, helmrelease.Key{Namespace: w.Apps, Name: name}, 0)
+	check.NoError(w, err)
+	details, err := cluster.Read(w.Ctx, record)
+	check.NoError(w, err)
+	compared, err := inspect.Compare(w.Ctx, cluster, details, inspect.CompareOptions{})
+	check.NoError(w, err)
+	found := map[string]inspect.Difference{}
+	for _, d := range compared.Differences {
+		found[d.ID.Name] = d
+	}
+	return found
+}
+
+func pathsOf(d inspect.Difference) []string {
+	var paths []string
+	for _, c := range d.Changes {
+		paths = append(paths, c.Path)
+	}
+	return paths
+}
+
+// notSafePolicy forbids the declared value, in an update and in a creation.
+const notSafePolicy = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: safe-NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  matchConditions: [{name: here, expression: "object.metadata.namespace == 'NAMESPACE'"}]
+  validations:
+  - {expression: "object.data.key != 'declared'", message: not any more, reason: Invalid}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: safe-NAMESPACE}
+spec: {policyName: safe-NAMESPACE, validationActions: [Deny]}
+`
+
+// TestAdviceOnlyWhereAFieldIsImmutable has a value refused as invalid that is not immutable: the object could not be
+// created either, so that replacing it would not help.
+func TestAdviceOnlyWhereAFieldIsImmutable(t *testing.T) {
+	w := newFixture(t)
+	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("settings", "declared"))
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	check.NoError(t, os.WriteFile(policy, []byte(strings.ReplaceAll(notSafePolicy, "NAMESPACE", w.Apps)), 0o600))
+	w.Kubectl("apply", "-f", policy)
+	w.Until("the policy is in force", func() (any, bool) {
+		_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "settings", types.MergePatchType, []byte(`{"data":{"more":"x"}}`),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return err, err != nil && strings.Contains(err.Error(), "not any more")
+	})
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"evil"}}`)
+	c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
+	if strings.Contains(c.Message, "replaceImmutable") || strings.Contains(c.Message, "never replaced") {
+		t.Errorf("Ready advises to replace the object: %s", c.Message)
+	}
+}
+
+// TestImmutableFieldsOfAnyKindAreReplaced sets fields that cannot be changed, in kinds without data.
+func TestImmutableFieldsOfAnyKindAreReplaced(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: {{ .Release.Namespace }}}
+provisioner: none.example
+parameters: {tier: gold}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: {{ .Release.Namespace }}}
+value: 7
+`))
+	for _, object := range []string{
+		"{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: NAME, labels: {app.kubernetes.io/managed-by: Helm}}, " +
+			"provisioner: none.example, parameters: {tier: evil}}",
+		"{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NAME, labels: {app.kubernetes.io/managed-by: Helm}}, " +
+			"value: 9}",
+	} {
+		file := filepath.Join(t.TempDir(), "object.yaml")
+		check.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(object, "NAME", w.Apps)), 0o600))
+		w.Kubectl("replace", "--force", "-f", file)
+	}
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	w.Until("both are as declared", func() (any, bool) {
+		tier := w.Kubectl("get", "storageclass", w.Apps, "-o", "jsonpath={.parameters.tier}")
+		value := w.Kubectl("get", "priorityclass", w.Apps, "-o", "jsonpath={.value}")
+		return tier + " " + value, tier == "gold" && value == "7"
+	})
+	w.WaitReady("app", 1)
+}
