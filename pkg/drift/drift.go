@@ -154,7 +154,6 @@ func compareDeclared(desired, live map[string]any, opt Options) Result {
 	c := newComparer(opt)
 	target, changed := c.mergeMap(desired, live, opt.Schema.root)
 	if changed {
-		target = c.separate(desired, target, opt.Schema.root)
 		target = c.withoutConsequences(desired, live, target)
 	}
 	return c.result(c.withoutOwners(desired, live, target))

@@ -128,8 +128,6 @@ type object struct {
 	fields   map[string]*node
 	unions   []union
 	defaults map[string]any // of an exact map: what the server puts where a field is missing
-	// disjoint are two maps that must not have a key in common; empty names for none.
-	disjoint [2]string
 }
 
 // union is a set of fields of which at most one may be set. With a discriminator, a change of that field makes the
@@ -186,7 +184,6 @@ func (s *Schemas) compileStruct(t reflect.Type) *object {
 		o.fields[name] = s.compileField(t, f, name)
 	}
 	o.unions = append(o.unions, unionsOf(t, o.fields)...)
-	o.disjoint = disjointOf(t)
 	o.defaults = exactDefaultsOf(t)
 	return o
 }
