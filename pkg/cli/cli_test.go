@@ -156,7 +156,7 @@ func TestNoCommandIsHelpAndAnError(t *testing.T) {
 
 func TestTheOperatorIsAProgramOfItsOwn(t *testing.T) {
 	t.Setenv("PATH", "")
-	for _, name := range []string{"operator", "notifications"} {
+	for _, name := range []string{"operator", "page", "notifications"} {
 		_, stderr, code := runCLI(t, "", name, "--namespace", "apps")
 		if code != command.ExitFailed || !strings.Contains(stderr, "make build builds it") {
 			t.Errorf("%s: exit code %d, stderr %q", name, code, stderr)

@@ -22,6 +22,7 @@ func processCommands() []*cli.Command {
 	return []*cli.Command{
 		processCommand("operator", "run the operator: the program "+operatorProgram),
 		processCommand("policies", "follow HelmReleasePolicies: the program "+operatorProgram),
+		processCommand("page", "serve the status page: the program "+operatorProgram),
 		processCommand("notifications", "send notifications of what the operator does: the program "+operatorProgram),
 	}
 }

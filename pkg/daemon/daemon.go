@@ -63,6 +63,7 @@ func New(stdout, stderr io.Writer) *cli.Command {
 			"of their own, of the same name: make build builds both.",
 		Writer: stdout, ErrWriter: stderr,
 		Commands: []*cli.Command{operatorCommand(stderr), policiesCommand(stderr), notificationsCommand(stderr),
+			pageCommand(stderr),
 			command.Version(category, stdout)},
 		Action:  func(_ context.Context, cmd *cli.Command) error { return cli.ShowRootCommandHelp(cmd) },
 		Suggest: true,

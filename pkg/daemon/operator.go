@@ -29,7 +29,7 @@ func operatorCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: operatorName, Category: category, Usage: "run the operator, until it is told to stop",
 		Description: "Every flag has an environment variable.",
-		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), guardFlags(), movedFlags()),
+		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), guardFlags(), movedFlags(), pageFlags(true)),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
 		Action: func(ctx context.Context, cmd *cli.Command) error {
@@ -74,12 +74,6 @@ func serveFlags() []cli.Flag {
 			Usage: "serve what the operator does at /events of the metrics address, over TLS, to users who may get that path (nonResourceURLs), by their bearer token"},
 		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: cli.EnvVars("HEALTH_ADDRESS"), Category: categoryServe,
 			Usage: "address of /healthz and /readyz; 0 for none"},
-		&cli.StringFlag{Name: "page-address", Sources: cli.EnvVars("PAGE_ADDRESS"), Category: categoryServe,
-			Usage: "address of the status page, for example 127.0.0.1:8082; none without it"},
-		&cli.BoolFlag{Name: "page-auth", Sources: cli.EnvVars("PAGE_AUTH"), Category: categoryServe,
-			Usage: "show the page to users who may list HelmReleases, by their bearer token, and let them compare what they may get; everybody reads the states, and nobody compares, without it"},
-		&cli.StringSliceFlag{Name: "page-host", Sources: cli.EnvVars("PAGE_HOST"), Category: categoryServe,
-			Usage: "host `NAME` by which the page may be asked for, beside addresses, localhost and names inside of the cluster; may be repeated"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Sources: cli.EnvVars("LOG_LEVEL"), Category: categoryServe,
 			Usage: "error, warn, info, debug (why each object was judged as it was, each check and write) " +
 				"or trace (each event and request)"},
@@ -126,6 +120,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	if err := refuseMoved(cmd); err != nil {
 		return err
 	}
+	warnOfPage(cmd, log)
 	return operator.Run(ctx, operator.ControllerOptions{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
@@ -134,8 +129,6 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"),
 		HealthAddress:  cmd.String("health-address"),
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
-		PageAddress: cmd.String("page-address"), PageHosts: cmd.StringSlice("page-host"),
-		PageAuth:    cmd.Bool("page-auth"),
 		MetricsAuth: cmd.Bool("metrics-auth"), MetricsHosts: cmd.StringSlice("metrics-host"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"),
 		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"),

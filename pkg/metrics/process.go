@@ -18,6 +18,12 @@ type Process struct {
 	queue queueMetrics
 }
 
+// NewProcess returns the metrics of a process that has no others.
+func NewProcess() *Process {
+	p, _ := newProcess()
+	return &p
+}
+
 // newProcess returns the metrics of a process, and the factory of those that it has beside them.
 func newProcess() (Process, factory) {
 	registry := prometheus.NewRegistry()

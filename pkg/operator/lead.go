@@ -36,14 +36,12 @@ func (p *program) lead(ctx context.Context) error {
 			p.retireGuard(ctx)
 		},
 		Unlead: func() { p.setLeading(false) },
-		Leader: p.page.Leader,
 	}.Run(ctx)
 }
 
-// setLeading tells the controller, the metrics and the page whether this operator leads.
+// setLeading tells the controller, the metrics and the guard whether this operator leads.
 func (p *program) setLeading(leading bool) {
 	p.metrics.Leading(leading)
-	p.page.Leading(leading)
 	if p.guard != nil {
 		p.guard.Lead(leading)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/metrics"
-	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/version"
 )
@@ -24,7 +23,6 @@ type program struct {
 	conn       *connection
 	controller *controller.Controller
 	metrics    *metrics.Metrics
-	page       *page.Page    // nil when none is asked for
 	guard      *guard.Keeper // nil when none is asked for
 	events     *events       // nil when none are asked for
 }
@@ -83,15 +81,11 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := newPage(ctx, config, conn, o, c.Ready())
-	if err != nil {
-		return err
-	}
 	keeper, err := newGuard(config, conn, o, c)
 	if err != nil {
 		return err
 	}
-	all := program{options: o, conn: conn, controller: c, metrics: m, page: p, guard: keeper, events: happened}
+	all := program{options: o, conn: conn, controller: c, metrics: m, guard: keeper, events: happened}
 	return all.run(ctx)
 }
 
@@ -123,7 +117,6 @@ func (p *program) run(ctx context.Context) error {
 // work runs the parts that watch and write until ctx ends or one of them fails.
 func (p *program) work(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.page.Run(ctx) })
 	if p.guard != nil {
 		group.Go(func() error { return p.serveGuard(ctx) })
 		group.Go(func() error { return p.guard.Run(ctx) })

@@ -54,15 +54,6 @@ type ControllerOptions struct {
 	MetricsHosts []string
 	// MetricsAuth lets only those read the metrics whose bearer token is one of a user that may get the path /metrics.
 	MetricsAuth bool
-	// PageAddress serves the status page, for example "127.0.0.1:8082"; nothing is served when empty. Without
-	// PageAuth, every client that reaches the address reads it.
-	PageAddress string
-	// PageAuth shows the page only to those whose bearer token is one of a user that may list HelmReleases, and
-	// lets them compare releases with the cluster, as far as they may get the objects.
-	PageAuth bool
-	// PageHosts are host names by which the page may be asked for, beside addresses, localhost and names inside of
-	// the cluster.
-	PageHosts []string
 	// Guard says how the API server reaches the guard, which refuses changes before they happen; none when unset.
 	Guard GuardOptions
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.

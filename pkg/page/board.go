@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -20,9 +21,26 @@ type board struct {
 	// log are the newest drift records, in the order in which they became known once there are viewers. Those that
 	// are older than floor are not among them.
 	log   []logged
+	known map[driftID]bool // those in log
 	floor time.Time
 	last  int
 }
+
+// driftID tells drift records apart. An operator sends one, and writes it into the status a moment later.
+type driftID struct {
+	key    string // of the HelmRelease
+	time   int64  // in microseconds, as the API has it
+	object v1alpha1.DriftedObject
+	what   string
+	ended  bool
+}
+
+func idOf(key string, r v1alpha1.DriftRecord) driftID {
+	return driftID{key, r.Time.UnixMicro(), r.Object,
+		strings.Join([]string{string(r.Operation), string(r.Action), r.FieldManager, r.User}, "\x00"), r.Duration != nil}
+}
+
+func newBoard() *board { return &board{rows: map[string]row{}, known: map[driftID]bool{}} }
 
 // row is a HelmRelease with the event about it. A HelmRelease in the cache never changes: it is replaced.
 type row struct {
@@ -33,6 +51,7 @@ type row struct {
 // logged is an entry of the time line with its number.
 type logged struct {
 	number int
+	id     driftID
 	entry  driftView
 }
 
@@ -53,7 +72,7 @@ func (p *Page) rowEvent(hr *v1alpha1.HelmRelease) (string, error) {
 		return "", err
 	}
 	p.board.rows[key] = row{hr, event}
-	p.board.add(before.hr, hr)
+	p.board.add(key, hr.Spec.Release, hr.Status.RecentDrift...)
 	return event, nil
 }
 
@@ -78,16 +97,16 @@ func (p *Page) newDrift(told int) ([]driftView, int) {
 	return entries, p.board.last
 }
 
-// add puts the drift records of a HelmRelease into the time line that it did not have before.
-func (b *board) add(before, hr *v1alpha1.HelmRelease) {
-	for _, r := range hr.Status.RecentDrift {
-		known := before != nil && slices.ContainsFunc(before.Status.RecentDrift,
-			func(old v1alpha1.DriftRecord) bool { return sameRecord(old, r) })
-		if known || r.Time.Time.Before(b.floor) {
+// add puts those drift records of a HelmRelease into the time line that it does not have yet.
+func (b *board) add(key string, of v1alpha1.ReleaseReference, records ...v1alpha1.DriftRecord) {
+	for _, r := range records {
+		id := idOf(key, r)
+		if b.known[id] || r.Time.Time.Before(b.floor) {
 			continue
 		}
 		b.last++
-		b.log = append(b.log, logged{b.last, driftOf(hr, r)})
+		b.known[id] = true
+		b.log = append(b.log, logged{b.last, id, driftOf(key, of, r)})
 	}
 	if len(b.log) > 2*mostLogged {
 		b.trim()
@@ -100,14 +119,11 @@ func (b *board) trim() {
 		return
 	}
 	slices.SortFunc(b.log, func(one, other logged) int { return other.entry.Time.Compare(one.entry.Time) })
+	for _, l := range b.log[mostLogged:] {
+		delete(b.known, l.id)
+	}
 	clear(b.log[mostLogged:])
 	b.log = b.log[:mostLogged]
 	b.floor = b.log[mostLogged-1].entry.Time
 	slices.SortFunc(b.log, func(one, other logged) int { return cmp.Compare(one.number, other.number) })
-}
-
-// sameRecord reports whether two drift records tell the same.
-func sameRecord(a, b v1alpha1.DriftRecord) bool {
-	return a.Time.Equal(&b.Time) && a.Object == b.Object && a.Operation == b.Operation && a.Action == b.Action &&
-		a.FieldManager == b.FieldManager && a.User == b.User && (a.Duration == nil) == (b.Duration == nil)
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/message"
 )
 
 // What all viewers see is made once.
@@ -53,14 +54,11 @@ func TestRowsAreMadeOnceForAllViewers(t *testing.T) {
 }
 
 func TestTheTimeLineIsBounded(t *testing.T) {
-	b := &board{rows: map[string]row{}}
+	b := newBoard()
 	at := time.Unix(1_000_000, 0)
 	for i := range 10 * mostLogged {
-		hr := &v1alpha1.HelmRelease{}
-		hr.Status.RecentDrift = []v1alpha1.DriftRecord{
-			{Time: metav1.NewMicroTime(at.Add(time.Duration(i*7919%(10*mostLogged)) * time.Second))},
-		}
-		b.add(nil, hr)
+		b.add("locker/one", v1alpha1.ReleaseReference{}, v1alpha1.DriftRecord{
+			Time: metav1.NewMicroTime(at.Add(time.Duration(i*7919%(10*mostLogged)) * time.Second))})
 		if len(b.log) > 2*mostLogged {
 			t.Fatalf("%d entries are kept", len(b.log))
 		}
@@ -72,9 +70,37 @@ func TestTheTimeLineIsBounded(t *testing.T) {
 			t.Errorf("an entry of %s is kept, and newer ones are not", l.entry.Time)
 		}
 	}
-	if len(b.log) != mostLogged {
-		t.Errorf("%d entries are kept, not the newest %d", len(b.log), mostLogged)
+	if len(b.log) != mostLogged || len(b.known) != mostLogged {
+		t.Errorf("%d entries are kept and %d known, not the newest %d", len(b.log), len(b.known), mostLogged)
 	}
+}
+
+// An operator reports a drift, and writes it into the status a moment later: viewers are told once, and at once.
+func TestADriftIsToldWithTheEventAndOnlyOnce(t *testing.T) {
+	s := serve(t)
+	record := v1alpha1.DriftRecord{Time: metav1.NowMicro(), Object: v1alpha1.DriftedObject{Kind: "Pod", Name: "p"},
+		Action: v1alpha1.DriftActionReverted}
+	event := func(namespace string) *message.Message {
+		return &message.Message{Type: message.DriftReverted, Drift: &record,
+			HelmRelease: &message.Reference{Namespace: namespace, Name: "one"},
+			Release:     &message.Reference{Namespace: "apps", Name: "one"}}
+	}
+	s.Happened(event("locker")) // without viewers
+	s.store.set("one", "me")
+	next := s.events()
+	s.expect(next, "operator", "")
+	s.expect(next, "release", "locker/one")
+	s.expect(next, "listed", "1")
+	for _, m := range []*message.Message{nil, {Type: message.LockChanged}, event("another"), event("locker")} {
+		s.Happened(m)
+	}
+	s.expect(next, "drift", `[{"key":"locker/one","namespace":"apps","name":"one",`)
+	s.store.set("one", "me", func(hr *v1alpha1.HelmRelease) { hr.Status.RecentDrift = []v1alpha1.DriftRecord{record} })
+	s.Changed("locker/one")
+	s.expect(next, "release", `"lastDrift"`)
+	s.store.remove("one")
+	s.Changed("locker/one")
+	s.expect(next, "gone", "locker/one") // and no drift before
 }
 
 func TestARowSaysWhichPolicyKeepsIt(t *testing.T) {

@@ -19,15 +19,19 @@ import (
 // its own: two of them tell nothing about each other.
 const keyBytes = 32
 
-// compareWithCluster reads the release that a HelmRelease names and compares it for a viewer, by the rules of the
-// HelmRelease and with the rights of the release's account.
+// compareWithCluster reads the release that a HelmRelease names and compares it, by the rules of the HelmRelease and with
+// the viewer's rights. It leaves out what the account of the release may not change.
 func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error) {
-	ref, cluster := hr.Spec.Release, p.Cluster
+	ref := hr.Spec.Release
 	account, err := p.Accounts.Of(release.Key{Namespace: ref.Namespace, Name: ref.Name}, hr.Spec.ServiceAccountName)
 	if err != nil {
 		return nil, err
 	}
-	records, record, err := p.current(ctx, hr)
+	cluster, err := p.Cluster(by.Token())
+	if err != nil {
+		return nil, err
+	}
+	records, record, err := current(ctx, cluster, hr)
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +45,8 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 	}
 	options := inspect.CompareOptions{
 		Masker: report.NewMasker(key), Strict: hr.Spec.Scope == v1alpha1.ScopeStrict, Most: mostDifferences,
-		Account: account,
 		Withhold: func(ctx context.Context, objects []manifest.Object) (map[manifest.ID]string, error) {
-			return p.withhold(ctx, objects, account, by)
+			return p.withhold(ctx, cluster, objects, account)
 		},
 	}
 	if options.Rules, err = rules.Compile(hr.Spec.Ignore); err != nil {
@@ -53,7 +56,7 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 	if err != nil {
 		return nil, err
 	}
-	view, err := viewOfComparison(compared, p.Clock.Now())
+	view, err := viewOfComparison(compared, by.Name(), p.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +65,11 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 }
 
 // current returns the records of the release that a HelmRelease names, and which of them it is about.
-func (p *Page) current(ctx context.Context, hr *v1alpha1.HelmRelease) ([]release.Record, release.Record, error) {
+func current(
+	ctx context.Context, cluster *inspect.Cluster, hr *v1alpha1.HelmRelease,
+) ([]release.Record, release.Record, error) {
 	ref := hr.Spec.Release
-	records, err := p.Cluster.Records(ctx, ref.Namespace, ref.Name)
+	records, err := cluster.Records(ctx, ref.Namespace, ref.Name)
 	if err != nil {
 		return nil, release.Record{}, err
 	}

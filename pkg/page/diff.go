@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -63,9 +65,9 @@ func answer(w http.ResponseWriter, status int, content any) {
 	_ = json.NewEncoder(w).Encode(content)
 }
 
-// viewOfComparison turns a comparison, in which all values of Secrets are masked, into what the page shows, within
-// its bounds.
-func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error) {
+// viewOfComparison turns a comparison that was made for a viewer, and in which all values of Secrets are masked, into
+// what the page shows, within its bounds.
+func viewOfComparison(c *inspect.Comparison, viewer string, now time.Time) (*comparison, error) {
 	out := &comparison{
 		Release: plain.Line(c.Release.Key.String()), Revision: c.Release.Revision, Compared: c.Compared, At: now.UTC(),
 		Differences: []differenceView{}, Omitted: c.Omitted,
@@ -86,6 +88,10 @@ func viewOfComparison(c *inspect.Comparison, now time.Time) (*comparison, error)
 		out.Differences = append(out.Differences, view)
 	}
 	for _, failure := range c.Failures {
+		if apierrors.IsForbidden(failure.Err) {
+			out.Withheld = append(out.Withheld, fmt.Sprintf("%s: you (%s) may not get it", failure.ID, viewer))
+			continue
+		}
 		out.Failures = append(out.Failures, fmt.Sprintf("%s: %v", failure.ID, failure.Err))
 	}
 	for _, withheld := range c.Withheld {

@@ -34,7 +34,7 @@ func modified(name string, want, have map[string]any) inspect.Difference {
 
 func shown(t *testing.T, c *inspect.Comparison) *comparison {
 	t.Helper()
-	view, err := viewOfComparison(c, time.Unix(0, 0))
+	view, err := viewOfComparison(c, "jane", time.Unix(0, 0))
 	check.NoError(t, err)
 	return view
 }

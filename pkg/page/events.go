@@ -26,10 +26,11 @@ type listener struct {
 	by string
 	// ended is closed when the stream has to make room for one of another viewer.
 	ended chan struct{}
-	// all asks for a list of all HelmReleases, changed for those of these keys, operator for the operator itself.
-	all      bool
-	changed  map[string]bool
-	operator bool
+	// all asks for a list of all HelmReleases, changed for those of these keys, drifted for the time line, operator for
+	// what is known of operators.
+	all, drifted bool
+	changed      map[string]bool
+	operator     bool
 	// wake holds a token when there is something to tell.
 	wake chan struct{}
 }
@@ -51,7 +52,7 @@ func (p *Page) join(by string) *listener {
 	v.wake <- struct{}{}
 	p.viewers[v] = struct{}{}
 	if p.board == nil {
-		p.board = &board{rows: map[string]row{}}
+		p.board = newBoard()
 	}
 	return v
 }
@@ -100,19 +101,19 @@ func (p *Page) eachViewer(tell func(*listener)) {
 
 // due is what a viewer has to hear.
 type due struct {
-	all, operator bool
-	changed       map[string]bool
+	all, drifted, operator bool
+	changed                map[string]bool
 }
 
 func (p *Page) take(v *listener) due {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := due{v.all, v.operator, v.changed}
-	v.all, v.operator, v.changed = false, false, map[string]bool{}
+	d := due{v.all, v.drifted, v.operator, v.changed}
+	v.all, v.drifted, v.operator, v.changed = false, false, false, map[string]bool{}
 	return d
 }
 
-// events is the stream of server-sent events. "operator" is about the operator, "release" has the row of a HelmRelease
+// events is the stream of server-sent events. "operator" is about operators and the page itself, "release" has the row of a HelmRelease
 // as it is now, "gone" names one that was deleted, "drift" has entries of the time line that are new to the viewer. A
 // stream begins with all HelmReleases and then "listed"; then it tells what changes.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +199,7 @@ func (s *stream) batch(d due) {
 	for key := range d.changed {
 		s.release(key)
 	}
-	if len(d.changed) > 0 {
+	if d.drifted || len(d.changed) > 0 {
 		s.drift()
 	}
 	s.flush()

@@ -85,7 +85,7 @@ func serve(t *testing.T, change ...func(*Page)) *served {
 	log.SetOutput(io.Discard)
 	s := &served{T: t, store: &store{all: map[string]*v1alpha1.HelmRelease{}}, ready: make(chan struct{})}
 	s.Page = New(Options{Namespace: "locker", ControllerName: "me", Releases: s.store, Ready: s.ready,
-		Clock: clock.RealClock{}, Log: log, LeaseName: "me",
+		Clock: clock.RealClock{}, Log: log,
 		Lease: func(_ context.Context, name string) (coordinationv1.LeaseSpec, error) {
 			return coordinationv1.LeaseSpec{}, apierrors.NewNotFound(coordinationv1.Resource("leases"), name)
 		}})

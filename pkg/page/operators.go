@@ -65,19 +65,15 @@ func (p *Page) checkOperators(ctx context.Context) {
 	}
 }
 
-// operators returns the Leases of the operators that manage HelmReleases, each with one of these. The one that leads
-// here is not among them: it runs, whatever a Lease says.
+// operators returns the Leases of the operators that manage HelmReleases, each with one of these.
 func (p *Page) operators() map[string]*v1alpha1.HelmRelease {
 	all, err := p.Releases.List(p.Namespace, labels.Everything())
 	if err != nil {
 		p.Log.Errorf("page: list HelmReleases: %v", err)
 	}
-	p.mu.Lock()
-	leads := p.leads
-	p.mu.Unlock()
 	found := map[string]*v1alpha1.HelmRelease{}
 	for _, hr := range all {
-		if name, ok := lease.Of(hr); ok && (name != p.LeaseName || !leads) && len(found) < mostOperators {
+		if name, ok := lease.Of(hr); ok && len(found) < mostOperators {
 			found[name] = hr
 		}
 	}

@@ -1,11 +1,11 @@
-// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now.
-// It shows what the status of the HelmReleases says, live, from the informer cache that the operator has anyway, so
-// every replica can serve it.
+// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now. Run is
+// the embedding API: a process of its own. It shows the HelmReleases from a cache, and what operators do from their
+// streams of events, live. Without an operator it shows what the last one has written.
 //
 // It is read-only. With Options.Viewers the API server says who a viewer is and what they may see; without, there
-// are no comparisons, which show the content of objects. Nothing on it is a value of a Secret, and every text from
-// the cluster is neutral (see plain.Line) before it leaves. What it costs is bounded: viewers, connections,
-// comparisons at a time, the size of a comparison.
+// are no comparisons, which show the content of objects. Records and objects are read with the viewer's own bearer
+// token. Nothing on the page is a value of a Secret, and every text from the cluster is neutral (see plain.Line) before
+// it leaves. What it costs is bounded: viewers, connections, comparisons at a time, the size of a comparison.
 package page
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
@@ -46,19 +47,17 @@ type Options struct {
 	ControllerName string
 	// Releases is read when something has Changed.
 	Releases Releases
-	// Cluster is what releases are compared with when a viewer asks.
-	Cluster *inspect.Cluster
-	// Accounts says in whose name the objects of a release are written, MayPatch what that account may change.
+	// Cluster returns the cluster as the user of a bearer token may read it: releases are compared with it.
+	Cluster func(token string) (*inspect.Cluster, error)
+	// Accounts says in whose name the objects of a release are written.
 	Accounts accounts.Policy
-	MayPatch func(account string) accounts.Ask
 	// Viewers says who reads the page, and what they may see. Nil lets every viewer see what the status of
 	// the HelmReleases says, and no viewer compare.
 	Viewers *viewer.Reviewer
-	// LeaseName is the name of this operator's own Lease. Lease reads one in Namespace: those of all operators that
-	// manage HelmReleases there say which of them do not run.
-	LeaseName string
-	Lease     func(ctx context.Context, name string) (coordinationv1.LeaseSpec, error)
-	// Ready is closed once Releases are complete and the operator works.
+	// Lease reads a Lease in Namespace: those of the operators that manage HelmReleases there say which of them do not
+	// run.
+	Lease func(ctx context.Context, name string) (coordinationv1.LeaseSpec, error)
+	// Ready is closed once Releases are complete.
 	Ready <-chan struct{}
 	Clock clock.WithTicker
 	Log   logrus.FieldLogger
@@ -78,7 +77,7 @@ const (
 	answerTimeout = 10 * time.Second
 )
 
-// Page is the page of one operator. A nil Page shows nothing.
+// Page is the page of one namespace.
 type Page struct {
 	Options
 	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error)
@@ -91,8 +90,6 @@ type Page struct {
 	checked  time.Time
 
 	mu      sync.Mutex
-	leads   bool
-	leader  string
 	stopped []stoppedView
 	viewers map[*listener]struct{}
 	board   *board // nil without viewers
@@ -109,11 +106,8 @@ func New(o Options) *Page {
 	return p
 }
 
-// Run serves the page until ctx ends. The error is about the address; nil from a nil Page.
+// Run serves the page until ctx ends. The error is about the address.
 func (p *Page) Run(ctx context.Context) error {
-	if p == nil {
-		return nil
-	}
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", p.Address)
 	if err != nil {
@@ -146,32 +140,25 @@ func (p *Page) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// Leading tells whether this operator leads, and may write.
-func (p *Page) Leading(leads bool) {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	p.leads = leads
-	p.mu.Unlock()
-	p.tellOperator()
-}
-
-// Leader tells the identity of the operator that leads.
-func (p *Page) Leader(identity string) {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	p.leader = identity
-	p.mu.Unlock()
-	p.tellOperator()
-}
-
 // Changed tells that a HelmRelease was created, changed or deleted. Key is its namespace and name with a slash
 // between them. Without viewers this does nothing.
 func (p *Page) Changed(key string) {
 	p.eachViewer(func(v *listener) { v.changed[key] = true })
+}
+
+// Happened puts a drift into the time line when an operator reports it, which is before the status has it. Other
+// messages, and all of them without viewers, do nothing: viewers begin with what the status says.
+func (p *Page) Happened(m *message.Message) {
+	if m == nil || m.Drift == nil || m.Release == nil || m.HelmRelease == nil || m.HelmRelease.Namespace != p.Namespace {
+		return
+	}
+	p.mu.Lock()
+	if p.board != nil {
+		p.board.add(m.HelmRelease.Namespace+"/"+m.HelmRelease.Name,
+			v1alpha1.ReleaseReference{Namespace: m.Release.Namespace, Name: m.Release.Name}, *m.Drift)
+	}
+	p.mu.Unlock()
+	p.eachViewer(func(v *listener) { v.drifted = true })
 }
 
 func (p *Page) tellOperator() {

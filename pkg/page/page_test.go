@@ -22,22 +22,19 @@ import (
 
 func TestAStreamTellsEverythingAndThenWhatChanges(t *testing.T) {
 	s := serve(t)
-	s.Leader("other-0_11111111-2222")
 	s.store.set("one", "me")
 	next := s.events()
-	s.expect(next, "operator", `"ready":false,"leads":false,"leader":"other-0","compares":true`)
+	s.expect(next, "operator", `"ready":false,"compares":true`)
 	s.expect(next, "release", `"key":"locker/one"`)
 	s.expect(next, "listed", "1")
 	close(s.ready)
-	s.expect(next, "operator", `"ready":true,"leads":false`)
+	s.expect(next, "operator", `"ready":true`)
 	s.store.set("two", "you")
 	s.Changed("locker/two")
 	s.expect(next, "release", `"lease":"you"`)
 	s.store.remove("one")
 	s.Changed("locker/one")
 	s.expect(next, "gone", "locker/one")
-	s.Leading(true)
-	s.expect(next, "operator", `"leads":true`)
 }
 
 func TestOnlyReadingIsAllowed(t *testing.T) {
@@ -197,11 +194,4 @@ func TestComparisonsAreBounded(t *testing.T) {
 	if got := s.ask(http.MethodGet, path).status; got != http.StatusTooManyRequests {
 		t.Errorf("there is no end of comparisons: %d", got)
 	}
-}
-
-func TestANilPageServesNothing(t *testing.T) {
-	var p *Page
-	p.Leading(true)
-	p.Leader("x")
-	check.Report(t, p.Run(t.Context()))
 }

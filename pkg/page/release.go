@@ -126,17 +126,21 @@ type objectsView struct {
 }
 
 // objects returns what the revision of a release declares that a comparison would compare with the cluster. It reads
-// no object.
-func (p *Page) objects(ctx context.Context, hr *v1alpha1.HelmRelease, _ viewer.User) (any, error) {
-	_, record, err := p.current(ctx, hr)
+// the record with the viewer's rights, and no object.
+func (p *Page) objects(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error) {
+	cluster, err := p.Cluster(by.Token())
 	if err != nil {
 		return nil, err
 	}
-	details, err := p.Cluster.Read(ctx, record)
+	_, record, err := current(ctx, cluster, hr)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := inspect.Names(details, p.Cluster.Scope())
+	details, err := cluster.Read(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := inspect.Names(details, cluster.Scope())
 	if err != nil {
 		return nil, err
 	}

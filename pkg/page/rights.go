@@ -10,6 +10,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
@@ -45,15 +46,18 @@ func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User,
 	}})
 }
 
-// withhold returns the objects that must not be read, and why: those that the account of the release may not
-// change, since the release does not own them, however its manifest came about, and those that the viewer may not
-// get. The operator may read all of them.
+// withhold returns the objects that must not be read, and why: those that the account of the release may not change. The
+// release does not own them, however its manifest came about, and they must not pass for its drift. The API server
+// itself refuses what the viewer may not get.
 func (p *Page) withhold(
-	ctx context.Context, objects []manifest.Object, account string, by viewer.User,
+	ctx context.Context, cluster *inspect.Cluster, objects []manifest.Object, account string,
 ) (map[manifest.ID]string, error) {
+	if account == "" {
+		return nil, nil
+	}
 	asked := make([]accounts.Object, len(objects))
 	for i, o := range objects {
-		resource, err := p.Cluster.Resource(o.GVK)
+		resource, err := cluster.Resource(o.GVK)
 		if err != nil {
 			return nil, err
 		}
@@ -62,35 +66,24 @@ func (p *Page) withhold(
 			Namespace: o.ID.Namespace, Name: o.ID.Name,
 		}
 	}
-	withheld := map[manifest.ID]string{}
-	refuse := func(why string, ask accounts.Ask) error {
-		allowed, err := accounts.Rights(ctx, asked, ask)
-		if err != nil {
-			return err
-		}
-		for i, o := range objects {
-			if !allowed[i] {
-				withheld[o.ID] = why
-			}
-		}
-		return nil
-	}
-	if err := refuse(fmt.Sprintf("you (%s) may not get it, so it is not read", by.Name()), p.mayGet(by)); err != nil {
+	allowed, err := accounts.Rights(ctx, asked, p.mayPatch(account))
+	if err != nil {
 		return nil, err
 	}
-	if account != "" {
-		if err := refuse(fmt.Sprintf("not owned: %s may not change it, so it is not read", account),
-			p.MayPatch(account)); err != nil {
-			return nil, err
+	withheld := map[manifest.ID]string{}
+	for i, o := range objects {
+		if !allowed[i] {
+			withheld[o.ID] = fmt.Sprintf("not owned: %s may not change it, so it is not read", account)
 		}
 	}
 	return withheld, nil
 }
 
-func (p *Page) mayGet(by viewer.User) accounts.Ask {
+// mayPatch returns a function that reports whether an account may change an object.
+func (p *Page) mayPatch(account string) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
-		return p.Viewers.May(ctx, by, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
-			Verb: "get", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace,
+		return p.Viewers.May(ctx, viewer.Account(account), viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+			Verb: "patch", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace,
 			Name: o.Name,
 		}})
 	}

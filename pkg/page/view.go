@@ -17,15 +17,13 @@ import (
 // mostMessage bounds the message of a row, in characters; all of it is with the release.
 const mostMessage = 300
 
-// operatorView is what the page shows of the operator.
+// operatorView is what the page shows of operators and of itself.
 type operatorView struct {
 	Namespace  string `json:"namespace"`
 	Controller string `json:"controller"`
 	Version    string `json:"version"`
-	// Ready reports whether the releases are known, Leads whether this replica writes; Leader is who does.
-	Ready  bool   `json:"ready"`
-	Leads  bool   `json:"leads"`
-	Leader string `json:"leader,omitempty"`
+	// Ready reports whether the HelmReleases are known.
+	Ready bool `json:"ready"`
 	// Stopped are the operators that manage HelmReleases and do not run.
 	Stopped []stoppedView `json:"stopped,omitempty"`
 	// Compares reports whether the page answers comparisons.
@@ -40,11 +38,7 @@ func (p *Page) operatorNow() operatorView {
 	view := operatorView{
 		Namespace: plain.Line(p.Namespace), Controller: plain.Line(p.ControllerName),
 		Version:  plain.Line(version.String()),
-		Compares: p.Viewers != nil, Leads: p.leads, Leader: plain.Line(p.leader), Stopped: p.stopped,
-		Now: p.Clock.Now().UTC(),
-	}
-	if i := strings.LastIndex(view.Leader, "_"); i > 0 {
-		view.Leader = view.Leader[:i] // what follows makes an identity unique, and tells people nothing
+		Compares: p.Viewers != nil, Stopped: p.stopped, Now: p.Clock.Now().UTC(),
 	}
 	select {
 	case <-p.Ready:
@@ -174,7 +168,7 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 		view.Conditions = append(view.Conditions, conditionOf(c))
 	}
 	for _, r := range status.RecentDrift {
-		view.Drift = append(view.Drift, driftOf(hr, r))
+		view.Drift = append(view.Drift, driftOf(keyOf(hr), hr.Spec.Release, r))
 	}
 	for _, e := range status.Exceptions {
 		view.Exceptions = append(view.Exceptions, exceptionView{
@@ -194,10 +188,9 @@ func conditionOf(c metav1.Condition) conditionView {
 	}
 }
 
-func driftOf(hr *v1alpha1.HelmRelease, r v1alpha1.DriftRecord) driftView {
+func driftOf(key string, of v1alpha1.ReleaseReference, r v1alpha1.DriftRecord) driftView {
 	view := driftView{
-		Key: plain.Line(keyOf(hr)), Namespace: plain.Line(hr.Spec.Release.Namespace),
-		Name: plain.Line(hr.Spec.Release.Name),
+		Key: plain.Line(key), Namespace: plain.Line(of.Namespace), Name: plain.Line(of.Name),
 		Time: r.Time.UTC(), Object: plain.Line(r.Object.String()), What: plain.Line(report.WhatDrifted(r)),
 		Action: plain.Line(string(r.Action)), Outcome: plain.Line(report.Outcome(r)),
 		Operation: plain.Line(string(r.Operation)),

@@ -179,7 +179,7 @@ func (w *worker) elect(ctx context.Context, config *rest.Config) error {
 	return process.Election{
 		Client: client, Namespace: w.Namespace, Name: w.lease, Duration: w.LeaseDuration, NodeName: w.NodeName,
 		Log:  w.Log,
-		Lead: func(context.Context) { w.lead(true) }, Unlead: func() { w.lead(false) }, Leader: func(string) {},
+		Lead: func(context.Context) { w.lead(true) }, Unlead: func() { w.lead(false) },
 	}.Run(ctx)
 }
 

@@ -34,8 +34,6 @@ type Election struct {
 	// Lead and Unlead are called when this replica begins and ceases to lead. The context of Lead ends then.
 	Lead   func(context.Context)
 	Unlead func()
-	// Leader is called with the identity of each new leader.
-	Leader func(id string)
 }
 
 // Run takes part in the election, and gives the lease up when ctx ends. It returns an error when the lease is lost.
@@ -60,7 +58,6 @@ func (e Election) Run(ctx context.Context) error {
 			},
 			OnNewLeader: func(id string) {
 				e.Log.Infof("leader is %s", id)
-				e.Leader(id)
 			},
 		},
 	})

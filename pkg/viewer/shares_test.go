@@ -141,7 +141,7 @@ func TestHostile_OneViewerLeavesTheOthersTheirShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
 		release := a.held(func(_, user string) bool { return user == "mallory" })
-		mallory := User{authenticationv1.UserInfo{Username: "mallory"}}
+		mallory := User{info: authenticationv1.UserInfo{Username: "mallory"}}
 		var flood sync.WaitGroup
 		for i := range 100 {
 			flood.Go(func() {

@@ -64,10 +64,26 @@ func (r *Refusal) Write(w http.ResponseWriter) {
 }
 
 // User is who sent a request, as the API server says.
-type User struct{ info authenticationv1.UserInfo }
+type User struct {
+	info  authenticationv1.UserInfo
+	token string
+}
+
+// Account returns the user of a ServiceAccount, by its user name (system:serviceaccount:NAMESPACE:NAME), with the groups
+// that the API server gives it.
+func Account(username string) User {
+	groups := []string{"system:serviceaccounts", "system:authenticated"}
+	if parts := strings.Split(username, ":"); len(parts) == 4 {
+		groups = append(groups, "system:serviceaccounts:"+parts[2])
+	}
+	return User{info: authenticationv1.UserInfo{Username: username, Groups: groups}}
+}
 
 // Name returns the user's name.
 func (u User) Name() string { return u.info.Username }
+
+// Token returns the bearer token of the user's request; empty for an Account.
+func (u User) Token() string { return u.token }
 
 // Access is something that a user may do or not: with objects, or with a path.
 type Access struct {
@@ -178,7 +194,9 @@ func (r *Reviewer) user(ctx context.Context, request *http.Request) (User, error
 	if answer.user == nil {
 		return User{}, &Refusal{http.StatusUnauthorized, "the API server does not know this token, or it has expired"}
 	}
-	return *answer.user, nil
+	user := *answer.user
+	user.token = token
+	return user, nil
 }
 
 // answer returns what the API server says about a token: lately, or now.
@@ -221,7 +239,7 @@ func (r *Reviewer) review(ctx context.Context, token string, digest [sha256.Size
 		return userAnswer{}, err
 	}
 	if review.Status.Authenticated && review.Status.User.Username != "" {
-		answer.user = &User{review.Status.User}
+		answer.user = &User{info: review.Status.User}
 		r.known.Add(digest, answer.user.Name(), knownFor)
 	} else {
 		r.known.Remove(digest)
@@ -230,7 +248,7 @@ func (r *Reviewer) review(ctx context.Context, token string, digest [sha256.Size
 	return answer, nil
 }
 
-// refusal turns an error into what a viewer is told. What the API server says is for the log of the operator.
+// refusal turns an error into what a viewer is told. What the API server says is for the log.
 func (r *Reviewer) refusal(err error) *Refusal {
 	var refused *Refusal
 	if errors.As(err, &refused) {
@@ -246,7 +264,7 @@ func (r *Reviewer) refusal(err error) *Refusal {
 		)
 	}
 	return &Refusal{
-		http.StatusBadGateway, "the API server does not tell whether you may read this; the log of the operator says " +
+		http.StatusBadGateway, "the API server does not tell whether you may read this; the log of this server says " +
 			"why",
 	}
 }

@@ -226,15 +226,16 @@ networkPolicy:
 		lacks: []string{`verbs: ["list", "watch", "update"]`},
 	},
 	{
-		name: "paged", chart: operatorChart, values: "{page: {enabled: true, port: 9000}}",
-		has: []string{"--page-address=127.0.0.1:9000", "--page-auth", `resources: ["subjectaccessreviews"]`,
-			"name: page", "containerPort: 9000"},
-		lacks: []string{"name: helm-locker-page", "--metrics-auth"},
+		name: "paged", chart: operatorChart, values: "{page: {enabled: true, port: 9000}, additionalArgs: [--page-host=x.example]}",
+		has: []string{`"--page-address=127.0.0.1:9000"`, `"--page-auth"`, `resources: ["subjectaccessreviews"]`,
+			"name: page", "containerPort: 9000", "name: helm-locker-page", "--events", `"--page-host=x.example"`,
+			`verbs: ["get", "list", "watch"]`, `nonResourceURLs: ["/events"]`},
+		lacks: []string{"targetPort: page", "--metrics-auth", "--page-address=127.0.0.1:9000", "--page-auth"},
 	},
 	{
 		name: "paged without a sign-in", chart: operatorChart, values: "{page: {enabled: true, auth: false}}",
-		has:   []string{"--page-address=127.0.0.1:8082"},
-		lacks: []string{"--page-auth", `resources: ["subjectaccessreviews"]`},
+		has:   []string{`"--page-address=127.0.0.1:8082"`},
+		lacks: []string{`"--page-auth"`},
 	},
 	{
 		name: "measured by those who may", chart: operatorChart,
@@ -250,9 +251,9 @@ networkPolicy:
 	},
 	{
 		name: "paged for others", chart: operatorChart,
-		values: "{page: {enabled: true, hosts: [locker.example], service: {enabled: true, annotations: {a: b}}}, networkPolicy: {enabled: true, pageFrom: [{podSelector: {matchLabels: {app: ingress}}}]}}",
-		has: []string{"--page-address=:8082", "--page-host=locker.example", "name: helm-locker-page",
-			"targetPort: page", "app: ingress", "port: page"},
+		values: "{page: {enabled: true, hosts: [locker.example], service: {enabled: true, annotations: {a: b}}}, networkPolicy: {enabled: true, metricsFrom: [{podSelector: {matchLabels: {app: prometheus}}}], pageFrom: [{podSelector: {matchLabels: {app: ingress}}}]}}",
+		has: []string{`"--page-address=:8082"`, `"--page-host=locker.example"`, "name: helm-locker-page",
+			"targetPort: page", "app: ingress", "port: page", "app: helm-locker-page", "port: 8080"},
 	},
 	{
 		// The defaults of the older chart's values.yaml, as users keep them, and their equivalents.

@@ -30,7 +30,8 @@ type deployed struct {
 	log  string
 	done chan struct{}
 	// metrics is the URL of /metrics.
-	metrics string
+	metrics   string
+	container *corev1.Container
 }
 
 // freePorts returns chart values with free ports: here all Pods share one network.
@@ -63,7 +64,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	check.NoError(e, err)
 	container := &d.Spec.Template.Spec.Containers[0]
 	env := environment(e, container)
-	o := &deployed{Env: e, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
+	o := &deployed{Env: e, container: container, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
 	out, err := os.Create(o.log)
 	check.NoError(e, err)
 	var args []string
@@ -109,6 +110,20 @@ func (o *deployed) waitFor(container *corev1.Container) {
 			return get(url)
 		})
 	}
+}
+
+// url returns the base URL of a named port of what a Deployment runs.
+func (o *deployed) url(name string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/", port(o.container, name))
+}
+
+// freePort returns a port that is free here.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(t, err)
+	check.NoError(t, l.Close())
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 func get(url string) error {

@@ -70,3 +70,18 @@ func TestImportsPointDown(t *testing.T) {
 		}
 	}
 }
+
+// What only people need is not in the operator's process, however it would get there.
+func TestTheOperatorImportsNothingThatShows(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./pkg/operator")
+	list.Dir = root
+	out, err := list.Output()
+	check.NoError(t, err)
+	for line := range strings.Lines(string(out)) {
+		_, ours, _ := strings.Cut(strings.TrimSpace(line), "helm-locker/pkg/")
+		switch ours {
+		case "page", "inspect", "report", "notify", "follow", "policies", "policy":
+			t.Errorf("the operator imports pkg/%s", ours)
+		}
+	}
+}

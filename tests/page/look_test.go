@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -57,8 +58,8 @@ stringData: {username: baker, password: sourdough-starter}
 func furnish(t *testing.T) *fixture {
 	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.Operator, w.Apps = w.Namespace("cattle-helm-system"), w.Namespace("apps")
-	w.operator = w.start(signed,
-		func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName })
+	w.operator = w.start(func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName })
+	w.page = w.serve(signed, func(o *page.RunOptions) { o.ControllerName = operator.DefaultControllerName })
 	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", shop))
 	w.Helm(kit.Shared.Helm3(), "install", "bakery", w.Chart("bakery", bakery))
 	w.Forge(kit.ForgedRecord{Name: "payments", Manifest: configMaps("payments")})
@@ -106,7 +107,7 @@ func furnish(t *testing.T) *fixture {
 func TestPage_FitsScreensAndSchemes(t *testing.T) {
 	w := furnish(t)
 	tab := w.newTab()
-	url := w.url(w.operator)
+	url := w.url(w.page)
 	for _, look := range []view{{390, 844, true}, {1280, 720, false}} {
 		tab.open("about:blank", look)
 		tab.open(url, look)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -59,28 +60,34 @@ func run(m *testing.M) int {
 	return kit.Run(m, cluster.Options{ControllerManager: true})
 }
 
-// fixture is an environment with an operator that serves the page.
+// fixture is an environment with an operator, and a page with exactly its rights.
 type fixture struct {
 	*kit.Env
-	operator *kit.Operator
+	operator, page *kit.Operator
 }
 
-func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
+func newFixture(t *testing.T, options ...func(*page.RunOptions)) *fixture {
 	t.Helper()
 	w := &fixture{Env: kit.New(t, kit.Shared)}
-	w.operator = w.start(options...)
+	w.operator = w.start()
+	w.page = w.serve(options...)
 	return w
 }
 
-// start starts an operator with a page.
+// start starts an operator that serves its events.
 func (w *fixture) start(options ...func(*operator.ControllerOptions)) *kit.Operator {
 	w.Helper()
-	serving := func(o *operator.ControllerOptions) { o.PageAddress = "127.0.0.1:0" }
 	return kit.StartOperator(w.TB, w.OperatorConfig(), w.Operator,
-		append([]func(*operator.ControllerOptions){serving}, options...)...)
+		append([]func(*operator.ControllerOptions){kit.Events}, options...)...)
 }
 
-// url returns the address of an operator's page.
+// serve starts a page.
+func (w *fixture) serve(options ...func(*page.RunOptions)) *kit.Operator {
+	w.Helper()
+	return kit.StartPage(w.TB, w.PageAccount("page"), w.Operator, options...)
+}
+
+// url returns the address of a page.
 func (w *fixture) url(op *kit.Operator) string {
 	w.Helper()
 	return w.URL(op, "page") + "/"
@@ -93,7 +100,7 @@ func (w *fixture) edit(name, value string) {
 }
 
 // signed serves the page to users with the right to list HelmReleases, and compares.
-func signed(o *operator.ControllerOptions) { o.PageAuth = true }
+func signed(o *page.RunOptions) { o.Auth = true }
 
 // administrator returns a token of a new ServiceAccount with all rights.
 func (w *fixture) administrator() string {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -40,9 +41,9 @@ func (t *tab) choose(id, value string) {
 func TestPage_AThousandReleases(t *testing.T) {
 	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.Operator = w.Namespace("helm-locker-system")
-	w.operator = w.start(func(o *operator.ControllerOptions) { o.ControllerName = operator.DefaultControllerName })
+	w.page = w.serve(func(o *page.RunOptions) { o.ControllerName = operator.DefaultControllerName })
 	w.manyReleases()
-	tab, url := w.newTab(), w.url(w.operator)
+	tab, url := w.newTab(), w.url(w.page)
 	tab.areDrawnInTime(url)
 	tab.areFound()
 	tab.areSortedAndShared()

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -20,7 +23,7 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	tab := w.newTab()
-	tab.open(w.url(w.operator), desktop())
+	tab.open(w.url(w.page), desktop())
 	tab.says("#link", "Live")
 	tab.says("#none", "Nothing is locked", w.Operator)
 	eval[bool](tab, "window.stayed = true")
@@ -54,7 +57,7 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 		w.Lock(name)
 	}
 	tab := w.newTab()
-	tab.open(w.url(w.operator), desktop())
+	tab.open(w.url(w.page), desktop())
 	tab.signIn(w.administrator())
 	tab.says("#rows tr", "bakery")
 	tab.press("/")
@@ -115,11 +118,11 @@ func TestPage_HostileTextsAreText(t *testing.T) {
 			Reason: "Ignored", Message: hostile}},
 	})
 	tab := w.newTab()
-	tab.open(w.url(w.operator), desktop())
+	tab.open(w.url(w.page), desktop())
 	tab.says("#rows tr .message", shown)
 	tab.says("#log li b", shown+" "+shown)
 	tab.says("#log li", "changed by "+shown)
-	tab.open(w.url(w.operator)+"#/"+w.Operator+"/victim", desktop())
+	tab.open(w.url(w.page)+"#/"+w.Operator+"/victim", desktop())
 	tab.says("#about .lead", shown)
 	tab.says("#about dd", shown)
 	tab.says("#conditions td", shown)
@@ -144,7 +147,7 @@ func TestPage_ThePolicyForbidsWhatIsNotThePage(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	tab := w.newTab()
-	tab.open(w.url(w.operator), desktop())
+	tab.open(w.url(w.page), desktop())
 	tab.says("#link", "Live")
 	violations := eval[[]string](tab, `(async () => {
 		const seen = [];
@@ -175,22 +178,55 @@ func TestPage_ThePolicyForbidsWhatIsNotThePage(t *testing.T) {
 // elected uses a long lease, so that a busy machine renews it in time; a stopping operator releases it at once.
 func elected(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration = true, time.Minute }
 
-func TestPage_AStandbySaysSoAndShowsTheSame(t *testing.T) {
+// The page outlives the operator: it shows the releases, names the operator that is gone, and shows the next one's
+// reverts as they come.
+func TestPage_WorksWithoutAnOperatorAndNamesIt(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, elected)
+	w := &fixture{Env: kit.New(t, kit.Shared)}
+	w.operator, w.page = w.start(elected), w.serve()
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
 	w.Lock("app")
-	standby := w.start(elected)
 	tab := w.newTab()
-	tab.open(w.url(standby), desktop())
-	tab.says("#banners", "This replica is not the leader. It stands by")
+	tab.open(w.url(w.page), desktop())
 	tab.says("#rows tr", w.Apps+"/app", "Locked")
 	w.edit("settings", "tampered")
 	tab.says("#log li", "settings", "reverted")
 	w.operator.Stop()
-	tab.until("the standby leads and says no more of it", "document.getElementById('banners').innerText === ''")
+	tab.says("#banners", "No operator "+w.Operator+" is running in namespace "+w.Operator, "Its release is not protected now")
+	tab.says("#rows tr", w.Apps+"/app", "No operator")
+	tab.says("#link", "Live")
+
+	w.start(elected)
+	tab.until("nothing is said to be gone", "document.getElementById('banners').innerText === ''")
 	w.edit("settings", "tampered again")
-	tab.until("the new leader's reverts are shown", "document.querySelectorAll('#log li').length === 2")
+	tab.until("the new operator's reverts are shown", "document.querySelectorAll('#log li').length === 2")
+}
+
+// What happened is on the page before the status has it: the operator's events are its source.
+func TestPage_ShowsDriftFromTheStream(t *testing.T) {
+	t.Parallel()
+	w := &fixture{Env: kit.New(t, kit.Shared)}
+	proxy := w.NewProxy()
+	w.operator = kit.StartOperator(t, proxy.RESTConfig(), w.Operator, kit.Events)
+	w.page = w.serve()
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
+	w.Lock("app")
+	tab := w.newTab()
+	tab.open(w.url(w.page), desktop())
+	tab.says("#rows tr", w.Apps+"/app", "Locked")
+	proxy.Intercept(func(r *http.Request) cluster.Action {
+		if cluster.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/helmreleases/app/status") {
+			return cluster.Fail(http.StatusServiceUnavailable, "ServiceUnavailable", "not now")
+		}
+		return cluster.Forward()
+	})
+	w.edit("settings", "tampered")
+	tab.says("#log li", "settings", "reverted")
+	for _, r := range w.HelmRelease("app").Status.RecentDrift {
+		if r.Action == v1alpha1.DriftActionReverted {
+			t.Errorf("the status has it, too: %v", r)
+		}
+	}
 }
 
 func TestPage_SaysWhenTheConnectionIsLost(t *testing.T) {
@@ -199,20 +235,19 @@ func TestPage_SaysWhenTheConnectionIsLost(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
 	w.Lock("app")
 	tab := w.newTab()
-	url := w.url(w.operator)
+	url, account := w.url(w.page), w.PageAccount("another-page")
 	tab.open(url, desktop())
 	tab.says("#rows tr", "Locked")
-	w.operator.Stop()
+	w.page.Stop()
 	tab.says("#link", "Connection lost")
 	tab.says("#banners", "may be out of date")
 	tab.says("#rows tr", w.Apps+"/app")
 
-	second := w.start(func(o *operator.ControllerOptions) {
-		o.PageAddress = strings.Trim(strings.TrimPrefix(url, "http:"), "/")
+	kit.StartPage(t, account, w.Operator, func(o *page.RunOptions) {
+		o.Address = strings.Trim(strings.TrimPrefix(url, "http:"), "/")
 	})
 	tab.says("#link", "Live")
 	tab.until("nothing is said to be lost", "document.getElementById('banners').innerText === ''")
 	w.edit("settings", "tampered")
 	tab.says("#log li", "settings", "reverted")
-	second.Stop()
 }

@@ -52,7 +52,7 @@ func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, signed)
 	w.watchShop()
-	url, token := w.url(w.operator), w.administrator()
+	url, token := w.url(w.page), w.administrator()
 	status, diff := kit.HTTPGet(t, url+"diff?namespace="+w.Operator+"&name=shop", token)
 	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " +
 		w.Apps + "/settings", "-  key: declared"} {
@@ -64,7 +64,7 @@ func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	if !strings.Contains(events, "data[password] changed") {
 		t.Errorf("the events do not tell what drifted: %s", events)
 	}
-	givesAway(t, diff+events+w.operator.Log())
+	givesAway(t, diff+events+w.page.Log())
 	status, body := kit.HTTPGet(t, url+"diff?namespace="+w.Apps+"&name=shop", token)
 	if status != http.StatusNotFound {
 		t.Errorf("what is not on the page can be compared: %d %s", status, body)
@@ -76,7 +76,7 @@ func TestPage_TheDiffMasksSecrets(t *testing.T) {
 	w := newFixture(t, signed)
 	w.watchShop()
 	tab := w.newTab()
-	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	tab.open(w.url(w.page)+"#/"+w.Operator+"/shop", desktop())
 	tab.signIn(w.administrator())
 	tab.says("#detail h1", "Watched")
 	tab.says("#own li", "Secret "+w.Apps+"/login", "data[password] changed", "reported")
@@ -98,7 +98,7 @@ func TestPage_SigningInAndOut(t *testing.T) {
 	w := newFixture(t, signed)
 	w.watchShop()
 	tab := w.newTab()
-	tab.open(w.url(w.operator), desktop())
+	tab.open(w.url(w.page), desktop())
 	tab.says("#link", "Not signed in")
 	tab.signIn("not-a-token")
 	tab.says("#refusal", "the API server does not know this token")
@@ -111,7 +111,7 @@ func TestPage_SigningInAndOut(t *testing.T) {
 		token)) {
 		t.Error("the token is in a cookie or in the document")
 	}
-	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	tab.open(w.url(w.page)+"#/"+w.Operator+"/shop", desktop())
 	eval[bool](tab, "location.reload() ?? true")
 	tab.says("#detail h1", w.Apps+"/shop")
 	eval[bool](tab, "document.getElementById('compare').click() ?? true")
@@ -131,11 +131,11 @@ func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
 	w := newFixture(t)
 	w.watchShop()
 	tab := w.newTab()
-	tab.open(w.url(w.operator)+"#/"+w.Operator+"/shop", desktop())
+	tab.open(w.url(w.page)+"#/"+w.Operator+"/shop", desktop())
 	tab.says("#detail h1", "Watched")
 	tab.says("#compares-not", "--page-auth")
 	tab.until("no comparison is offered", "document.getElementById('compare').hidden")
-	status, body := kit.HTTPGet(t, w.url(w.operator)+"diff?namespace="+w.Operator+"&name=shop", "")
+	status, body := kit.HTTPGet(t, w.url(w.page)+"diff?namespace="+w.Operator+"&name=shop", "")
 	if status != http.StatusForbidden {
 		t.Errorf("a comparison is answered with %d %s", status, body)
 	}

@@ -35,6 +35,11 @@ helm-locker
 {{- if or .Values.notify.urls .Values.notify.urlSecret.name }}true{{ end -}}
 {{- end }}
 
+{{/* Something where a process reads the operator's events, nothing elsewhere. */}}
+{{- define "helm-locker.streams" -}}
+{{- if or .Values.page.enabled (include "helm-locker.notifies" .) }}true{{ end -}}
+{{- end }}
+
 {{/* The name of what belongs to notifications. */}}
 {{- define "helm-locker.notifications" -}}
 {{ include "helm-locker.fullname" . }}-notifications

@@ -137,8 +137,8 @@ app: {{ include "helm-locker.name" .root }}-{{ .name }}
 release: {{ .root.Release.Name | quote }}
 {{- end }}
 
-{{/* The NetworkPolicy of a process beside the operator, which talks to the API server only: as helm-locker.process, with
-     "ingress": more rules. */}}
+{{/* The NetworkPolicy of a process beside the operator, which talks to the API server: as helm-locker.process, with
+     "ingress" and "egress": more rules. */}}
 {{- define "helm-locker.processNetworkPolicy" -}}
 {{- $root := .root }}
 apiVersion: networking.k8s.io/v1
@@ -168,6 +168,9 @@ spec:
         {{- range $root.Values.networkPolicy.apiServerPorts }}
         - port: {{ . }}
         {{- end }}
+    {{- with .egress }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 {{- end }}
 
 {{/* The ServiceAccount of a process beside the operator: one of its own, unless others than the chart make accounts or roles:

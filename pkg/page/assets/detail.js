@@ -79,7 +79,7 @@ function frame() {
         h('div', { class: 'bar' }, h('h2', {}, 'What differs now'), h('button', { id: 'compare', type: 'button', onclick: ask }, 'Compare with the cluster')),
         h('div', { id: 'diff', 'aria-live': 'polite' },
           h('p', { class: 'empty' }, 'Compares every object of the release that you may get with the cluster when you ask. Values of Secrets are masked.')),
-        h('p', { id: 'compares-not', class: 'empty' }, 'This operator does not ask who you are (--page-auth), so it shows no content of objects. helm-locker diff does, with your own rights.'),
+        h('p', { id: 'compares-not', class: 'empty' }, 'This page does not ask who you are (--page-auth), so it shows no content of objects. helm-locker diff does, with your own rights.'),
         h('details', { id: 'objects', ontoggle: objects }, h('summary', {}, 'Objects that the release declares'), h('div', { id: 'declared', 'aria-live': 'polite' }))),
       card('Recent drift', h('p', { id: 'own-none', class: 'empty' }, 'Nothing has drifted that the status remembers.'), h('ol', { id: 'own', class: 'log' })),
       card('Conditions', table('conditions', 'Condition', 'Status', 'Reason', 'Since', 'Message')),
@@ -90,7 +90,7 @@ function frame() {
 function absent({ key, gone, listed, problem: why }) {
   if (why) return h('div', {}, h('h1', { tabindex: '-1' }, key), h('p', { class: 'banner bad' }, why));
   return h('div', {}, h('h1', { tabindex: '-1' }, key),
-    h('p', { class: 'empty' }, !listed ? 'Waiting for the operator.' : gone ? `There is no HelmRelease ${key}: the release is not locked.` : 'Reading the release…'));
+    h('p', { class: 'empty' }, !listed ? 'Waiting for the list.' : gone ? `There is no HelmRelease ${key}: the release is not locked.` : 'Reading the release…'));
 }
 
 function about(r) {

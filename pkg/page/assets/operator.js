@@ -1,4 +1,4 @@
-// Requests to the operator, with the viewer's token if there is one. The browser keeps it for this tab and this origin only, and
+// Requests to the server of the page, with the viewer's token if there is one. The browser keeps it for this tab and this origin only, and
 // sends it nowhere by itself, as it would a cookie: no other site can make a request that counts as the viewer's.
 const kept = 'helm-locker-token';
 
@@ -21,7 +21,7 @@ function ask(path, signal) {
   return fetch(path, { signal, headers, cache: 'no-store', credentials: 'omit' });
 }
 
-// load returns what the operator answers about the HelmRelease of a key. Errors have a message for people.
+// load returns the answer about the HelmRelease of a key. Errors have a message for people.
 export async function load(path, key, signal) {
   const [namespace, name] = key.split('/');
   let answer, body;
@@ -29,7 +29,7 @@ export async function load(path, key, signal) {
     answer = await ask(`${path}?${new URLSearchParams({ namespace, name })}`, signal);
     body = await answer.json();
   } catch (error) {
-    throw new Error(`The operator did not answer (${error.message}).`);
+    throw new Error(`The page did not answer (${error.message}).`);
   }
   if (!answer.ok) throw new Error(body.error);
   return body;

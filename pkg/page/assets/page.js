@@ -1,4 +1,4 @@
-// Keeps what the operator tells, and draws it. The stream says all there is to know when it begins, and then what changes.
+// Keeps the events of the stream, and draws them. The stream says all there is to know when it begins, and then what changes.
 import { address, lastList, listWith } from './address.js';
 import { compare, get, h, place, serverSays } from './dom.js';
 import { listen, signIn, signOut, signedIn } from './operator.js';
@@ -6,7 +6,7 @@ import { list } from './list.js';
 import { detail, leave } from './detail.js';
 import { idOf } from './words.js';
 
-const quietLimit = 30_000; // the operator says something every 10 s
+const quietLimit = 30_000; // the server sends an event every 10 s
 const lostPause = 2_000, fullPause = 10_000;
 const mostKept = 500; // entries of the time line
 
@@ -168,17 +168,10 @@ function frame() {
 function banners() {
   const { operator, link, releases, listed, lostAt } = state;
   const found = [];
-  if (link === 'lost') found.push({ tone: 'bad', text: `Connection to the operator lost at ${lostAt}. What is shown may be out of date; trying again.` });
-  if (link === 'full') found.push({ tone: 'bad', text: 'The operator has as many viewers as it takes. Trying again; closing other tabs with this page helps.' });
+  if (link === 'lost') found.push({ tone: 'bad', text: `Connection to the page lost at ${lostAt}. What is shown may be out of date; trying again.` });
+  if (link === 'full') found.push({ tone: 'bad', text: 'The page has as many viewers as it takes. Trying again; closing other tabs with this page helps.' });
   if (link !== 'live' || !listed) return found;
-  if (!operator.ready) found.push({ tone: 'warn', text: 'The operator is starting: it still reads the release records.' });
-  if (!operator.leads) {
-    found.push({
-      tone: 'info', text: operator.leader
-        ? `This replica is not the leader. It stands by, writes nothing, and shows what the leader (${operator.leader}) reports.`
-        : 'This replica is not the leader, and it knows of none: nothing is reverted until one leads.',
-    });
-  }
+  if (!operator.ready) found.push({ tone: 'warn', text: 'The page is starting: it still reads the HelmReleases.' });
   const all = [...releases.values()];
   for (const { lease, text } of operator.stopped ?? []) {
     const n = all.filter((r) => r.lease === lease).length;

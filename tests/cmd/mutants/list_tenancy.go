@@ -48,11 +48,14 @@ func noBorrowedRights() []mutant {
 			edit{"pkg/controller/measure.go", `v.lock != nil && v.coverage().reason == ""`, `v.lock != nil`}, tenancy,
 			"TestHostile_AnAccountWithoutRightsIsNoLock"),
 		breaks("T1", "the page compares what the account of the release may not change",
-			edit{"pkg/page/rights.go", `	if account != "" {`, `	if account == "-" {`}, tenancy,
+			edit{"pkg/page/rights.go", `	if account == "" {`, `	if account != "-" {`}, tenancy,
 			"TestAttack_ThePageIsNoConfusedDeputy"),
-		breaks("T1", "a viewer compares objects that they may not get",
-			edit{"pkg/page/rights.go", `			if !allowed[i] {`,
-				`			if !allowed[i] && account == why {`}, tenancy, "TestViewer_SeesWhatTheyMayGet"),
+		breaks("T1", "a viewer compares with the rights of the page",
+			edit{"pkg/page/run.go", `	return func(token string) (*inspect.Cluster, error) {`,
+				`	return func(token string) (*inspect.Cluster, error) {
+		if token != "" {
+			return inspect.Connect(own, nil, storages...)
+		}`}, tenancy, "TestViewer_SeesWhatTheyMayGet"),
 		breaks("T1", "whoever has a token reads the metrics",
 			edit{"pkg/viewer/viewer.go", `	case !allowed:`, `	case !allowed && user.Name() == "":`},
 			"./pkg/viewer", "TestOnlyThoseWhoMayAreLetThrough"),

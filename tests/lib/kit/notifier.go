@@ -22,27 +22,34 @@ func Events(o *operator.ControllerOptions) { o.MetricsAddress, o.Events = "127.0
 // the environment's operators.
 func (e *Env) Reader(name string) *rest.Config {
 	e.Helper()
+	return e.accountWith(name, []rbacv1.PolicyRule{
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch"}},
+	}, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/events"}, Verbs: []string{"get"}}})
+}
+
+// accountWith returns the configuration of a new ServiceAccount in the operator's namespace, with rights there and in
+// the whole cluster.
+func (e *Env) accountWith(name string, here, everywhere []rbacv1.PolicyRule) *rest.Config {
+	e.Helper()
 	meta := metav1.ObjectMeta{Namespace: e.Operator, Name: name}
 	_, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx, &corev1.ServiceAccount{ObjectMeta: meta},
 		metav1.CreateOptions{})
 	check.NoError(e, err)
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.Operator, Name: name}}
-	_, err = e.Kube.RbacV1().Roles(e.Operator).Create(e.Ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch"}},
-	}}, metav1.CreateOptions{})
+	_, err = e.Kube.RbacV1().Roles(e.Operator).Create(e.Ctx, &rbacv1.Role{ObjectMeta: meta, Rules: here},
+		metav1.CreateOptions{})
 	check.NoError(e, err)
 	_, err = e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, &rbacv1.RoleBinding{ObjectMeta: meta,
 		Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}},
 		metav1.CreateOptions{})
 	check.NoError(e, err)
-	path := metav1.ObjectMeta{Name: e.Operator + "-" + name}
-	_, err = e.Kube.RbacV1().ClusterRoles().Create(e.Ctx, &rbacv1.ClusterRole{ObjectMeta: path,
-		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/events"}, Verbs: []string{"get"}}}},
+	wide := metav1.ObjectMeta{Name: e.Operator + "-" + name}
+	_, err = e.Kube.RbacV1().ClusterRoles().Create(e.Ctx, &rbacv1.ClusterRole{ObjectMeta: wide, Rules: everywhere},
 		metav1.CreateOptions{})
 	check.NoError(e, err)
-	_, err = e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: path,
-		Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: path.Name}},
+	_, err = e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: wide,
+		Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: wide.Name}},
 		metav1.CreateOptions{})
 	check.NoError(e, err)
 	config, err := e.Cluster.ServiceAccountConfig(e.Ctx, e.Operator, name)

@@ -1,0 +1,162 @@
+package chart
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// viewers are those who read a page at an address, with a token.
+type viewers struct {
+	*kit.Env
+	url, token string
+}
+
+// see opens the stream of the page, and returns an error unless a text comes: what the page finds out for a new viewer
+// comes after the list.
+func (v viewers) see(text string) error {
+	ctx, cancel := context.WithTimeout(v.Ctx, 20*time.Second)
+	defer cancel()
+	response, err := v.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var all strings.Builder
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return nil
+		}
+		all.WriteString(lines.Text() + "\n")
+	}
+	return fmt.Errorf("%s: %s", response.Status, all.String())
+}
+
+func (v viewers) open(ctx context.Context) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.url+"events", nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+v.token)
+	return http.DefaultClient.Do(request)
+}
+
+// flood opens more streams than the page serves, and reads nothing of them until ctx ends.
+func (v viewers) flood(ctx context.Context) (wait func()) {
+	var running sync.WaitGroup
+	for range 100 {
+		running.Go(func() {
+			response, err := v.open(ctx)
+			if err != nil {
+				return // it is refused, or the flood is over
+			}
+			<-ctx.Done()
+			_ = response.Body.Close()
+		})
+	}
+	return running.Wait
+}
+
+// viewer returns a token of a ServiceAccount that may do everything.
+func viewer(e *kit.Env) string {
+	e.Helper()
+	_, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	_, err = e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: e.Operator + "-viewer"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.Operator, Name: "viewer"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+	}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	config, err := kit.Shared.ServiceAccountConfig(e.Ctx, e.Operator, "viewer")
+	check.NoError(e, err)
+	return config.BearerToken
+}
+
+// The chart's values of the time when the operator served the page start a process with exactly the rights that it
+// uses. It is flooded, frozen and killed while drift is reverted, which goes on; and it goes on without the operator.
+func TestThePageKeepsWorkingWithTheChart(t *testing.T) {
+	e := newEnv(t)
+	h := kit.Shared.Helm4()
+	install(e, h, freePorts(t))
+	before := startDeployment(e, kit.Shared, "helm-locker")
+	helmRelease := installExample(e, h)
+	e.WaitReady(helmRelease, 1)
+
+	values := fmt.Sprintf("{page: {enabled: true, port: %d}}", freePort(t))
+	install(e, h, freePorts(t), values)
+	operator := startDeployment(e, kit.Shared, "helm-locker")
+	before.stop()
+	install(e, h, freePorts(t), values) // all Pods share one network here
+	const account = "helm-locker-page"
+	page := startDeployment(e, kit.Shared, account)
+	v := viewers{e, page.url("page"), viewer(e)}
+	e.Eventually("the release is on the page", func() error { return v.see(e.Operator + "/" + helmRelease) })
+	status, body := kit.HTTPGet(t, v.url+"diff?namespace="+e.Operator+"&name="+helmRelease, v.token)
+	if status != http.StatusOK || !strings.Contains(body, `"compared":1`) {
+		t.Errorf("the comparison is answered with %d %s", status, body)
+	}
+	check.NoError(t, get(page.metrics))
+
+	reverts := func(what string) {
+		t.Helper()
+		for i := range 5 {
+			e.Patch(kit.ConfigMaps, "example", fmt.Sprintf(`{"data":{"message":"%s %d"}}`, what, i))
+			e.WaitField(kit.ConfigMaps, "example", "data.message", "Only Helm can change this")
+		}
+	}
+	flooding, end := context.WithCancel(t.Context())
+	wait := v.flood(flooding)
+	reverts("flooded")
+	check.NoError(t, page.cmd.Process.Signal(syscall.SIGSTOP))
+	reverts("frozen")
+	check.NoError(t, page.cmd.Process.Signal(syscall.SIGCONT))
+	end()
+	wait()
+	operator.stop()
+	e.Eventually("the operator that is gone is named", func() error {
+		return v.see("no operator helm-locker is running in namespace " + e.Operator)
+	})
+	install(e, h, freePorts(t), values)
+	startDeployment(e, kit.Shared, "helm-locker")
+	check.NoError(t, page.cmd.Process.Kill())
+	<-page.done
+	reverts("killed")
+
+	expectNoMore(t, e, account)
+}
+
+// expectNoMore expects an account to have been refused nothing, and to have used every right of its roles.
+func expectNoMore(t *testing.T, e *kit.Env, account string) {
+	t.Helper()
+	all := requests(e, account)
+	for _, r := range refusals(all) {
+		t.Errorf("not permitted: %+v", r)
+	}
+	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, account, metav1.GetOptions{})
+	check.NoError(t, err)
+	wide, err := e.Kube.RbacV1().ClusterRoles().Get(e.Ctx, "helm-locker-"+e.Operator+strings.TrimPrefix(account, "helm-locker"),
+		metav1.GetOptions{})
+	check.NoError(t, err)
+	rules := slices.DeleteFunc(slices.Concat(role.Rules, wide.Rules), func(r rbacv1.PolicyRule) bool {
+		return len(r.NonResourceURLs) > 0 || slices.Equal(r.Resources, []string{"leases"})
+	})
+	expectRulesUsed(t, rules, all)
+}
