@@ -102,8 +102,8 @@ func (f *fixture) guard(name string, change ...func(*v1alpha1.HelmRelease)) {
 	f.WaitReason(name, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
 }
 
-// kubectl runs kubectl as the administrator, and returns its output, and its errors or warnings. As an editor it runs
-// a script that changes declared fields.
+// kubectl runs kubectl as the administrator, and returns its output, and its errors or warnings. The editor of kubectl
+// edit changes the declared values.
 func (f *fixture) kubectl(args ...string) (out, complaint string) {
 	f.Helper()
 	var stdout, stderr bytes.Buffer

@@ -1,8 +1,8 @@
-// Command helmsdk installs, upgrades and uninstalls the release app with the library of Helm 3, as Flux does, and
-// in milliseconds where a command takes a second. It is a module of its own, so that the operator's module requires
-// nothing that only this needs.
+// Command helmsdk installs, upgrades and uninstalls the release app with the library of Helm 3, as Flux does, in
+// milliseconds where a command takes a second. It is a separate module, so that the operator's module does not
+// require its dependencies.
 //
-// Its standard input has requests (see request) as JSON, one a line. It answers each by a line: empty, or the error
+// Its standard input has requests (see request) as JSON, one a line. It answers each with a line: empty, or the error
 // as JSON text.
 package main
 
@@ -22,10 +22,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// releaseName is the name of the release that is worked on.
+// releaseName is the name of the only release.
 const releaseName = "app"
 
-// request says what to do ("install", "take over", "upgrade", "uninstall"), and with which chart and values.
+// request is an action ("install", "take over", "upgrade", "uninstall") with its chart and values.
 type request struct {
 	Do, Chart string
 	Values    map[string]any
@@ -43,7 +43,7 @@ func main() {
 	storage := flag.String("storage", "", "the namespace of its records")
 	cache := flag.String("cache", "", "a directory for what discovery finds")
 	flag.Parse()
-	// Helm's library names its field manager after the program, which is this one.
+	// Helm's library derives its field manager from the program name, here helmsdk.
 	kube.ManagedFieldsManager = "helm"
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.Namespace, flags.CacheDir = kubeconfig, namespace, cache
