@@ -14,14 +14,14 @@ import (
 // named is how many reasons an event lists.
 const named = 3
 
-// event is what is recorded about a policy. All events are made in this file.
+// event is an event about a policy. All events are made in this file.
 type event struct{ kind, reason, text string }
 
 func normal(reason, format string, args ...any) event {
 	return event{corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...)}
 }
 
-// appliedEvents are for what was written for a policy.
+// appliedEvents are for the writes for a policy.
 func appliedEvents(e *effect) (events []event) {
 	var parts []string
 	for _, part := range []struct {
@@ -46,7 +46,7 @@ func appliedEvents(e *effect) (events []event) {
 	return events
 }
 
-// policyProblemEvent is for what keeps a policy from being ready; false when it goes by itself.
+// policyProblemEvent is for the reason why a policy is not ready; false for a transient one.
 func policyProblemEvent(ready *metav1.Condition) (event, bool) {
 	reasons := map[string]string{
 		v1alpha1.ReasonInvalidPolicy:      v1alpha1.EventReasonInvalidPolicy,

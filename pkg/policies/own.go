@@ -13,31 +13,31 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// ownWrites are what this operator wrote lately. A plan that was made before the cache shows them would do the same
-// again, and a rollout would move more than a batch. It is safe for concurrent use.
+// ownWrites are this operator's recent writes. A plan made before the cache shows them would repeat them, and a
+// rollout would move more than a batch. It is safe for concurrent use.
 type ownWrites struct {
 	releases written[*v1alpha1.HelmRelease]
 	policies written[*v1alpha1.HelmReleasePolicy]
 
 	mu sync.Mutex
-	// kept are HelmReleases that the API server keeps in another form than they were written in.
+	// kept are HelmReleases that the API server stores in another form than the written one.
 	kept map[types.UID]kept
 }
 
-// kept is what was to be, and what it became.
+// kept is the desired and the stored form.
 type kept struct{ desired, became *v1alpha1.HelmRelease }
 
-// alike reports whether two HelmReleases are the same in what a policy writes.
+// alike reports whether two HelmReleases have the same fields of a policy.
 func alike(a, b *v1alpha1.HelmRelease) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Labels, b.Labels)
 }
 
-// unseenUntil returns when to plan again because something that was written has not been seen by then; zero for never.
+// unseenUntil returns the time of the next plan for a write that was not observed by then; zero for never.
 func (w *ownWrites) unseenUntil() time.Time {
 	return earlier(w.releases.unseenUntil(), w.policies.unseenUntil())
 }
 
-// refuse records that desired became written.
+// refuse records that the API server stored desired as written.
 func (w *ownWrites) refuse(written, desired *v1alpha1.HelmRelease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +59,7 @@ func (w *ownWrites) refused(existing, desired *v1alpha1.HelmRelease) bool {
 	return false
 }
 
-// tryAgain forgets what was refused: another definition may keep it.
+// tryAgain forgets the refused forms: another definition may keep them.
 func (w *ownWrites) tryAgain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,16 +72,16 @@ type written[T metav1.Object] struct {
 	mu    sync.Mutex
 	of    map[string]T // by name
 	since map[string]time.Time
-	// writing are the names of what is being written, and was not deleted meanwhile.
+	// writing are the names of objects being written, and not deleted meanwhile.
 	writing map[string]struct{}
 }
 
-// unseenFor is how long an object that this operator wrote may be absent from the cache before it counts as deleted:
-// a deletion that a gap of the watch hides has no event.
+// unseenFor is the time for which an object written by this operator may be absent from the cache before it counts as
+// deleted: a deletion hidden by a gap of the watch has no event.
 const unseenFor = 30 * time.Second
 
-// write makes a request that writes an object of a name, and remembers what the API server returns. It does not if the
-// cache saw an object of that name go meanwhile: it may have been this one, and no other event would tell.
+// write makes a request that writes an object of a name, and records the API server's answer. It does not if the
+// cache saw the deletion of an object of that name meanwhile: it may have been this one, without another event.
 func (w *written[T]) write(name string, now clock.PassiveClock, request func() (T, error)) (T, error) {
 	w.begin(name)
 	obj, err := request()
@@ -103,7 +103,7 @@ func (w *written[T]) begin(name string) {
 	w.writing[name] = struct{}{}
 }
 
-// gone is called for an object that the cache has seen deleted.
+// gone is called for an object whose deletion the cache has seen.
 func (w *written[T]) gone(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,8 +111,8 @@ func (w *written[T]) gone(name string) {
 	w.forget(name)
 }
 
-// newest returns what a cache has, with what this operator wrote where the cache does not show that yet. An object that
-// was never seen in the cache, and is not there after a while, was deleted.
+// newest returns the objects of a cache, with this operator's writes where the cache does not show them yet. An
+// object never seen in the cache, and still missing after a while, was deleted.
 func (w *written[T]) newest(cached []T, now time.Time) []T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *written[T]) newest(cached []T, now time.Time) []T {
 	return all
 }
 
-// unseenUntil returns when the first object that was never seen in the cache counts as deleted; zero for never.
+// unseenUntil returns the time at which the first object never seen in the cache counts as deleted; zero for never.
 func (w *written[T]) unseenUntil() (first time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +166,7 @@ func (w *written[T]) forget(name string) {
 	delete(w.since, name)
 }
 
-// earlier returns the earlier of two times, of which zero is never.
+// earlier returns the earlier of two times; zero is never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

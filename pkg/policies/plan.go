@@ -45,7 +45,7 @@ func (w *worker) mine(p *v1alpha1.HelmReleasePolicy) bool {
 	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))
 }
 
-// input gathers the input of a plan. It is not ready during the first read of a part, whose end is an event.
+// input gathers the input of a plan. It is not ready during the first read of a part; the end of that is an event.
 func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err error) {
 	all, err := w.policies.Cache().List(w.Namespace, labels.Everything())
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err er
 	return in, true, nil
 }
 
-// needs returns the keys of the labels of releases that some policies select by, and whether they select by labels of
+// needs returns the keys of release labels in the selectors of some policies, and whether they select by labels of
 // namespaces.
 func needs(all []*v1alpha1.HelmReleasePolicy) (keys []string, namespaces bool) {
 	for _, p := range all {

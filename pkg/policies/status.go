@@ -25,7 +25,8 @@ import (
 // policyStatusDelay is the least time between two writes of the status of a policy: counts change with every revert.
 const policyStatusDelay = time.Second
 
-// effect is what came of carrying a plan out, for one policy. add, failed and interrupted are safe for concurrent use.
+// effect is the result of carrying a plan out, for one policy. add, failed and interrupted are safe for concurrent
+// use.
 type effect struct {
 	mu                               sync.Mutex
 	created, changed, deleted, moved int
@@ -34,7 +35,7 @@ type effect struct {
 	err                              error // the first failure
 }
 
-// add records what came of one write.
+// add records the result of one write.
 func (e *effect) add(r policy.Result, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,7 +84,7 @@ func (e *effect) failed(err error) {
 // interrupted records that not everything was tried.
 func (e *effect) interrupted() { e.failed(errOvertaken) }
 
-// progress is what conditions tell of the effect.
+// progress returns the effect for the conditions.
 func (e *effect) progress() policy.Progress {
 	p := policy.Progress{Pending: e.pending}
 	if e.err != nil {
@@ -98,15 +99,15 @@ func (e *effect) progress() policy.Progress {
 // maxEvent bounds the message of an event, as the newer of the two event APIs does.
 const maxEvent = 1024
 
-// toldPolicy is what was last told of a policy.
+// toldPolicy is the last reported state of a policy.
 type toldPolicy struct {
 	uid     types.UID
 	status  v1alpha1.HelmReleasePolicyStatus
 	written time.Time
 }
 
-// tell records what a plan did, and writes the status of the policy if it is another. It returns when to plan again
-// without any event; zero for never.
+// tell records the effect of a plan, and writes the status of the policy if it has changed. It returns the time of
+// the next plan without an event; zero for never.
 func (w *worker) tell(s policy.Summary, e *effect) (again time.Time) {
 	now := w.Clock.Now()
 	w.announcePolicy(s.Policy, e)
@@ -166,7 +167,7 @@ func (w *worker) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1alpha
 	return nil
 }
 
-// announcePolicy tells what was written for a policy, by the log and events.
+// announcePolicy reports the writes for a policy, by the log and events.
 func (w *worker) announcePolicy(p *v1alpha1.HelmReleasePolicy, e *effect) {
 	for _, ev := range appliedEvents(e) {
 		w.Log.WithField("policy", p.Name).Info(ev.text)
@@ -174,7 +175,7 @@ func (w *worker) announcePolicy(p *v1alpha1.HelmReleasePolicy, e *effect) {
 	}
 }
 
-// announceStatus tells what in the status of a policy is new and matters to people, by the log and events.
+// announceStatus reports important changes in the status of a policy, by the log and events.
 func (w *worker) announceStatus(p *v1alpha1.HelmReleasePolicy, before, now v1alpha1.HelmReleasePolicyStatus) {
 	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
 	ready := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionReady)

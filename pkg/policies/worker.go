@@ -115,7 +115,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// lead has this replica write, or ends that.
+// lead starts or ends this replica's writes.
 func (w *worker) lead(leads bool) {
 	w.leading.Store(leads)
 	w.changed()
@@ -128,7 +128,7 @@ func (w *worker) changed() {
 	}
 }
 
-// policyChanged is called for a policy that came, changed or went.
+// policyChanged is called for a created, changed or deleted policy.
 func (w *worker) policyChanged(
 	key string, p *v1alpha1.HelmReleasePolicy,
 ) (*v1alpha1.HelmReleasePolicy, error) {
@@ -140,7 +140,7 @@ func (w *worker) policyChanged(
 	return p, nil
 }
 
-// helmReleaseChanged is called for a HelmRelease that came, changed or went.
+// helmReleaseChanged is called for a created, changed or deleted HelmRelease.
 func (w *worker) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
 	if hr == nil {
 		w.ownWrites.releases.gone(nameOf(key))
@@ -163,8 +163,8 @@ func (w *worker) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	w.changed()
 }
 
-// startCaches fills the caches as soon as there are CustomResourceDefinitions, which the operator installs. It tries
-// again when the API server refuses.
+// startCaches fills the caches as soon as the CustomResourceDefinitions exist, which the operator installs. It
+// retries when the API server refuses.
 func (w *worker) startCaches(ctx context.Context) {
 	for _, s := range w.served {
 		select {

@@ -14,14 +14,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/policy"
 )
 
-// errOvertaken says that a HelmRelease is not any more what the plan was made for: its event is on the way, and
-// another plan with it.
+// errOvertaken reports that a HelmRelease has changed since the plan: its event, and another plan, will follow.
 var errOvertaken = errors.New("it has changed meanwhile")
 
-// errUnchanged says that the API server keeps a HelmRelease in another form than it was written in.
+// errUnchanged reports that the API server stores a HelmRelease in another form than the written one.
 var errUnchanged = errors.New("the API server has kept it in another form")
 
-// write does what a result says. What has changed since the plan was made is left as it is.
+// write executes a result. It does not touch an object that has changed since the plan was made.
 func (w *worker) write(r policy.Result) error {
 	var err error
 	switch r.Outcome {
@@ -38,14 +37,14 @@ func (w *worker) write(r policy.Result) error {
 			return nil
 		}
 	}
-	// A HelmRelease of that name that the cache does not show yet may be anybody's: the next plan says whose it is.
+	// A HelmRelease of that name not yet in the cache may be a user's: the next plan determines its owner.
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return errOvertaken
 	}
 	return err
 }
 
-// update writes what of a HelmRelease is to be another.
+// update writes the changed fields of a HelmRelease.
 func (w *worker) update(r policy.Result) error {
 	if w.ownWrites.refused(r.Existing, r.Desired) {
 		return errUnchanged
@@ -69,7 +68,8 @@ func (w *worker) update(r policy.Result) error {
 	return nil
 }
 
-// mergePatch returns the merge patch that makes a HelmRelease as desired, if it is the one that is given.
+// mergePatch returns the merge patch from an existing HelmRelease to the desired one, with the existing one's
+// identity as a precondition.
 func mergePatch(existing, desired *v1alpha1.HelmRelease) ([]byte, error) {
 	before, err := json.Marshal(existing)
 	if err != nil {

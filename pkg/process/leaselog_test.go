@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// refusing is a lock of which everything fails with an error.
+// refusing is a lock whose methods all fail with an error.
 type refusing struct {
 	resourcelock.Interface
 	err error
@@ -73,7 +73,7 @@ func update(ctx context.Context, l *toldLock) error {
 	return l.Update(ctx, resourcelock.LeaderElectionRecord{})
 }
 
-// What the operator itself ends is no trouble with the lease.
+// A request ended by the operator itself is no error of the lease.
 func TestALeaseRequestThatTheOperatorEndsIsNotTold(t *testing.T) {
 	out := &bytes.Buffer{}
 	log := logrus.New()

@@ -8,9 +8,9 @@ import (
 )
 
 // seldomRenewed is a lease that its holder renews less often than the elector asks for: a standby has to read it
-// several times a second to be there in time, and with client-go a leader writes as often as a standby looks. What
-// is left out are renewals so soon after the one before that, if they are the last ones, the leader still ends
-// before the lease does.
+// several times a second to take over in time, and with client-go a leader writes as often as a standby reads. It
+// leaves out renewals so soon after the previous one that, if they are the last ones, the leader still ends before
+// the lease does.
 type seldomRenewed struct {
 	resourcelock.Interface
 	every time.Duration
@@ -20,8 +20,8 @@ type seldomRenewed struct {
 	heldAt time.Time
 }
 
-// Update writes the record, unless all that is new is the time and it was written a moment ago. The elector calls
-// it from one goroutine.
+// Update writes the record, unless only the time has changed and it was written a moment ago. The elector calls it
+// from one goroutine.
 func (l *seldomRenewed) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	now := l.now()
 	same := record
@@ -42,8 +42,8 @@ func renewSeldom(lease time.Duration, lock resourcelock.Interface) resourcelock.
 	return &seldomRenewed{Interface: lock, every: renewPeriod(lease), now: time.Now}
 }
 
-// renewPeriod is how often a leader writes to its lease. With the renew deadline of two thirds of the lease, it is so
-// short that a leader that cannot renew ends before its lease does.
+// renewPeriod is the interval of a leader's writes to its lease. With the renew deadline of two thirds of the lease,
+// it is so short that a leader that cannot renew ends before its lease does.
 func renewPeriod(lease time.Duration) time.Duration {
 	return min(lease/8, 2*time.Second)
 }

@@ -25,7 +25,7 @@ type Listeners struct {
 	MetricsAddress, HealthAddress string
 	Metrics                       http.Handler
 	Ready                         func() error
-	// MetricsListener is one of the MetricsAddress that is open already; nil for none.
+	// MetricsListener is an open listener for the MetricsAddress; nil for none.
 	MetricsListener net.Listener
 	// Events answers at /events of the MetricsAddress; nil for none.
 	Events http.Handler
@@ -112,12 +112,12 @@ func healthHandler(ready func() error) http.Handler {
 func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	// The client may be gone; there is no one left to tell.
+	// The client may have disconnected.
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// profilesHandler answers what `go tool pprof` asks, to programs of this machine: there is no Service in front of it,
-// and no web site reaches it by a name of its own. The command line is not served: URLs in it may hold passwords.
+// profilesHandler answers `go tool pprof`, for programs of this machine: there is no Service in front of it, and no
+// web site reaches it by its own name. It does not serve the command line: URLs in it may hold passwords.
 func profilesHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -128,7 +128,7 @@ func profilesHandler() http.Handler {
 }
 
 // Guarded returns the handler of metrics, for these host names beside addresses and names inside of the cluster. With
-// viewers, it answers only those users who may get /metrics.
+// viewers, it answers only users with the right to get /metrics.
 func Guarded(values http.Handler, hosts []string, viewers *viewer.Reviewer) http.Handler {
 	if viewers != nil {
 		values = viewers.Guard("/metrics", values)

@@ -8,8 +8,8 @@ import (
 	leases "github.com/rancher/helm-locker/pkg/lease"
 )
 
-// ShardOf parses a shard selector, and returns the name of the lease that the replicas of the shard compete for. The
-// shard is nil where one operator manages everything.
+// ShardOf parses a shard selector, and returns the name of the lease of the shard's replicas. The shard is nil where
+// one operator manages everything.
 func ShardOf(controllerName, selector string) (shard labels.Selector, lease string, err error) {
 	shard, err = labels.Parse(selector)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// traceRequests has every request through config logged at level trace, if log has that level: method, path, status and
-// how long the answer took to begin. Neither queries nor bodies are logged.
+// traceRequests logs every request through config at level trace, if log has that level: method, path, status and the
+// time until the answer began. It logs neither queries nor bodies.
 func traceRequests(config *rest.Config, log logrus.FieldLogger) {
 	if !log.WithField("", nil).Logger.IsLevelEnabled(logrus.TraceLevel) {
 		return
