@@ -65,8 +65,10 @@ func (a *app) ignoreRules(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Comma
 	return ignore
 }
 
-// isPlain reports whether a rule is about all objects, whoever writes them, as those of --ignore are.
-func isPlain(rule v1alpha1.IgnoreRule) bool { return len(rule.Managers) == 0 && rule.Target == nil }
+// isPlain reports whether a rule is about paths of all objects, whoever writes them, as those of --ignore are.
+func isPlain(rule v1alpha1.IgnoreRule) bool {
+	return len(rule.Managers) == 0 && rule.Target == nil && !rule.Deletion
+}
 
 // ignores reports whether rules leave a path alone in all objects, for every writer.
 func ignores(rules []v1alpha1.IgnoreRule, path string) bool {

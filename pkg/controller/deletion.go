@@ -13,7 +13,7 @@ import (
 // pendingDeletion returns the problem of an object with a pending deletion and declared content.
 func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Problem {
 	text := drift.DescribeDeletion(live) + "; its content stays protected"
-	if !judge.MayHaveRun(w.ID) {
+	if !judge.RunsOnce(w.ID, live.Object) {
 		text += ", and it is re-created when it is gone"
 	}
 	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: plain.Line(text), Drifted: true}

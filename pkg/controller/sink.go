@@ -68,7 +68,8 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	// Most of these objects were deleted, so they are not read before they are re-created: a creation changes nothing
 	// of an existing object, and after its failure there is time to read. An object that is not re-created, or not yet,
 	// must not be taken for deleted.
-	look := l.Detect || judge.MayHaveRun(id)
+	locked, _ := l.Peek(id)
+	look := l.Detect || locked.Object != nil && judge.MayStayAway(id, locked.Rules)
 	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
 	if l.Observe(id, o) {
 		rm.queues.drift.Add(l.Key)

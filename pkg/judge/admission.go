@@ -60,7 +60,8 @@ const (
 	AdmitNoDrift AdmissionReason = "NoDrift"
 	// AdmitBeingDeleted means that the deletion of the object is pending already.
 	AdmitBeingDeleted AdmissionReason = "BeingDeleted"
-	// AdmitNotRecreated means that the lock would not re-create the object: a Job that has run.
+	// AdmitNotRecreated means that the lock would not re-create the object: a Job or Pod that has run, or a
+	// deletion that spec.ignore names.
 	AdmitNotRecreated AdmissionReason = "NotRecreated"
 	// AdmitHelm means that Helm may be at work. Only the API server knows that, see the caller of Admit.
 	AdmitHelm AdmissionReason = "HelmAtWork"
@@ -111,7 +112,7 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 // Harmless reports whether a change leaves the object as Helm deployed it. Most requests do, and the check does not
 // need Before.
 func (a *Admission) Harmless() bool {
-	return a.After != nil && len(a.afterwards().Changes) == 0 && !(MayHaveRun(a.ID) && hasFinished(a.After))
+	return a.After != nil && len(a.afterwards().Changes) == 0 && !(a.ID.GroupKind() == jobKind && jobFinished(a.After))
 }
 
 // afterwards compares the object as the request makes it.
@@ -128,7 +129,7 @@ func (a *Admission) deletion() AdmissionReason {
 	switch {
 	case a.Before.GetDeletionTimestamp() != nil:
 		return AdmitBeingDeleted
-	case MayHaveRun(a.ID) && hasFinished(a.Before):
+	case a.Rules.Deletion() || a.hasRun(a.Before):
 		return AdmitNotRecreated
 	case a.replaces():
 		return AdmitOwn

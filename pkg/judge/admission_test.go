@@ -117,8 +117,13 @@ func TestAdmit(t *testing.T) {
 
 		"a deletion that is pending": {pair, goes, "", nil, AdmitBeingDeleted, ""},
 		"a Job that has run":         {job, finished, "", nil, AdmitNotRecreated, ""},
-		"a Job that runs":            {job, job, "", nil, StopDeletion, ""},
-		"a Job that a user ends":     {job, job, finished, nil, StopChange, "status.conditions"},
+		"a Pod that has run":         {once, ended("Succeeded", ""), "", nil, AdmitNotRecreated, ""},
+		"a Pod that runs":            {once, ended("Running", ""), "", nil, StopDeletion, ""},
+		"a deletion that a rule leaves alone": {pair, pair, "", func(a *Admission) {
+			a.Rules = matcher(t, v1alpha1.IgnoreRule{Deletion: true})
+		}, AdmitNotRecreated, ""},
+		"a Job that runs":        {job, job, "", nil, StopDeletion, ""},
+		"a Job that a user ends": {job, job, finished, nil, StopChange, "status.conditions"},
 		"a Job that its controller ends": {job, job, finished, by("system:serviceaccount:kube-system:job-controller",
 			"system:serviceaccounts:kube-system"), AdmitNoDrift, ""},
 		"a Job of another controller":              {job, otherJob, finished, nil, AdmitNoDrift, ""},

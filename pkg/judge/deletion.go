@@ -2,11 +2,21 @@ package judge
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/drift"
 )
 
 // While the deletion of an object is pending, the object still has an effect: a RoleBinding grants, a NetworkPolicy
 // opens, until the last finalizer is done, and only the author of a foreign finalizer knows when. So the content is
 // compared and reverted as always. The deletion itself is drift, and ends when the object was created again.
+
+// deletion describes a pending deletion; empty for none, and for one that a rule ignores.
+func (in *Input) deletion() string {
+	if in.Rules.Deletion() {
+		return ""
+	}
+	return drift.DescribeDeletion(in.Live)
+}
 
 // keepsFinalizers reports whether the finalizers of the live object stay even in scope Strict. Removing the last one
 // completes a pending deletion. An object without data is re-created at once; data are lost.

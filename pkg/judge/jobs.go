@@ -5,25 +5,51 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// MayHaveRun reports whether an object is of a kind that is not always re-created after its deletion.
-func MayHaveRun(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
+var (
+	jobKind = schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
+	podKind = schema.GroupKind{Kind: "Pod"}
+)
 
-// ranAlready returns the reason not to re-create a deleted Job: it would run a second time. It is empty for every other
-// object. The last state delivered by a watch shows whether a Job ran before its deletion. But a Job without Helm's
-// label is reported as gone, too, and may since have finished, and have been deleted by its time to live.
-func (in *Input) ranAlready() string {
+// MayStayAway reports whether an object is not always re-created after its deletion, by its kind and the ignore rules.
+func MayStayAway(id manifest.ID, ignore *rules.Matcher) bool {
+	return id.GroupKind() == jobKind || id.GroupKind() == podKind || ignore.Deletion()
+}
+
+// RunsOnce reports whether an object must not run a second time: a Job, and a Pod that is not restarted after it has
+// ended. content is the desired state or the live one.
+func RunsOnce(id manifest.ID, content map[string]any) bool {
+	switch id.GroupKind() {
+	case jobKind:
+		return true
+	case podKind:
+		policy, _, err := unstructured.NestedString(content, "spec", "restartPolicy")
+		return err == nil && (policy == string(corev1.RestartPolicyNever) || policy == string(corev1.RestartPolicyOnFailure))
+	}
+	return false
+}
+
+// staysAway returns the reason not to re-create a deleted object: an ignore rule, or a Job or Pod that would run a
+// second time. It is empty for every other object. The last state delivered by a watch shows whether the object ran
+// before its deletion. But a Job without Helm's label is reported as gone, too, and may since have finished, and have
+// been deleted by its time to live.
+func (in *Input) staysAway() string {
 	switch {
-	case !MayHaveRun(in.ID):
+	case in.Rules.Deletion():
+		return "a rule of spec.ignore leaves the deletion of the object alone; it is not created again"
+	case !RunsOnce(in.ID, in.Desired):
 		return ""
 	case in.Last == nil:
-		return "the Job is gone and may have run; it is not run again"
-	case hasFinished(in.Last):
-		return "the Job had finished when it was deleted; it is not run again"
+		return "the " + in.ID.Kind + " is gone and may have run; it is not run again"
+	case hasFinished(in.ID, in.Last):
+		return "the " + in.ID.Kind + " had finished when it was deleted; it is not run again"
 	case expires(in.Desired, in.GoneFor), expires(in.Last.Object, in.GoneFor):
 		return "the Job is gone and may have finished, after which ttlSecondsAfterFinished deletes it; it is not " +
 			"run again"
@@ -31,27 +57,67 @@ func (in *Input) ranAlready() string {
 	return ""
 }
 
-// expires reports whether a Job that finishes now is deleted within a time.
+// expires reports whether a Job that finishes now is deleted within a time. No other kind has the field.
 func expires(job map[string]any, within time.Duration) bool {
 	seconds, set, err := unstructured.NestedInt64(job, "spec", "ttlSecondsAfterFinished")
 	return err != nil || set && time.Duration(seconds)*time.Second <= within
 }
 
+// hasRun reports whether an object that runs once has finished.
+func (in *Input) hasRun(object *unstructured.Unstructured) bool {
+	return RunsOnce(in.ID, in.Desired) && hasFinished(in.ID, object)
+}
+
 // finishes reports whether a request for the status of a Job ends it without the Job controller: a Job that has
-// finished is not re-created. The manifest may leave the Job to another controller.
+// finished is not re-created. The manifest may leave the Job to another controller. The same request for a Pod passes:
+// the sender may be a kubelet of another make.
 func (a *Admission) finishes() bool {
-	if !MayHaveRun(a.ID) || !hasFinished(a.After) || hasFinished(a.Before) || a.By.isOfCluster() {
+	if a.ID.GroupKind() != jobKind || !jobFinished(a.After) || jobFinished(a.Before) || a.By.isOfCluster() {
 		return false
 	}
 	manager, managed, err := unstructured.NestedString(a.Before.Object, "spec", "managedBy")
 	return !managed || err != nil || manager == batchv1.JobControllerName
 }
 
-// hasFinished reports whether the status of a Job is final.
-func hasFinished(job *unstructured.Unstructured) bool {
+// hasFinished reports whether the status of a Job or Pod is final, and its deletion is not the cause.
+func hasFinished(id manifest.ID, object *unstructured.Unstructured) bool {
+	if id.GroupKind() == podKind {
+		return podFinished(object)
+	}
+	return jobFinished(object)
+}
+
+func jobFinished(job *unstructured.Unstructured) bool {
 	conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
 	return err == nil && slices.ContainsFunc(conditions, func(item any) bool {
 		cond, ok := item.(map[string]any)
 		return ok && cond["status"] == "True" && (cond["type"] == "Complete" || cond["type"] == "Failed")
+	})
+}
+
+// podFinished reports whether all containers of a Pod had ended before its deletion was requested. A deletion ends the
+// containers of a running Pod, and its phase is final, too, before it is gone.
+func podFinished(pod *unstructured.Unstructured) bool {
+	phase, _, err := unstructured.NestedString(pod.Object, "status", "phase")
+	if err != nil || phase != string(corev1.PodSucceeded) && phase != string(corev1.PodFailed) {
+		return false
+	}
+	deleted := pod.GetDeletionTimestamp()
+	if deleted == nil {
+		return true
+	}
+	var grace time.Duration
+	if seconds := pod.GetDeletionGracePeriodSeconds(); seconds != nil {
+		grace = time.Duration(*seconds) * time.Second
+	}
+	requested := deleted.Add(-grace)
+	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	return err == nil && !slices.ContainsFunc(statuses, func(status any) bool {
+		text, _, err := unstructured.NestedString(map[string]any{"status": status}, "status", "state", "terminated", "finishedAt")
+		if err != nil {
+			return true
+		}
+		ended, err := time.Parse(time.RFC3339, text)
+		return err != nil || !ended.Before(requested)
 	})
 }

@@ -116,7 +116,7 @@ func Judge(in Input) Result {
 	}
 	in.managed = in.Live.GetManagedFields()
 	r := in.compared()
-	r.managed, r.Claimant, r.Deletion = in.managed, in.claimant(), drift.DescribeDeletion(in.Live)
+	r.managed, r.Claimant, r.Deletion = in.managed, in.claimant(), in.deletion()
 	r.Owner, r.Baseline, r.Chosen = in.owner(in.Live, r.Changes), in.Baseline, in.ChosenIn(in.Live)
 	r.Excused = in.Excused
 	r.decide()
@@ -176,7 +176,7 @@ func (in Input) Restored(r Result, done *unstructured.Unstructured) drift.Baseli
 }
 
 func (in *Input) absent() Result {
-	if why := in.ranAlready(); why != "" {
+	if why := in.staysAway(); why != "" {
 		return Result{State: NotRecreated, Why: why}
 	}
 	return Result{State: Missing, Desired: in.recreatedScaled(in.Desired), Owner: in.owner(in.Last, nil)}

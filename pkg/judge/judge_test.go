@@ -43,6 +43,24 @@ const (
 	finalizing = deleted + `data: {key: other}}`
 )
 
+// once is a Pod that is not restarted after it has ended.
+const once = `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps}, spec: {restartPolicy: OnFailure}}`
+
+// ended returns a Pod in a phase. With a time at which its container ended, its deletion was requested at 00:00:10 with
+// 30 seconds of grace.
+func ended(phase, at string) string {
+	if at == "" {
+		return `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: ` + phase + `}}`
+	}
+	return `{apiVersion: v1, kind: Pod, metadata: {name: a, deletionTimestamp: "2026-01-01T00:00:40Z", ` +
+		`deletionGracePeriodSeconds: 30}, status: {phase: ` + phase + `, containerStatuses: [{name: c, ` +
+		`state: {terminated: {finishedAt: "` + at + `"}}}]}}`
+}
+
+func leavesDeletion(t *testing.T) func(*Input) {
+	return func(in *Input) { in.Rules = matcher(t, v1alpha1.IgnoreRule{Deletion: true}) }
+}
+
 func number(n int64) *int64 { return &n }
 
 func TestJudge(t *testing.T) {
@@ -79,6 +97,22 @@ func TestJudge(t *testing.T) {
 		"Job: gone for as long as another user let it live": {last: brief, want: NotRecreated, desired: job,
 			with: func(in *Input) { in.GoneFor = 5 * time.Second }},
 
+		"Pod that runs once: gone after it succeeded": {desired: once, last: ended("Succeeded", ""), want: NotRecreated},
+		"Pod that runs once: gone after it failed":    {desired: once, last: ended("Failed", ""), want: NotRecreated},
+		"Pod that runs once: gone before it ended":    {desired: once, last: ended("Running", ""), want: Missing},
+		"Pod that runs once: gone and never seen":     {desired: once, want: NotRecreated},
+		"Pod that runs once: ended before its deletion": {desired: once, want: NotRecreated,
+			last: ended("Succeeded", "2026-01-01T00:00:09Z")},
+		"Pod that runs once: ended by its deletion": {desired: once, want: Missing,
+			last: ended("Failed", "2026-01-01T00:00:11Z")},
+		"Pod that is restarted: gone after it succeeded": {desired: pod, last: ended("Succeeded", ""), want: Missing},
+		"a deletion that a rule leaves alone": {desired: config, last: config, want: NotRecreated,
+			with: leavesDeletion(t)},
+		"a pending deletion that a rule leaves alone": {desired: config, live: finishing, want: InSync,
+			with: leavesDeletion(t)},
+		"changed, and a rule leaves its deletion alone": {desired: config, live: tampered, want: Drifted,
+			with: leavesDeletion(t)},
+
 		"replicas: no autoscaler": {desired: twoWebs, live: fourWebs, want: Drifted, replicas: 2},
 		"replicas: within the range of the release's autoscaler": {desired: twoWebs, live: fourWebs, want: InSync,
 			with: func(in *Input) { in.Replicas = &Range{Min: 1, Max: 5} }},
@@ -103,8 +137,8 @@ func TestJudge(t *testing.T) {
 			if got.State != test.want {
 				t.Fatalf("%s %v, want %s", got.State, got.Changes, test.want)
 			}
-			if (got.State == NotRecreated) != (got.Why != "") || (got.Deletion != "") != (test.live == finishing ||
-				test.live == finalizing) {
+			if (got.State == NotRecreated) != (got.Why != "") || (got.Deletion != "") != ((test.live == finishing ||
+				test.live == finalizing) && !in.Rules.Deletion()) {
 				t.Errorf("why %q, deletion %q", got.Why, got.Deletion)
 			}
 			restored, _, _ := unstructured.NestedInt64(got.Desired, "spec", "replicas")

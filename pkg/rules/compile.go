@@ -68,9 +68,9 @@ func (c *compiler) err() error {
 
 func (c *compiler) rule(index int, r *v1alpha1.IgnoreRule) rule {
 	field := fmt.Sprintf("spec.ignore[%d]", index)
-	out := rule{}
-	if len(r.Paths) == 0 && len(r.Managers) == 0 {
-		c.failf(field, `an ignore rule needs paths or managers; use the path "" to ignore whole objects`)
+	out := rule{deletion: r.Deletion}
+	if len(r.Paths) == 0 && len(r.Managers) == 0 && !r.Deletion {
+		c.failf(field, `an ignore rule needs paths, managers or deletion; use the path "" to ignore whole objects`)
 	}
 	c.bound(field+".paths", len(r.Paths))
 	c.bound(field+".managers", len(r.Managers))

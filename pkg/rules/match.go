@@ -17,6 +17,7 @@ const (
 // Matcher holds the rules that one object is a target of. It is immutable. A nil Matcher ignores nothing.
 type Matcher struct {
 	whole    bool
+	deletion bool
 	paths    []path   // of rules without managers
 	pointers []string // of all rules, as written
 	owned    []ownedRule
@@ -30,6 +31,7 @@ type ownedRule struct {
 }
 
 func (m *Matcher) add(r *rule) {
+	m.deletion = m.deletion || r.deletion
 	everything := slices.ContainsFunc(r.paths, func(p path) bool { return len(p) == 0 })
 	for _, pointer := range r.pointers {
 		if pointer != "" && !slices.Contains(m.pointers, pointer) {
@@ -49,6 +51,9 @@ func (m *Matcher) add(r *rule) {
 
 // Whole reports whether the object is exempt altogether, so that not even its deletion is undone.
 func (m *Matcher) Whole() bool { return m != nil && m.whole }
+
+// Deletion reports whether a deleted object is not to be created again.
+func (m *Matcher) Deletion() bool { return m != nil && (m.whole || m.deletion) }
 
 // NeedsOwnership reports whether Bind needs to know who owns the fields of the live object.
 func (m *Matcher) NeedsOwnership() bool { return m != nil && !m.whole && len(m.owned) > 0 }
@@ -97,6 +102,9 @@ func (m *Matcher) Describe() string {
 		return ""
 	}
 	var parts []string
+	if m.deletion {
+		parts = append(parts, "its deletion")
+	}
 	for _, r := range m.owned {
 		what := "all fields"
 		if len(r.paths) > 0 {

@@ -19,8 +19,9 @@ import (
 // Rules are the compiled rules of one HelmRelease. They are immutable; nil ones match nothing.
 type Rules struct{ rules []rule }
 
-// rule is one IgnoreRule. Without managers it has paths, without paths it has managers.
+// rule is one IgnoreRule. It has paths, managers or deletion.
 type rule struct {
+	deletion bool
 	target   target
 	paths    []path
 	pointers []string // paths as they were written

@@ -116,7 +116,7 @@ func TestNoRulesMatchNothing(t *testing.T) {
 	var none *Rules
 	for _, r := range []*Rules{none, mustCompile(t), {}} {
 		m := r.For(object("v1", "ConfigMap", types.NamespacedName{Namespace: "a", Name: "b"}, nil, nil))
-		if m != nil || m.Whole() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") || m.Paths() != nil ||
+		if m != nil || m.Whole() || m.Deletion() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") || m.Paths() != nil ||
 			m.Describe() != "" {
 			t.Errorf("%v matches something", r)
 		}
@@ -126,7 +126,7 @@ func TestNoRulesMatchNothing(t *testing.T) {
 func TestCompileNamesEveryBadPart(t *testing.T) {
 	good := parse(t, "{paths: [/a]}")
 	for _, test := range []struct{ rule, want string }{
-		{`{}`, `spec.ignore[1]: an ignore rule needs paths or managers; use the path "" to ignore whole objects`},
+		{`{}`, `spec.ignore[1]: an ignore rule needs paths, managers or deletion; use the path "" to ignore whole objects`},
 		{`{target: {kind: A}}`, `spec.ignore[1]: an ignore rule needs`},
 		{`{paths: [/a, b]}`, `spec.ignore[1].paths[1]: "b": a path is empty or begins with a slash`},
 		{`{paths: [/a~]}`, `spec.ignore[1].paths[0]: "/a~": a tilde in a key is written ~0, a slash ~1`},

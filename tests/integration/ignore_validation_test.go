@@ -70,7 +70,7 @@ func refusesBadRules(t *testing.T, create func(map[string]any) error) {
 	}
 	for _, test := range []struct{ name, rule, want string }{
 		{"nothing", `{}`, `spec.ignore[1]: Invalid value`},
-		{"a target only", `{target: {kind: A}}`, `an ignore rule needs paths or managers; use the path "" to ignore whole objects`},
+		{"a target only", `{target: {kind: A}}`, `an ignore rule needs paths, managers or deletion; use the path "" to ignore whole objects`},
 		{"empty lists", `{paths: [], managers: []}`, `spec.ignore[1]: Invalid value`},
 		{"a path without a slash", `{paths: [/a, spec]}`, `spec.ignore[1].paths[1]: Invalid value`},
 		{"a dotted path", `{paths: [.spec.replicas]}`, `a path is a JSON pointer`},

@@ -194,7 +194,7 @@ func TestPolicy_RefusesMistakes(t *testing.T) {
 		`{match: {namespaces: [a]}, template: {spec: {mode: Warn}}}`:                                     "supported values",
 		`{match: {namespaces: [a]}, template: {spec: {serviceAccountName: "other:admin"}}}`:              "should match",
 		`{match: {namespaces: [a]}, template: {spec: {mode: Detect, guard: Deny}}}`:                      "takes spec.mode Enforce",
-		`{match: {namespaces: [a]}, template: {spec: {ignore: [{}]}}}`:                                   "needs paths or managers",
+		`{match: {namespaces: [a]}, template: {spec: {ignore: [{}]}}}`:                                   "needs paths, managers or deletion",
 		`{match: {namespaces: [a]}, template: {metadata: {labels: {helmreleases.cattle.io/policy: x}}}}`: "set by the operator",
 	} {
 		if _, err := f.tryCreate(f.Operator, "bad", spec); err == nil || !strings.Contains(err.Error(), want) {

@@ -48,10 +48,20 @@ func noDriftLost() []mutant {
 			edit{act, `	case v.ReportedGone:`, `	case v.ReportedGone && v.Live != nil:`}, integration,
 			"TestI5_LostLabelIsNotTakenForADeletion"),
 		breaks("I5", "a Job that lost Helm's label is taken for one that is gone",
-			edit{sink, `l.Detect || judge.MayHaveRun(id)`, `l.Detect`}, integration,
+			edit{sink, `judge.MayStayAway(id, locked.Rules)`, `!judge.MayStayAway(id, nil)`}, integration,
 			"TestI5_LostLabelIsNotTakenForADeletion"),
+		breaks("I5", "a Pod that its deletion ended is taken for one that has run",
+			edit{"pkg/judge/jobs.go", `!ended.Before(requested)`, `ended.Before(requested)`}, "./pkg/judge", "TestJudge"),
+		breaks("I5", "a Pod that runs once and has ended runs again",
+			edit{"pkg/judge/jobs.go", `	case podKind:
+		policy`, `	case podKind:
+		content = nil
+		policy`}, integration, "TestKinds_EndedPodDoesNotRunAgain"),
+		breaks("I8", "an object whose deletion is left alone is created again",
+			edit{"pkg/judge/jobs.go", `	case in.Rules.Deletion():`, `	case in.Rules.Whole():`}, integration,
+			"TestIgnore_DeletionIsLeftAlone"),
 		breaks("I5", "in mode Detect an object that lost Helm's label is reported as deleted",
-			edit{sink, `l.Detect || judge.MayHaveRun(id)`, `judge.MayHaveRun(id)`}, integration,
+			edit{sink, `l.Detect || locked.Object != nil`, `locked.Object != nil`}, integration,
 			"TestI5_LostLabelIsReportedAsSuchInModeDetect"),
 		breaks("I5", "a watch that failed is not begun again", edit{feed, `		f.attempt(ctx)
 `, `		f.attempt(ctx)

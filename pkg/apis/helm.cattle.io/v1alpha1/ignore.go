@@ -10,12 +10,12 @@ const (
 
 // IgnoreRule names fields that are left alone. A field is ignored when all that the rule says applies to it: the object
 // is a target, the field is at or below one of the paths, and the field is owned by one of the managers. What is left
-// out applies to everything; a rule needs paths or managers.
+// out applies to everything; a rule needs paths, managers or deletion.
 //
-// A rule never hides the deletion of an object: it is created again, with all that the manifest declares. Only the path
-// `""` without managers, which stands for the whole object, exempts the object altogether.
+// A deleted object is created again, with all that the manifest declares, unless a rule with deletion selects it. The
+// path `""` without managers, which stands for the whole object, exempts the object altogether.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.paths) && size(self.paths) > 0 || has(self.managers) && size(self.managers) > 0",message="an ignore rule needs paths or managers; use the path \"\" to ignore whole objects"
+// +kubebuilder:validation:XValidation:rule="has(self.paths) && size(self.paths) > 0 || has(self.managers) && size(self.managers) > 0 || has(self.deletion) && self.deletion",message="an ignore rule needs paths, managers or deletion; use the path \"\" to ignore whole objects"
 type IgnoreRule struct {
 	// Paths are RFC 6901 pointers into the objects of the manifest, for example `/spec/replicas` or
 	// `/spec/template/metadata/annotations/example.com~1hash` (`~1` stands for a slash in a key, `~0` for a tilde).
@@ -38,6 +38,14 @@ type IgnoreRule struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=128
 	Managers []string `json:"managers,omitempty"`
+
+	// Deletion leaves the deletion of the objects alone: a deleted one is not created again. It is for objects that run
+	// once and that their controller or a user deletes afterwards, such as the Workflows of Argo or the TaskRuns of
+	// Tekton. Jobs need no rule, and neither do Pods that are not restarted. While the object exists, its content is
+	// protected as that of any other.
+	//
+	// +optional
+	Deletion bool `json:"deletion,omitempty"`
 
 	// Target selects the objects that the rule is for; all objects of the release without it. It is matched against the
 	// manifest, never against live objects, so labelling an object exempts nothing.

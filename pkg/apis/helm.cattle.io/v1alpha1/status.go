@@ -174,7 +174,8 @@ const (
 	// as the revision of a Deployment.
 	ExceptionSetByKubernetes ExceptionReason = "SetByKubernetes"
 
-	// ExceptionRunsOnce says that the Job has run, or may have, and is not created again.
+	// ExceptionRunsOnce says that the object is gone and not created again: a Job or Pod that has run, or may have, or
+	// an object whose deletion spec.ignore leaves alone.
 	ExceptionRunsOnce ExceptionReason = "RunsOnce"
 
 	// ExceptionOptedOut says that the manifest exempts the object by an annotation.
