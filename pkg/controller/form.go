@@ -18,7 +18,8 @@ import (
 // content (normalised values, webhooks, pruned fields). It returns the outcome if so.
 //
 // It first uses remembered results. Then a dry run shows the result of a revert now: it may explain differences as the
-// form of the object, and never the reverse. Without remembered results, managed fields may excuse the rest.
+// form of the object, and never the reverse. Without remembered results, managed fields may excuse the rest. An object
+// that was judged before is here for the dry run alone: see judge.Result.Unproven.
 func (rm *remediation) form(
 	ctx context.Context, l *lock.Lock, v *result, deployed func() (time.Time, error),
 ) *lock.Outcome {
@@ -26,7 +27,7 @@ func (rm *remediation) form(
 	if err != nil {
 		return rm.unknownForm(v, err)
 	}
-	if settled != nil {
+	if settled != nil && v.First {
 		remembered, excused, err := settled.Of(v.Object)
 		if err != nil {
 			return rm.unknownForm(v, err)
@@ -39,15 +40,22 @@ func (rm *remediation) form(
 		}
 	}
 	after, err := rm.enforcer.DryRun(ctx, v.revert)
+	unproven := v.found.Unproven
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return &lock.Outcome{Again: rm.readAgain(v)} // another writer came in between
 	case err != nil: // the revert itself will report the cause
 		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
+		if v.found = v.in.WithoutUnproven(v.found); len(v.found.Changes) == 0 {
+			return rm.unknownForm(v, err)
+		}
 	default:
 		v.found = v.in.AfterDryRun(v.found, after)
 	}
-	if settled == nil && len(v.found.Changes) > 0 {
+	if unproven { // a later judgement without refused fields must not remove an element that no webhook injects
+		v.in.Baseline = v.found.Options.Accepted
+	}
+	if settled == nil && v.First && len(v.found.Changes) > 0 {
 		at, err := deployed()
 		if err != nil {
 			return rm.unknownForm(v, err)

@@ -52,6 +52,9 @@
 //	a manager that Strict.Keep names                          stays     stays
 //	a foreign manager through the status subresource          stays     stays
 //
+// A list element that a webhook injected has no owner, so it stays. If a foreign manager owns a part of it, or its
+// content is no longer the learnt one, it was changed: it goes if a dry run shows that the webhook injects it again.
+//
 // In other words, for a manifest with the label a and one container:
 //
 //	kubectl label b=c, kubectl annotate, kubectl set env      goes
@@ -118,6 +121,9 @@ type Result struct {
 	// of a merged list, an exclusive field, an addition. A three-way merge or a server-side apply would leave it
 	// there. It is also set when a list changed of which it is not known whether the API server merges it.
 	RemovesForeign bool
+	// Unproven is set when Target lacks an injected list element for a webhook to inject again: see injected.go.
+	// A dry run has to show that one does.
+	Unproven bool
 }
 
 // Options are the rules of a comparison. The zero value compares everything, with all lists atomic.
@@ -179,6 +185,8 @@ type comparer struct {
 	tries   int      // similarity comparisons so far, see maxTries
 	changes []Change
 	foreign bool
+	// unproven is Result.Unproven.
+	unproven bool
 }
 
 func (c *comparer) result(target map[string]any) Result {
@@ -188,7 +196,8 @@ func (c *comparer) result(target map[string]any) Result {
 	slices.SortFunc(c.changes, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Op, b.Op))
 	})
-	return Result{Changes: slices.Compact(c.changes), Target: target, RemovesForeign: c.foreign}
+	return Result{Changes: slices.Compact(c.changes), Target: target, RemovesForeign: c.foreign,
+		Unproven: c.unproven}
 }
 
 func (c *comparer) push(segment string) { c.path = append(c.path, segment) }

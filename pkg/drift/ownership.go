@@ -157,12 +157,14 @@ func counterpart(live []any, element fieldpath.PathElement, i int) any {
 // owns reports whether something of the field at path is owned. In the path of an addition the last segment belongs to
 // the live object.
 func (p place) owns(path []string, added bool) bool {
+	element := false // of an injected one that was changed only a part is owned
 	for i, segment := range path {
 		if i > 0 && p.nothingBelow() {
 			return true
 		}
 		if added && i == len(path)-1 {
 			p.want = nil
+			_, element = p.have.([]any)
 		}
 		if p, _ = p.down(segment); p.nothing() {
 			return false
@@ -170,5 +172,5 @@ func (p place) owns(path []string, added bool) bool {
 	}
 	// Of a list that differs as a whole every element is a part.
 	_, isList := p.value().([]any)
-	return p.itself || isList
+	return p.itself || isList || element
 }

@@ -27,10 +27,11 @@ func (s *Strict) compare(desired, live map[string]any, found Result, opt Options
 		target = live
 	}
 	stripped, additions := s.strip(desired, target, live, opt)
-	if len(additions) == 0 {
+	stripped, injected := s.injected(desired, stripped, live, opt)
+	if additions = append(additions, injected...); len(additions) == 0 {
 		return found
 	}
-	c := comparer{changes: slices.Clone(found.Changes), foreign: true}
+	c := comparer{changes: slices.Clone(found.Changes), foreign: true, unproven: len(injected) > 0}
 	for _, a := range additions {
 		c.changes = append(c.changes, a.Change)
 	}
@@ -51,6 +52,7 @@ func (s *Strict) learn(desired, live map[string]any, opt Options, learnt Baselin
 	for _, a := range additions {
 		learnt[a.key] = a.seen
 	}
+	s.learnInjected(desired, live, opt, learnt)
 }
 
 // strip returns target without the additions of others, and these.

@@ -119,6 +119,10 @@ func (a *Admission) Harmless() bool {
 func (a *Admission) afterwards() Result {
 	in := a.Input
 	in.Live, in.Last, in.First = a.After, nil, false
+	// A webhook may inject another form of its elements by this request, which the sender did not ask for.
+	if in.Strict {
+		in.Baseline = in.Baseline.WithoutInjected()
+	}
 	// An added owner deletes the object, which controllers of Kubernetes may do.
 	in.owners = func(map[string]any) bool { return a.By.isOfCluster() }
 	return in.compared()

@@ -65,8 +65,8 @@ const (
 	InSync State = "InSync"
 	// BeingDeleted says that the content is as declared, and that the deletion of the object is pending.
 	BeingDeleted State = "BeingDeleted"
-	// Unclear says that the differences may be only the form that the API server gives to what Helm applied. A dry run
-	// of the revert tells: see AfterDryRun.
+	// Unclear says that the differences may be only the form that the API server gives to what Helm applied, or that a
+	// webhook gives to what it injects. A dry run of the revert shows that: see AfterDryRun.
 	Unclear State = "Unclear"
 	// Drifted says that the object was changed.
 	Drifted State = "Drifted"
@@ -90,9 +90,10 @@ type Result struct {
 	Changes []drift.Change
 	// Desired is what to restore: the input's, but for what an autoscaler chose and finalizers that are done.
 	Desired map[string]any
-	// Target and RemovesForeign are those of drift.Result.
+	// Target, RemovesForeign and Unproven are those of drift.Result.
 	Target         map[string]any
 	RemovesForeign bool
+	Unproven       bool
 	// Options are the rules of the comparison.
 	Options drift.Options
 	// Owner is Helm's field manager on the object. Unfinished is set when the content is as declared, and Helm does not
@@ -121,9 +122,9 @@ func Judge(in Input) Result {
 	r.Excused = in.Excused
 	r.decide()
 	switch {
-	case r.State == Drifted && in.First:
+	case r.State == Drifted && (in.First || r.Unproven):
 		r.State = Unclear
-	case r.State != Drifted && in.First && drift.DeclaresNull(r.Desired):
+	case r.State != Drifted && in.First && (in.Strict || drift.DeclaresNull(r.Desired)):
 		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
 	}
 	return r
@@ -148,7 +149,8 @@ func (in *Input) compared() Result {
 
 // found takes over what a comparison found.
 func (r *Result) found(found drift.Result) {
-	r.Changes, r.Target, r.RemovesForeign = found.Changes, found.Target, found.RemovesForeign
+	r.Changes, r.Target = found.Changes, found.Target
+	r.RemovesForeign, r.Unproven = found.RemovesForeign, found.Unproven
 }
 
 // decide sets what the object is, by what differs, who owns it, and whether it is being deleted.

@@ -10,11 +10,29 @@ import (
 )
 
 // AfterDryRun returns the result for an Unclear one. after is the answer to a dry run of the revert. Its remaining
-// differences are the API server's form of the applied object.
+// differences are the API server's form of the applied object. An injected list element that is not in the answer is
+// normal as it is: no webhook injects it now.
 func (in Input) AfterDryRun(r Result, after *unstructured.Unstructured) Result {
 	learning := r.Options
 	learning.Strict = in.strict(after)
-	return in.accepting(r, drift.Learn(r.Desired, after.Object, learning), r.Options.Accepted)
+	learnt := drift.Learn(r.Desired, after.Object, learning)
+	if !r.Unproven {
+		return in.accepting(r, learnt, r.Options.Accepted)
+	}
+	return in.accepting(r, in.injected(r), learnt, r.Options.Accepted.WithoutInjected())
+}
+
+// WithoutUnproven returns the result for an Unclear one without an answer to a dry run of the revert: injected list
+// elements are normal as they are.
+func (in Input) WithoutUnproven(r Result) Result {
+	if !r.Unproven {
+		return r
+	}
+	return in.accepting(r, r.Options.Accepted, in.injected(r))
+}
+
+func (in Input) injected(r Result) drift.Baseline {
+	return drift.Learn(r.Desired, in.Live.Object, r.Options).Injected()
 }
 
 // Recall returns the result for an Unclear one from earlier settled forms: remembered reports whether an entry of the

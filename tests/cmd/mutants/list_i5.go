@@ -50,6 +50,17 @@ func noDriftLost() []mutant {
 		breaks("I5", "a Job that lost Helm's label is taken for one that is gone",
 			edit{sink, `judge.MayStayAway(id, locked.Rules)`, `!judge.MayStayAway(id, nil)`}, integration,
 			"TestI5_LostLabelIsNotTakenForADeletion"),
+		breaks("I5", "a change in an injected container is not found by its owner",
+			edit{"pkg/drift/injected.go", `	return !at.itself
+`, `	return at.itself
+`}, "./pkg/drift", "TestInjectedElements"),
+		breaks("I5", "the content of an injected container is not learnt",
+			edit{"pkg/drift/injected.go", `if _, known := f.c.accepted[key]; !known && !f.isTouched() {`,
+				`if !f.isTouched() {`}, "./pkg/drift", "TestInjectedElements"),
+		breaks("I6", "an injected container goes though no webhook injects it again",
+			edit{"pkg/judge/settled.go", `return in.accepting(r, in.injected(r), learnt, r.Options.Accepted.WithoutInjected())`,
+				`return in.accepting(r, learnt, r.Options.Accepted.WithoutInjected())`}, "./tests/fidelity",
+			"TestI6_StrictLeavesInjectedElementsWithoutTheirWebhook"),
 		breaks("I5", "a Pod that its deletion ended is taken for one that has run",
 			edit{"pkg/judge/jobs.go", `!ended.Before(requested)`, `ended.Before(requested)`}, "./pkg/judge", "TestJudge"),
 		breaks("I5", "a Pod that runs once and has ended runs again",

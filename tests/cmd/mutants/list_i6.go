@@ -80,7 +80,7 @@ func noWriteLoops() []mutant {
 			edit{settled, `(!current || s.judged && !s.reported)`, `(!current || s.reported)`}, lock,
 			"TestI6_SettledFormsStayWhileNothingElseIsKnown"),
 		breaks("I6", "what was settled is not asked for",
-			edit{"pkg/controller/form.go", `	if settled != nil {`, `	if settled != nil && settled.Record == "" {`},
+			edit{"pkg/controller/form.go", `	if settled != nil && v.First {`, `	if settled != nil && settled.Record == "" {`},
 			fidelity, "TestI6_WhatWasSettledOnceStays/restart"),
 		breaks("I6", "what only Helm has written is written again by an operator that has no memory",
 			edit{"pkg/judge/settled.go", `	if len(excused) == 0 {`, `	if len(excused) >= 0 {`}, fidelity,

@@ -1,0 +1,190 @@
+package fidelity
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// withSidecar is a Deployment into which the webhook below injects a container and a variable.
+const withSidecar = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: app}}
+  template:
+    metadata: {labels: {app: app}}
+    spec: {containers: [{name: main, image: "example.com/main:1", env: [{name: A, value: a}]}]}
+`
+
+// injector is a webhook that injects a container before the declared one, and a variable, where they are missing.
+type injector struct {
+	down  atomic.Bool
+	image atomic.Value
+}
+
+func (i *injector) mutate(object map[string]any) (operations []string) {
+	containers, _ := kit.Field(asObject(object), "spec.template.spec.containers").([]any)
+	if i.down.Load() || len(containers) == 0 {
+		return nil
+	}
+	main := -1
+	sidecar := false
+	for at, item := range containers {
+		container, _ := item.(map[string]any)
+		if container["name"] == "main" {
+			main = at
+		}
+		sidecar = sidecar || container["name"] == "sidecar"
+	}
+	if main >= 0 {
+		env, _ := containers[main].(map[string]any)["env"].([]any)
+		found := false
+		for _, item := range env {
+			variable, _ := item.(map[string]any)
+			found = found || variable["name"] == "INJECTED"
+		}
+		if !found {
+			operations = append(operations, add(fmt.Sprintf("%s/containers/%d/env/-", pod, main), `{"name":"INJECTED","value":"1"}`))
+		}
+	}
+	if !sidecar {
+		operations = append(operations, add(pod+"/containers/0", fmt.Sprintf(
+			`{"name":"sidecar","image":%q,"args":["--one"],"env":[{"name":"X","value":"x"}]}`, i.image.Load())))
+	}
+	return operations
+}
+
+// content is what a revert has to restore.
+func content(u *unstructured.Unstructured) string {
+	text, err := json.Marshal(u.Object["spec"])
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (w *fixture) strictly(helm cluster.Helm) *injector {
+	w.Helper()
+	i := &injector{}
+	i.image.Store("registry.local/sidecar:1")
+	w.Webhook(i.mutate)
+	w.LockFence()
+	w.Helm(helm, "install", "app", w.Chart("app", withSidecar))
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
+	return i
+}
+
+// edit changes the Deployment as a user does.
+func (w *fixture) edit(patch string) *unstructured.Unstructured {
+	w.Helper()
+	u, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "app", types.JSONPatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: kit.Tamperer})
+	check.NoError(w, err)
+	return u
+}
+
+// leavesDeployment fails the test when the operator wrote to the Deployment since the last Reset.
+func (w *fixture) leavesDeployment(when string) {
+	w.Helper()
+	for _, r := range w.writes("deployments") {
+		w.Errorf("unexpected write %s: %s %s", when, r, r.Body)
+	}
+}
+
+const sidecar = pod + "/containers/0"
+
+// A change in a container or a variable that a webhook injected is taken out: the webhook injects it again.
+func TestI5_StrictRestoresInjectedElements(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.strictly(helm)
+		good := content(w.Get(kit.Deployments, "app"))
+		for name, patch := range map[string]string{
+			"image":                 set(sidecar+"/image", `"evil.example/sidecar"`),
+			"argument":              add(sidecar+"/args/-", `"--evil"`),
+			"variable":              add(sidecar+"/env/-", `{"name":"EVIL","value":"1"}`),
+			"value of a variable":   set(sidecar+"/env/0/value", `"evil"`),
+			"further field":         add(sidecar+"/tty", `true`),
+			"removed variables":     del(sidecar + "/env"),
+			"removed arguments":     del(sidecar + "/args"),
+			"variable of another":   set(pod+"/containers/1/env/1/value", `"evil"`),
+			"beside declared drift": set(sidecar+"/image", `"evil.example/a"`) + "," + set(pod+"/containers/1/image", `"evil.example/b"`),
+		} {
+			u := w.edit("[" + patch + "]")
+			if content(u) == good {
+				t.Fatalf("%s: the edit changed nothing", name)
+			}
+			w.Eventually(name+" is as it was", func() error {
+				if got := content(w.Get(kit.Deployments, "app")); got != good {
+					return fmt.Errorf("it is %s", got)
+				}
+				return nil
+			})
+			w.PassFence()
+		}
+		w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftReverted)
+		w.Helm(helm, "upgrade", "app", w.Chart("app", strings.Replace(withSidecar, "main:1", "main:2", 1)))
+		w.WaitReady("app", 2)
+	})
+}
+
+// A change that was made before the lock is found by its owner.
+func TestI5_StrictRestoresInjectedElementsAtTheFirstLock(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.strictly(helm)
+		good := content(w.Get(kit.Deployments, "app"))
+		w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+		w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
+		w.edit("[" + set(sidecar+"/image", `"evil.example/sidecar"`) + "]")
+		w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+		w.Eventually("the image is as it was", func() error {
+			if got := content(w.Get(kit.Deployments, "app")); got != good {
+				return fmt.Errorf("it is %s", got)
+			}
+			return nil
+		})
+	})
+}
+
+// Nothing is written where no webhook injects the element again, or where the webhook itself injects another form.
+func TestI6_StrictLeavesInjectedElementsWithoutTheirWebhook(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		i := w.strictly(helm)
+		w.PassFence()
+		w.Proxy.Reset()
+		i.down.Store(true)
+		w.relock("app")
+		w.leavesDeployment("while the webhook is down")
+		u := w.edit("[" + set(sidecar+"/image", `"evil.example/sidecar"`) + "]")
+		w.PassFence()
+		w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift)
+		w.leavesDeployment("after an edit while the webhook is down")
+		if got := content(w.Get(kit.Deployments, "app")); got != content(u) {
+			t.Errorf("it is %s", got)
+		}
+		i.image.Store("registry.local/sidecar:2")
+		i.down.Store(false)
+		w.edit("[" + del(sidecar) + "]") // the webhook injects the newer one
+		w.PassFence()
+		w.leavesDeployment("after the webhook injected another form")
+		if got := kit.Field(w.Get(kit.Deployments, "app"), "spec.template.spec.containers"); !strings.Contains(fmt.Sprint(got), "sidecar:2") {
+			t.Errorf("containers are %v", got)
+		}
+	})
+}
