@@ -8,7 +8,6 @@ import (
 	"unicode/utf16"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -20,11 +19,11 @@ func encode(value any, format string) (string, error) {
 	if format == "json" {
 		return encodeJSON(value, "  ")
 	}
-	encoded, err := yaml.Marshal(value)
+	encoded, err := report.EncodeYAML(value)
 	if err != nil {
-		return "", fmt.Errorf("encode as YAML: %w", err)
+		return "", err
 	}
-	return plain.Block(string(encoded)), nil
+	return plain.Block(encoded), nil
 }
 
 // contentOf returns a HelmRelease as one would write it: without status and what the API server adds.

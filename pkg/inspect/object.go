@@ -96,6 +96,8 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 	}
 	if after != nil {
 		found = in.AfterDryRun(found, after)
+	} else {
+		found = in.Locally(found)
 	}
 	a := c.answer(ctx, in, found)
 	if a.difference != nil {

@@ -35,6 +35,16 @@ func (in Input) injected(r Result) drift.Baseline {
 	return drift.Learn(r.Desired, in.Live.Object, r.Options).Injected()
 }
 
+// Locally returns the result for an Unclear one without a dry run, for a reader: fields that are declared as unset are
+// normal as the API server seems to have set them.
+func (in Input) Locally(r Result) Result {
+	unset := drift.Unset(r.managed, r.Desired, in.Live.Object, r.Changes, in.Schema, r.Owner)
+	if len(unset) == 0 {
+		return r
+	}
+	return in.accepting(r, r.Options.Accepted, drift.Learn(r.Desired, in.Live.Object, r.Options).At(unset))
+}
+
 // Recall returns the result for an Unclear one from earlier settled forms: remembered reports whether an entry of the
 // baseline of the live object is in them.
 func (in Input) Recall(r Result, remembered func(entry string) bool) Result {

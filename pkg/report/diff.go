@@ -1,11 +1,13 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v2"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/rancher/helm-locker/pkg/plain"
 )
@@ -19,7 +21,21 @@ func YAML(object map[string]any) (string, error) {
 	if object == nil {
 		return "", nil
 	}
-	encoded, err := yaml.Marshal(Substance(object))
+	return EncodeYAML(Substance(object))
+}
+
+// EncodeYAML returns the JSON form of a value as YAML. The JSON is not parsed as YAML, where line separators in a text
+// (U+0085, say) are spaces, and other control characters are errors.
+func EncodeYAML(value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("encode as YAML: %w", err)
+	}
+	var content any
+	if err := utiljson.Unmarshal(text, &content); err != nil {
+		return "", fmt.Errorf("encode as YAML: %w", err)
+	}
+	encoded, err := yaml.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("encode as YAML: %w", err)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -231,5 +232,30 @@ data: {url: "app:hunter2@db", encoded: aHVudGVyMg==}
 	if strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg==") ||
 		!strings.Contains(text, "url: \"app:<secret ") {
 		t.Errorf("it is\n%s", text)
+	}
+}
+
+// A text that differs only by a character that a terminal does not show is shown to differ.
+func TestYAMLShowsWhatIsInvisible(t *testing.T) {
+	of := func(value string) string {
+		text, err := YAML(map[string]any{"data": map[string]any{"key": value}})
+		check.NoError(t, err)
+		return text
+	}
+	invisible := []string{"\u0085", "\u2028", "\u2029", "\u0080", "\u009b", "\u007f", "\u001b", "\r", "\u202e", "\u2066", "\u200b", "\ufeff"}
+	for _, form := range []string{"a%sb", "a%s", "%sb", "a\n%sb\n", "a%s\nb\n"} {
+		for _, other := range append(invisible, " ", "", "\n", "\\u0085") {
+			for _, one := range invisible {
+				if one == other {
+					continue
+				}
+				from, to := of(fmt.Sprintf(form, one)), of(fmt.Sprintf(form, other))
+				diff, err := Unified("a", "b", from, to, Style{})
+				check.NoError(t, err)
+				if diff == "" {
+					t.Errorf("%+q instead of %+q in %q: no diff", other, one, form)
+				}
+			}
+		}
 	}
 }

@@ -1,0 +1,48 @@
+package drift
+
+import (
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Unset returns the changes of declared values that leave a field unset: the API server sets an empty type or address
+// of a Service, and a port of zero. Only a dry run shows the value that the API server chooses. Without one, a field
+// that no foreign manager owns is taken for the API server's. The arguments are as for Attribute.
+func Unset(
+	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, schema Schema, helm Owner,
+) []Change {
+	if len(managedFields) == 0 {
+		return nil
+	}
+	owners := NewOwnership(managedFields, desired, live)
+	foreign := func(manager string) bool { return manager != helm.Manager && !system(manager) }
+	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {
+		path := ch.Segments()
+		return ch.Op != Modified || path[0] == "metadata" || !isUnset(desired, schema.root, path) ||
+			owners.Owned(path, foreign)
+	})
+}
+
+// isUnset reports whether the value at path is a zero that means the same as none. A declared false is a choice: the
+// API server sets no such field to true.
+func isUnset(v any, n *node, path []string) bool {
+	for _, segment := range path {
+		switch at := v.(type) {
+		case map[string]any:
+			v, n = at[segment], n.field(segment)
+		case []any:
+			i, err := strconv.Atoi(segment)
+			if err != nil || i < 0 || i >= len(at) {
+				return false
+			}
+			v, n = at[i], n.element()
+		}
+	}
+	switch v.(type) {
+	case bool, map[string]any, []any:
+		return false
+	}
+	return sameAsAbsent(v, n)
+}

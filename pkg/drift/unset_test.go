@@ -1,0 +1,36 @@
+package drift
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestUnset(t *testing.T) {
+	desired := obj(t, `{apiVersion: v1, kind: Service, metadata: {labels: {a: ""}}, spec: {type: "", clusterIP: "", `+
+		`publishNotReadyAddresses: false, externalName: x, ports: [{port: 80, nodePort: 0}]}}`)
+	live := obj(t, `{apiVersion: v1, kind: Service, metadata: {labels: {a: b}}, spec: {type: NodePort, clusterIP: 10.0.0.1, `+
+		`publishNotReadyAddresses: true, externalName: y, ports: [{port: 80, protocol: TCP, nodePort: 30000}]}}`)
+	opt := Options{Schema: schemaOf(schemas(t), desired)}
+	changes := Compare(desired, live, opt).Changes
+	unset := func(fields entries) (paths []string) {
+		for _, ch := range Unset(fields, desired, live, changes, opt.Schema, Owner{Manager: "helm"}) {
+			paths = append(paths, ch.Path)
+		}
+		return paths
+	}
+	helm := wrote("helm", update, "", 1, `{"f:spec":{"f:type":{}}}`)
+	for name, test := range map[string]struct {
+		fields entries
+		want   []string
+	}{
+		"no managed fields": {},
+		"of no one and of Helm": {fields: entries{helm},
+			want: []string{"/spec/clusterIP", "/spec/ports/0/nodePort", "/spec/type"}},
+		"of a person": {fields: entries{helm, by(`{"f:spec":{"f:type":{}}}`)},
+			want: []string{"/spec/clusterIP", "/spec/ports/0/nodePort"}},
+	} {
+		if got := unset(test.fields); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
