@@ -159,36 +159,42 @@ func (ad *admission) elsewhere(ctx context.Context, key release.Key) ([]release.
 func (ad *admission) declaresIn(
 	ctx context.Context, stored, named release.Key, id manifest.ID,
 ) (stands stance, exists bool, err error) {
-	var records []release.Record
 	for _, storage := range ad.Storages {
-		found, err := proof.Records(ctx, ad.clients.Metadata, storage, stored)
+		records, err := proof.Records(ctx, ad.clients.Metadata, storage, stored)
 		switch {
 		case proof.OwnsNothing(err):
 			return declaresNot, true, nil
 		case err != nil:
 			return declaresNot, false, err
 		}
-		records = append(records, found...)
+		// Each storage counts for itself: Helm reads one of them.
+		for _, newest := range release.NewestOfEach(records) {
+			exists = true
+			stands = max(stands, ad.stanceOf(ctx, records, newest, named, id))
+		}
 	}
-	newest, found := release.Newest(records)
-	if !found || newest.Status == release.StatusUninstalled {
-		return declaresNot, false, nil
-	}
-	works := newest.Contested || release.Transitioning(newest.Status)
+	return stands, exists, nil
+}
+
+// stanceOf returns the stance of the records of a release in one storage, of which newest is the newest.
+func (ad *admission) stanceOf(
+	ctx context.Context, records []release.Record, newest release.Record, named release.Key, id manifest.ID,
+) stance {
+	works := release.Transitioning(newest.Status)
 	declared := ad.inRecord(ctx, newest, named, id)
 	switch {
 	case declared && works:
-		return helmWorks, true, nil
+		return helmWorks
 	case declared:
-		return helmRests, true, nil
+		return helmRests
 	case !works:
-		return declaresNot, true, nil
+		return declaresNot
 	}
 	// Helm deletes the objects of the previously deployed revision, except for the objects of the newest one.
 	if before, found := deployedBefore(records, newest); found && ad.inRecord(ctx, before, named, id) {
-		return helmWorks, true, nil
+		return helmWorks
 	}
-	return declaresNot, true, nil
+	return declaresNot
 }
 
 // deployedBefore returns the base of Helm's comparison with the newest record: the deployed record, or else the last.

@@ -18,9 +18,17 @@ const declaredBytes = 1 << 20
 // of one of them. It is safe for concurrent use; the zero value is empty.
 type declarations struct {
 	mu    sync.Mutex
-	known map[release.Key]*declaration
+	known map[source]*declaration
 	order int
 }
+
+// source is a release in one storage. Helm may work by the records of each.
+type source struct {
+	release.Key
+	storage release.Storage
+}
+
+func sourceOf(rec release.Record) source { return source{rec.Key, rec.Storage} }
 
 // declaration is the cached content of one record. It does not change after the read.
 type declaration struct {
@@ -69,7 +77,7 @@ func (d *declaration) has(id manifest.ID) bool {
 func (d *declarations) get(rec release.Record) (known *declaration, begin bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	k := d.known[rec.Key]
+	k := d.known[sourceOf(rec)]
 	switch {
 	case k == nil || !k.record.Same(rec) && !k.reading:
 		d.set(&declaration{record: rec, reading: true})
@@ -77,7 +85,7 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 	case k.reading: // for another record, the caller asks again after its read
 		return nil, false, nil
 	case k.err != nil:
-		delete(d.known, rec.Key)
+		delete(d.known, sourceOf(rec))
 		return nil, false, k.err
 	}
 	return k, false, nil
@@ -88,15 +96,22 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 func (d *declarations) mayBeOf(stored, named release.Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	k := d.known[stored]
-	return k == nil || k.reading || k.err != nil || k.as == named
+	unread := true
+	for _, storage := range release.Storages {
+		k := d.known[source{stored, storage}]
+		if k != nil && (k.reading || k.err != nil || k.as == named) {
+			return true
+		}
+		unread = unread && k == nil
+	}
+	return unread
 }
 
 // knows returns the declaration of a record after its read; nil before.
 func (d *declarations) knows(rec release.Record) *declaration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.known[rec.Key]; k != nil && !k.reading && k.err == nil && k.record.Same(rec) {
+	if k := d.known[sourceOf(rec)]; k != nil && !k.reading && k.err == nil && k.record.Same(rec) {
 		return k
 	}
 	return nil
@@ -123,24 +138,27 @@ func (d *declarations) put(found *declaration) {
 			return
 		}
 		size -= k.size()
-		delete(d.known, k.record.Key)
+		delete(d.known, sourceOf(k.record))
 	}
 }
 
 // set is called with d.mu held.
 func (d *declarations) set(to *declaration) {
 	if d.known == nil {
-		d.known = map[release.Key]*declaration{}
+		d.known = map[source]*declaration{}
 	}
-	d.known[to.record.Key] = to
+	d.known[sourceOf(to.record)] = to
 }
 
 // forget drops the declarations of a release.
 func (d *declarations) forget(key release.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.known[key]; k != nil && !k.reading {
-		delete(d.known, key)
+	for _, storage := range release.Storages {
+		at := source{key, storage}
+		if k := d.known[at]; k != nil && !k.reading {
+			delete(d.known, at)
+		}
 	}
 }
 

@@ -23,31 +23,23 @@ import (
 // Third come all releases of the name with a payload for the namespace: a tenant with write access to the records of
 // one namespace must not speak for the releases of another. The caller checks the namespace in the payload, and the
 // declaration of the object.
+//
+// A release with records in two storages has two: Helm may have written the object by either of them, and a record that
+// does not declare it proves nothing.
 func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Key) ([]release.Record, error) {
-	rec, found, err := newestThatCounts(ctx, v, other)
-	locked := c.entries.storedElsewhere(other)
-	if err == nil && !found && locked != (release.Key{}) {
-		rec, found, err = newestThatCounts(ctx, v, locked)
-	}
-	switch {
-	case proof.OwnsNothing(err):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case found:
-		return []release.Record{rec}, nil
+	for _, stored := range []release.Key{other, c.entries.storedElsewhere(other)} {
+		if stored == (release.Key{}) {
+			continue
+		}
+		records, err := v.NewestOfEach(ctx, stored)
+		switch {
+		case proof.OwnsNothing(err):
+			return nil, nil
+		case err != nil || len(records) > 0:
+			return records, err
+		}
 	}
 	return v.Elsewhere(ctx, other)
-}
-
-// newestThatCounts is Newest with an error if the active record of the release is uncertain. An uninstalled release is
-// not found.
-func newestThatCounts(ctx context.Context, v *proof.Verifier, of release.Key) (release.Record, bool, error) {
-	rec, found, err := v.Newest(ctx, of)
-	if rec.Contested {
-		err = fmt.Errorf("release %s has records in Secrets and in ConfigMaps, and nothing tells which count", of)
-	}
-	return rec, found && rec.Status != release.StatusUninstalled, err
 }
 
 // notOwned returns those of the objects without a declaration in the release other; all of them claim to belong to it.

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -109,15 +108,11 @@ var definitionsGVR = schema.GroupVersionResource{
 
 // Declares is part of Source.
 func (c *Cluster) Declares(ctx context.Context, other release.Key, id manifest.ID) bool {
-	record, err := c.Find(ctx, other, 0)
-	var missing *NotFoundError
-	switch {
-	case err == nil && record.Status != release.StatusUninstalled:
-		return c.declares(ctx, record, other, id)
-	case err != nil && !errors.As(err, &missing):
-		return false
+	records, err := c.Records(ctx, other.Namespace, other.Name)
+	stored := release.NewestOfEach(records)
+	if err == nil && len(stored) == 0 {
+		stored, err = c.enforcer.Elsewhere(ctx, other)
 	}
-	stored, err := c.enforcer.Elsewhere(ctx, other)
 	return err == nil && slices.ContainsFunc(stored, func(record release.Record) bool {
 		return c.declares(ctx, record, other, id)
 	})

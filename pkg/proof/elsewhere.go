@@ -11,8 +11,8 @@ import (
 )
 
 // Elsewhere returns the records that may be of a release and are stored in another namespace than its own: of each
-// other namespace the newest record of that name. Which release they are of, only their payloads tell. Releases that
-// are uninstalled, or whose records cannot be read, are left out. The answer is no older than the call.
+// other namespace the newest record of that name in each storage. Which release they are of, only their payloads tell.
+// Releases that are uninstalled, or whose records cannot be read, are left out. The answer is no older than the call.
 func (v *Verifier) Elsewhere(ctx context.Context, of release.Key) ([]release.Record, error) {
 	records, malformed := map[release.Key][]release.Record{}, map[release.Key]bool{}
 	for _, storage := range v.storages {
@@ -32,9 +32,8 @@ func (v *Verifier) Elsewhere(ctx context.Context, of release.Key) ([]release.Rec
 	}
 	var found []release.Record
 	for key, all := range records {
-		newest, _ := release.Newest(all)
-		if key != of && !malformed[key] && !newest.Contested && newest.Status != release.StatusUninstalled {
-			found = append(found, newest)
+		if key != of && !malformed[key] {
+			found = append(found, release.NewestOfEach(all)...)
 		}
 	}
 	return found, nil

@@ -62,6 +62,7 @@ type Options struct {
 type newest struct {
 	record release.Record
 	found  bool
+	each   []release.Record // the newest of each storage in which the release exists
 }
 
 // New returns a Verifier.
@@ -118,17 +119,31 @@ func OwnsNothing(err error) bool {
 
 // Newest returns the newest record of a release, false when there is none. The answer is as of a moment after the call.
 func (v *Verifier) Newest(ctx context.Context, key release.Key) (release.Record, bool, error) {
+	now, err := v.newest(ctx, key)
+	return now.record, now.found, err
+}
+
+// NewestOfEach returns the newest record of each storage in which the release exists. The answer is as of a moment after
+// the call.
+func (v *Verifier) NewestOfEach(ctx context.Context, key release.Key) ([]release.Record, error) {
+	now, err := v.newest(ctx, key)
+	return now.each, err
+}
+
+func (v *Verifier) newest(ctx context.Context, key release.Key) (newest, error) {
 	if v.prefersFence() && v.fence.pass(ctx) == nil {
 		// What the watch cannot tell, a list may: the watch also counts what is a record by its name only.
-		if rec, found, err := v.fence.view.Current(key); err == nil {
-			return rec, found, nil
+		if rec, found, err := v.fence.view.Current(key); err == nil && found {
+			return newest{rec, true, release.NewestOfEach([]release.Record{rec})}, nil
+		} else if err == nil {
+			return newest{}, nil
 		}
 	}
 	now, err := v.lists.get(ctx, key)
 	if err != nil {
-		return release.Record{}, false, fmt.Errorf("read the records of release %s: %w", key, err)
+		return newest{}, fmt.Errorf("read the records of release %s: %w", key, err)
 	}
-	return now.record, now.found, nil
+	return now, nil
 }
 
 // listInterval is how long an API server makes a consistent list wait after another one of the same resource, if
@@ -165,6 +180,7 @@ func (v *Verifier) list(ctx context.Context, key release.Key) (newest, error) {
 	if err := group.Wait(); err != nil {
 		return newest{}, err
 	}
-	record, exists := release.Newest(slices.Concat(found...))
-	return newest{record, exists}, nil
+	all := slices.Concat(found...)
+	record, exists := release.Newest(all)
+	return newest{record, exists, release.NewestOfEach(all)}, nil
 }

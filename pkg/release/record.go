@@ -177,12 +177,7 @@ func (r Record) Same(o Record) bool {
 // modified last is returned, and it is contested; but a release that is uninstalled in one storage (helm uninstall
 // --keep-history) is only in the other one.
 func Newest(records []Record) (Record, bool) {
-	newest := map[Storage]Record{}
-	for _, rec := range records {
-		if known, found := newest[rec.Storage]; !found || compareAge(rec, known) > 0 {
-			newest[rec.Storage] = rec
-		}
-	}
+	newest := newestByStorage(records)
 	last, found := newest[Secrets]
 	other, both := newest[ConfigMaps]
 	switch {
@@ -202,6 +197,28 @@ func Newest(records []Record) (Record, bool) {
 		last.Contested = true
 	}
 	return last, true
+}
+
+// NewestOfEach returns the newest record of each storage in which the release exists: one that is uninstalled there does
+// not. Helm may work by any of them. The records must be of one release.
+func NewestOfEach(records []Record) (each []Record) {
+	newest := newestByStorage(records)
+	for _, storage := range Storages {
+		if rec, found := newest[storage]; found && rec.Status != StatusUninstalled {
+			each = append(each, rec)
+		}
+	}
+	return each
+}
+
+func newestByStorage(records []Record) map[Storage]Record {
+	newest := map[Storage]Record{}
+	for _, rec := range records {
+		if known, found := newest[rec.Storage]; !found || compareAge(rec, known) > 0 {
+			newest[rec.Storage] = rec
+		}
+	}
+	return newest
 }
 
 // writtenAfter reports whether a record was written after one of the other storage. Their times are whole seconds, so

@@ -193,16 +193,25 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 	})
 }
 
-// A release with records in both storages may take an object over: it is undecided by which of them Helm is at work.
+// A release that has records in both storages takes an object over by the storage in which Helm is at work, whichever
+// was written last. Where Helm is at work in neither, the records pass nothing.
 func TestI13_AReleaseInBothStoragesTakesOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *operator.ControllerOptions) { o.ReleaseStorage = "secret,configmap" })
 	f.guarded(kit.Shared.Helm3(), "shop", shop)
 	f.inForce(kit.ConfigMaps, "settings")
 	takeOver := []string{"annotate", "configmap", "settings", "--overwrite", "meta.helm.sh/release-name=heir"}
-	f.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited")})
+	inherits := kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: release.ConfigMaps}
+	other := kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("rest", "x")}
+	last := other
+	last.Labels = map[string]string{"modifiedAt": "4000000000"}
+	f.Forge(inherits)
+	f.Forge(last)
 	f.refused(kit.ConfigMaps, "settings", "", takeOver...)
-	f.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: release.ConfigMaps})
+	other.Storage = release.ConfigMaps
+	f.Forge(other)
+	inherits.Revision, inherits.Status = 2, "pending-upgrade"
+	f.Forge(inherits)
 	f.passes(takeOver...)
 }
 

@@ -101,24 +101,67 @@ func TestStorage_RecordsInBothUnlock(t *testing.T) {
 	w.Reverts("settings", "of the ConfigMap")
 }
 
-// An object names a release with records in both storages, and only one of them declares the object: Helm may have
-// taken the object over by that one, and nothing is written to the object until that is decided.
+// A release that an object says it belongs to has records in both storages, and only one of them declares the object:
+// Helm may have taken the object over by that one, whichever was written last, and nothing is written to the object.
 func TestStorage_ClaimOfAReleaseInBoth(t *testing.T) {
+	t.Parallel()
+	for name, declaring := range map[string]release.Storage{"Secrets": release.Secrets, "ConfigMaps": release.ConfigMaps} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, bothStorages)
+			w.LockFence()
+			w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+			w.Lock("app")
+			w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: declaring})
+			w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("rest", "inherited"),
+				Storage: release.Unread([]release.Storage{declaring})[0]})
+			w.Patch(kit.ConfigMaps, "settings", claimOfHeir)
+			w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/heir")
+			w.PassFence()
+			w.ExpectKey("settings", "inherited")
+			w.Delete(declaring.GVR(), release.ObjectName("heir", 1))
+			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+		})
+	}
+}
+
+const claimOfHeir = `{"data":{"key":"inherited"},"metadata":{"annotations":{"meta.helm.sh/release-name":"heir"}}}`
+
+// Records in both storages that declare other objects prove nothing about this one, in the release's own namespace and
+// in another one: two records of anything would be a way out of every lock otherwise.
+func TestHostile_AReleaseInBothStoragesOwnsWhatItDeclares(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, bothStorages)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	w.Lock("app")
+	lair := *w.Env
+	lair.Apps = w.Namespace(w.Apps + "-lair")
+	for _, forger := range []*kit.Env{&lair, w.Env} {
+		for _, storage := range release.Storages {
+			forger.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("rest", "x"), Storage: storage})
+		}
+		w.Patch(kit.ConfigMaps, "settings", claimOfHeir)
+		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	}
+	w.WaitReady("app", 1)
+}
+
+// A release in both storages of another namespace has the objects that it declares, as one in a single storage has.
+func TestStorage_ClaimOfAReleaseInBothElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
 	w.LockFence()
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.Lock("app")
-	w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: release.ConfigMaps})
-	w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("rest", "inherited")})
-	w.Patch(kit.ConfigMaps, "settings",
-		`{"data":{"key":"inherited"},"metadata":{"annotations":{"meta.helm.sh/release-name":"heir"}}}`)
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "release "+w.Apps+"/heir has records in Secrets and in ConfigMaps")
+	storage := *w.Env
+	storage.Apps = w.Namespace(w.Apps + "-storage")
+	storage.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("settings", "inherited")})
+	storage.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("rest", "x"),
+		Storage: release.ConfigMaps})
+	w.Patch(kit.ConfigMaps, "settings", claimOfHeir)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, storage.Apps+"/heir")
 	w.PassFence()
 	w.ExpectKey("settings", "inherited")
-	w.Delete(kit.Secrets, release.ObjectName("heir", 1))
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/heir")
-	w.Delete(kit.ConfigMaps, release.ObjectName("heir", 1))
+	storage.Delete(kit.Secrets, release.ObjectName("heir", 1))
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }
 

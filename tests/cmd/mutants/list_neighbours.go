@@ -83,12 +83,14 @@ func neighbours() []mutant {
 				`	if newest, found := lo.records.Newest(rel.Key); found && newest.Status != release.StatusUninstalled {`, `	if _, found := lo.records.Newest(rel.Key); found && rel.Name == "" {`},
 			integration, "TestStoredElsewhere_ForgedForAReleaseThatExists"),
 		breaks("I1", "a release whose records are stored elsewhere does not own its objects",
-			edit{"pkg/controller/owners.go", `		rec, found, err = newestThatCounts(ctx, v, locked)`,
-				`		return nil, nil`}, integration,
+			edit{"pkg/controller/owners.go", `		records, err := v.NewestOfEach(ctx, stored)`,
+				`		if stored != other {
+			return nil, nil
+		}
+		records, err := v.NewestOfEach(ctx, stored)`}, integration,
 			"TestStoredElsewhere_ItsObjectsAreItsOwn"),
 		breaks("I12", "a record in a third namespace speaks for a release that is stored elsewhere",
-			edit{"pkg/controller/owners.go", `	if err == nil && !found && locked != (release.Key{}) {`,
-				`	if err == nil && !found && locked != (release.Key{}) && v == nil {`}, integration,
+			edit{"pkg/controller/owners.go", `		if stored == (release.Key{}) {`, `		if stored != other {`}, integration,
 			"TestHostile_StoredElsewhere_ForgedRecordsOwnNothing"),
 		breaks("I12", "an object of a release that is stored elsewhere seems to be another one's",
 			edit{"pkg/controller/judge.go", `Release: l.As, Desired`, `Release: l.Release, Desired`}, integration,
@@ -115,7 +117,7 @@ func neighbours() []mutant {
 			edit{"pkg/controller/declared.go", `d.as == named) && d.has(id)`, `d.as.Name != "") && d.has(id)`}, integration,
 			"TestHostile_StoredElsewhere_ForgedRecordsOwnNothing"),
 		breaks("I12", "an older record counts where the newest one is malformed",
-			edit{"pkg/proof/elsewhere.go", `!malformed[key] && `, ``}, integration,
+			edit{"pkg/proof/elsewhere.go", `key != of && !malformed[key]`, `key != of`}, integration,
 			"TestHostile_StoredElsewhere_ForgedRecordsOwnNothing"),
 		breaks("I4", "objects without a namespace go to that of the record",
 			edit{"pkg/controller/records.go", `manifest.Release(rel.Key)`,
