@@ -13,10 +13,11 @@ func overlayOf(root, dir string, edits []edit) (string, error) {
 	replace := map[string]string{}
 	for i, e := range edits {
 		original := filepath.Join(root, filepath.FromSlash(e.file))
-		if _, double := replace[original]; double {
-			return "", fmt.Errorf("%s: two edits of one file", e.file)
+		before := original
+		if changed, another := replace[original]; another { // of the same file
+			before = changed
 		}
-		source, err := os.ReadFile(original)
+		source, err := os.ReadFile(before)
 		if err != nil {
 			return "", err
 		}
