@@ -137,7 +137,7 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	for _, r := range hooks[1].Rules {
 		subresources = append(subresources, r.Resources...)
 	}
-	if !slices.Equal(subresources, []string{"deployments/scale", "pods/resize", "pods/ephemeralcontainers"}) {
+	if !slices.Equal(subresources, []string{"deployments/scale", "pods/resize"}) {
 		t.Errorf("subresources %v", subresources)
 	}
 	k.step(t)

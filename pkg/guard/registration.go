@@ -114,9 +114,7 @@ func subresourceRules(resources []Resource) (rules []admissionregistrationv1.Rul
 			rules = append(rules, rule(r, r.Resource+"/scale", admissionregistrationv1.Update))
 		}
 		if r.Group == "" && r.Resource == "pods" {
-			resize := rule(r, "pods/resize", admissionregistrationv1.Update)
-			resize.Resources = append(resize.Resources, "pods/ephemeralcontainers")
-			rules = append(rules, resize)
+			rules = append(rules, rule(r, "pods/resize", admissionregistrationv1.Update))
 		}
 	}
 	return rules

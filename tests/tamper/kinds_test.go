@@ -36,7 +36,7 @@ func TestEveryKind(t *testing.T) {
 
 func everyKind(t *testing.T, pass int, r *report) {
 	c := cluster.ForTest(t, cluster.Options{ControllerManager: true, ExtraAPIServerArgs: []string{
-		"--runtime-config=api/all=true", "--feature-gates=" + features,
+		"--runtime-config=api/all=true", "--feature-gates=" + kit.FeaturesOfStubs,
 	}})
 	check.NoError(t, c.Except("I5", "leasev1", "the control plane collects an expired Lease"))
 	w := &fixture{env: kit.New(t, c)}
@@ -53,14 +53,10 @@ func everyKind(t *testing.T, pass int, r *report) {
 	w.wantBystanders(t, bystanders)
 }
 
-// features are the gates that the API server needs to serve all kinds of the stubs.
-const features = "DRADeviceTaints=true,DRADeviceTaintRules=true,DRAResourcePoolStatus=true,ClusterTrustBundle=true," +
-	"PodCertificateRequest=true,CoordinatedLeaderElection=true,GenericWorkload=true,MutatingAdmissionPolicy=true"
-
 // kinds returns the charts of one pass.
 func (w *fixture) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	t.Helper()
-	all, err := stubs(t.Context())
+	all, err := kit.Stubs(t.Context())
 	check.NoError(t, err)
 	client, err := discovery.NewDiscoveryClientForConfig(c.RESTConfig())
 	check.NoError(t, err)
