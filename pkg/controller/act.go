@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -118,12 +119,39 @@ func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*re
 func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
+	v.found.Owner.Manager = rm.creator(ctx, l, v)
+	v.revert.Owner = v.found.Owner
 	_, made, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
 	if made == nil {
 		rm.notCreated(ctx, l, v, err)
 		return
 	}
 	rm.restored(l, v, made, v1alpha1.DriftActionRecreated, err)
+}
+
+// maxSiblings bounds the objects that are read for the field manager of their release.
+const maxSiblings = 10
+
+// creator returns the field manager for the creation of an object. An object without a known owner gets the field
+// manager of the release. When a lock begins, none of the release's objects may have been judged yet, so some are read.
+func (rm *remediation) creator(ctx context.Context, l *lock.Lock, v *result) string {
+	if v.found.Owner.Known || v.in.Owner.Manager != "" || l.Manager() != "" {
+		return v.found.Owner.Manager
+	}
+	for _, o := range l.Siblings(v.ID, maxSiblings) {
+		live, err := rm.enforcer.Look(ctx, o)
+		if err != nil { // another one is read, or the manager of the record stays
+			rm.Log.WithField("object", o.ID.String()).Debugf("read for its field manager: %s", errorAbout(o.ID, err))
+			continue
+		}
+		if live == nil {
+			continue
+		}
+		if owner := drift.ManagedBy(live.GetManagedFields()); owner.Known {
+			return owner.Manager
+		}
+	}
+	return v.found.Owner.Manager
 }
 
 func creationRank(id manifest.ID) int {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -229,6 +230,7 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 	same := *o
 	same.Account = w.Object.Account
 	owner := drift.ManagedBy(nil)
+	owner.Manager = cmp.Or(rm.managerOf(w.Key), r.loaded.writer, owner.Manager)
 	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -36,6 +37,8 @@ type entry struct {
 	candidates candidates
 
 	history history
+	// manager is Helm's field manager of the release by the objects of its last lock; empty when unknown.
+	manager string
 }
 
 // facts are what the status of a HelmRelease is made of, beside its lock and its history. A worker that changes one of
@@ -209,4 +212,18 @@ func (es *entries) storedElsewhere(as release.Key) (rel release.Key) {
 		}
 	})
 	return rel
+}
+
+// managerOf returns Helm's field manager of a release by the objects of its present or its last lock; empty when
+// unknown. It keeps the manager for a revision without any live object.
+func (c *common) managerOf(key string) (manager string) {
+	known := ""
+	if l := c.table.Get(key); l != nil {
+		known = l.Manager()
+	}
+	c.entries.update(key, func(e *entry) {
+		e.manager = cmp.Or(known, e.manager)
+		manager = e.manager
+	})
+	return manager
 }

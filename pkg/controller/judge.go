@@ -44,7 +44,7 @@ func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge
 		ID: w.ID, Release: l.As, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
 		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas, Chosen: w.Chosen,
 		First: w.First, Baseline: w.Baseline, Owner: w.Owner, Excused: w.Excused,
-		GoneFor: c.Clock.Since(w.Seen),
+		GoneFor: c.Clock.Since(w.Seen), Manager: l.HelmManager,
 	}
 	if in.Replicas != nil && !l.Owns(in.Replicas.By) { // the live one of that name counts, which may be another
 		in.Replicas = nil

@@ -22,6 +22,8 @@ import (
 // loaded is a revision, read and parsed into objects to lock.
 type loaded struct {
 	release *release.Release
+	// writer is the field manager that wrote the record; empty when unknown.
+	writer  string
 	objects []*lock.Object
 	kinds   map[schema.GroupVersionKind]watch.Kind
 	waiting map[schema.GroupVersionKind][]manifest.ID
@@ -65,7 +67,7 @@ func (lo *loader) load(
 	prob, err := lo.read(ctx, rec, func(found *contents) error {
 		plan := found.Plan(lo.own, ignore)
 		out = &loaded{
-			release: found.release, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict, ignore: ignore,
+			release: found.release, writer: found.writer, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict, ignore: ignore,
 			exceptions: plan.Exceptions, kinds: map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{},
 			definitions: definitions, schemas: map[schema.GroupVersionKind]drift.Schema{},

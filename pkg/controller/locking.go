@@ -122,6 +122,7 @@ func (rs *releases) unlock(key string, p problem) {
 	if l := rs.table.Get(key); l != nil {
 		trusting = rs.scalers.Known().Trusting(l.Owns)
 	}
+	rs.managerOf(key)
 	if rs.table.Drop(key) {
 		rs.rangesChanged(trusting)
 		rs.claims.prune()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -19,6 +20,7 @@ import (
 // contents are a record and the objects declared in its manifest.
 type contents struct {
 	release *release.Release
+	writer  string // the field manager that wrote the record; empty when unknown
 	*judge.Manifest
 }
 
@@ -65,6 +67,7 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 	if err != nil || prob.reason != "" {
 		return prob, err
 	}
+	found.writer = drift.WriterOf(stored.ManagedFields)
 	return problem{}, use(found)
 }
 

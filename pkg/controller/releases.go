@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -252,6 +253,7 @@ func (rs *releases) lock(
 		Key: key, Since: hr.CreationTimestamp.Time, Began: rs.began(hr, rec), Release: rec.Key,
 		As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
+		Writer: cmp.Or(rs.managerOf(key), loaded.writer),
 		Detect: spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Ignore:           loaded.ignore, Exceptions: loaded.exceptions, Untracked: loaded.untracked,

@@ -113,3 +113,19 @@ func countBelow(fields any) int {
 	}
 	return n
 }
+
+// WriterOf returns the field manager that wrote the data of a record, by the managed fields of its Secret or ConfigMap;
+// empty when unknown. The API server names a client without a field manager by its user agent: Helm's command is Helm.
+func WriterOf(managedFields []metav1.ManagedFieldsEntry) string {
+	for i := range managedFields {
+		entry := &managedFields[i]
+		if entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:data"`)) {
+			continue
+		}
+		if strings.EqualFold(entry.Manager, defaultManager) {
+			return defaultManager
+		}
+		return entry.Manager
+	}
+	return ""
+}

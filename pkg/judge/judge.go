@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ type Input struct {
 	Strict bool
 	// ServerSide is set when Helm applied the release by server-side apply.
 	ServerSide bool
+	// Manager returns Helm's field manager of the release, for an object without a known owner; empty when unknown.
+	Manager func() string
 
 	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and
 	// Wanted what it wanted last, zero when unknown. Chosen is the last number of replicas that was seen within the
@@ -256,6 +259,9 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 		return in.Owner
 	}
 	owner := drift.ManagedBy(nil)
+	if in.Manager != nil {
+		owner.Manager = cmp.Or(in.Manager(), owner.Manager)
+	}
 	if in.ServerSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}

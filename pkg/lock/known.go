@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -74,4 +76,43 @@ func (l *Lock) Peek(id manifest.ID) (Work, bool) {
 		return Work{}, false
 	}
 	return Work{Object: s.Object, First: !s.judged, Baseline: s.baseline, Owner: s.helm(), Chosen: s.chosen()}, true
+}
+
+// maxVotes bounds the objects whose owners decide Manager.
+const maxVotes = 16
+
+// HelmManager returns Helm's field manager of the release: Manager, or else Writer; empty when unknown.
+func (l *Lock) HelmManager() string { return cmp.Or(l.Manager(), l.Writer) }
+
+// Manager returns the field manager that owns most of the release's judged objects; empty when there is none yet.
+func (l *Lock) Manager() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	owned, votes := map[string]int{}, 0
+	for _, s := range l.objects {
+		if owner := s.helm(); owner.Known && votes < maxVotes {
+			owned[owner.Manager]++
+			votes++
+		}
+	}
+	most := ""
+	for manager, n := range owned {
+		if n > owned[most] || n == owned[most] && manager < most {
+			most = manager
+		}
+	}
+	return most
+}
+
+// Siblings returns at most limit objects of the lock other than id.
+func (l *Lock) Siblings(id manifest.ID, limit int) []*Object {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var siblings []*Object
+	for _, s := range l.objects {
+		if s.ID != id && len(siblings) < limit {
+			siblings = append(siblings, s.Object)
+		}
+	}
+	return siblings
 }

@@ -48,6 +48,8 @@ type Lock struct {
 	Record release.Record
 	// ServerSide is set when Helm applied the release by server-side apply.
 	ServerSide bool
+	// Writer is Helm's field manager of the release by its earlier lock or its record; empty when unknown.
+	Writer string
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
 	// Fresh is set when the revision was seen becoming deployed: Helm may have left less than it declares.

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -39,6 +40,70 @@ func TestTools_TheNewerOnesShareStays(t *testing.T) {
 				if key, dropped := kit.Field(u, "data.key"), kit.Field(u, "data.dropped"); key != "third" ||
 					dropped != nil {
 					t.Errorf("after the upgrade the keys are %v and %v", key, dropped)
+				}
+			})
+		}
+	}
+}
+
+// An object that is gone when a lock begins is created under the field manager of the tool that made the release. Under
+// another one, the tool's next upgrade would be refused over a port that it changes, and would leave a key that it
+// drops.
+func TestI4_WhatIsGoneAtTheLockIsTheToolsAgain(t *testing.T) {
+	const service = `apiVersion: v1
+kind: Service
+metadata: {name: web, annotations: {rev: "{{ .Values.port }}"{{ if eq (int .Values.port) 80 }}, dropped: "yes"{{ end }}}}
+spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
+`
+	const settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: first}\n"
+	for name, test := range map[string]struct {
+		chart string
+		gone  func(w *fixture)
+	}{
+		"deleted before the lock": {service + settings, func(w *fixture) {
+			w.Delete(kit.Services, "web")
+			w.Lock("app")
+		}},
+		"the only object": {service, func(w *fixture) {
+			w.Delete(kit.Services, "web")
+			w.Lock("app")
+		}},
+		"deleted while the operator is down": {service + settings, func(w *fixture) {
+			w.Lock("app")
+			w.Running.Stop()
+			w.Delete(kit.Services, "web")
+			w.Running = kit.StartOperator(w, w.Proxy.RESTConfig(), w.Operator)
+		}},
+		"deleted while suspended": {service, func(w *fixture) {
+			w.Lock("app")
+			w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+			w.WaitReason("app", "Locked", "Suspended")
+			w.Delete(kit.Services, "web")
+			w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+		}},
+	} {
+		for version, helm := range kit.Helms(kit.Shared) {
+			t.Run(version+" "+name, func(t *testing.T) {
+				t.Parallel()
+				w := newFixture(t)
+				tool, chart := w.AsTool(helm, "helm-controller"), w.Chart("app", test.chart)
+				w.Helm(tool, "install", "app", chart, "--set", "port=80")
+				test.gone(w)
+				w.WaitNewObject(kit.Services, "web", "")
+				w.WaitReady("app", 1)
+				w.Eventually("it is the tool's alone", func() error {
+					for _, e := range w.Get(kit.Services, "web").GetManagedFields() {
+						if e.Manager != "helm-controller" {
+							return fmt.Errorf("%s owns %s", e.Manager, e.FieldsV1.GetRawBytes())
+						}
+					}
+					return nil
+				})
+				w.Helm(tool, "upgrade", "app", chart, "--set", "port=81")
+				w.WaitReady("app", 2)
+				u := w.Get(kit.Services, "web")
+				if ports := kit.Field(u, "spec.ports").([]any); len(ports) != 1 || u.GetAnnotations()["dropped"] != "" {
+					t.Errorf("after the upgrade there are the ports %v and the annotations %v", ports, u.GetAnnotations())
 				}
 			})
 		}

@@ -59,6 +59,12 @@ func leaveNoTrace() []mutant {
 func asHelmLeftIt() []mutant {
 	const write, judged = "pkg/enforce/write.go", "pkg/judge/judge.go"
 	return []mutant{
+		breaks("I4", "an object that is gone at the lock is created as the helm command's",
+			edit{"pkg/controller/act.go", `	v.found.Owner.Manager = rm.creator(ctx, l, v)`, ``}, fidelity,
+			"TestI4_WhatIsGoneAtTheLockIsTheToolsAgain/helm_4_deleted_while_the_operator_is_down"),
+		breaks("I4", "the only object of a release is created as the helm command's",
+			edit{"pkg/controller/releases.go", `cmp.Or(rs.managerOf(key), loaded.writer)`, `cmp.Or(rs.managerOf(key), "helm")`},
+			fidelity, "TestI4_WhatIsGoneAtTheLockIsTheToolsAgain/helm_4_the_only_object"),
 		breaks("I4", "a patch is sent under the operator's own name",
 			edit{write, `		return w.merge(ctx, r, r.Owner.Manager, dryRun)`,
 				`		return w.merge(ctx, r, drift.RevertManager, dryRun)`}, order, "TestI4_AsHelm3LeftIt"),

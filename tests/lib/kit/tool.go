@@ -17,6 +17,7 @@ func (e *Env) AsTool(h cluster.Helm, manager string) cluster.Helm {
 			query.Set("fieldManager", manager)
 			r.URL.RawQuery = query.Encode()
 		}
+		r.Header.Set("User-Agent", manager+"/v1") // as which it writes its records
 		return cluster.Forward()
 	})
 	kubeconfig, err := e.Cluster.KubeconfigFor(e.Apps+"-"+manager, proxy.Via(e.Cluster.HelmConfig()))
