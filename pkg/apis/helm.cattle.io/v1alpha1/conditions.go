@@ -3,12 +3,12 @@ package v1alpha1
 // Condition types. Ready, Locked, Drifted and Contended are always present once a HelmRelease has been looked at.
 // Stalled and Reconciling follow kstatus: they are present, with status True, only while they apply.
 const (
-	// ConditionReady is True when the release is in the state that the spec asks for: locked, watched without drift
-	// (mode Detect), or unlocked because suspended. It is False when it is not, and its message says why.
+	// ConditionReady is True when the release is as the spec asks: locked, watched without drift (mode Detect), or
+	// unlocked because suspended. Otherwise it is False, and its message has the cause.
 	ConditionReady = "Ready"
 
-	// ConditionLocked is True while all objects that the release declares are protected: drift is reverted. It is False
-	// while one of them is not, as its message says, while the release is unlocked, and in mode Detect.
+	// ConditionLocked is True while all declared objects are protected: drift is reverted. It is False while one of
+	// them is not (its message names the cause), while the release is unlocked, and in mode Detect.
 	ConditionLocked = "Locked"
 
 	// ConditionDrifted is True while an object of the release differs from the locked manifest. It is False when all
@@ -42,16 +42,16 @@ const (
 	// ReasonDetectOnly: the spec's mode is Detect: drift is reported, and nothing is written.
 	ReasonDetectOnly = "DetectOnly"
 
-	// ReasonSuspended: the release is unlocked by spec.suspend or spec.suspendUntil. Ready is True, since that is what
-	// the spec asks for; Locked says whether the release is protected.
+	// ReasonSuspended: the release is unlocked by spec.suspend or spec.suspendUntil. Ready is True, as the spec asks
+	// for it; Locked shows whether the release is protected.
 	ReasonSuspended = "Suspended"
 
-	// ReasonInWindow: the release is unlocked by spec.windows, until the time that the message has. Ready is True, as
-	// with Suspended.
+	// ReasonInWindow: the release is unlocked by spec.windows, until the time in the message. Ready is True, as with
+	// Suspended.
 	ReasonInWindow = "InWindow"
 
-	// ReasonInvalidWindow: spec.windows has an entry that cannot be understood; the message names it. No window opens,
-	// so the release stays locked.
+	// ReasonInvalidWindow: spec.windows has an invalid entry; the message names it. No window opens, so the release
+	// stays locked.
 	ReasonInvalidWindow = "InvalidWindow"
 
 	// ReasonSecretNotFound: the release has no record.
@@ -62,7 +62,7 @@ const (
 	ReasonRecordNotRead = "RecordNotRead"
 
 	// ReasonRecordsInTwoStorages: the release has records in Secrets and in ConfigMaps. Helm reads one of the two, and
-	// nothing tells which, so nothing is locked.
+	// it is unknown which one, so nothing is locked.
 	ReasonRecordsInTwoStorages = "RecordsInTwoStorages"
 
 	// ReasonNotDeployed: the newest revision is not deployed (failed, uninstalled, superseded or unknown), and no Helm
@@ -76,13 +76,13 @@ const (
 	// `helm rollback` or another `helm upgrade` ends that.
 	ReasonStuckTransitioning = "StuckTransitioning"
 
-	// ReasonConflict: another HelmRelease, which the message names, locks this release or an object of it.
+	// ReasonConflict: another HelmRelease, named in the message, locks this release or an object of it.
 	ReasonConflict = "Conflict"
 
 	// ReasonPayloadUnavailable: the release record exists but the API server did not return it.
 	ReasonPayloadUnavailable = "PayloadUnavailable"
 
-	// ReasonDecodeFailed: the release record is not one that Helm wrote, is damaged, or is too large.
+	// ReasonDecodeFailed: the release record was not written by Helm, is damaged, or is too large.
 	ReasonDecodeFailed = "DecodeFailed"
 
 	// ReasonManifestInvalid: the manifest does not parse completely, so nothing of it is enforced.
@@ -92,16 +92,16 @@ const (
 	// CustomResourceDefinition is missing. The other objects are protected.
 	ReasonWaitingForKind = "WaitingForKind"
 
-	// ReasonInvalidRule: spec.ignore has a rule that cannot be understood; the message names it. Nothing is
-	// enforced, so that nothing is reverted which the rule means to spare.
+	// ReasonInvalidRule: spec.ignore has an invalid rule; the message names it. Nothing is enforced, so fields meant by
+	// the rule are not reverted either.
 	ReasonInvalidRule = "InvalidIgnoreRule"
 
-	// ReasonForbidden: the operator, or the ServiceAccount in whose name it writes, lacks a permission that is
-	// needed; the message names both. It is tried again by itself.
+	// ReasonForbidden: the operator, or the ServiceAccount in whose name it writes, lacks a needed permission; the
+	// message names both. It is tried again by itself.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonNoServiceAccount: the operator runs with --impersonate, and neither spec.serviceAccountName nor
-	// --default-service-account says in whose name to write. Nothing is locked.
+	// --default-service-account names an account to write as. Nothing is locked.
 	ReasonNoServiceAccount = "NoServiceAccount"
 )
 
@@ -122,9 +122,9 @@ const (
 	// also a reason of Ready and Locked (False).
 	ReasonRevertFailed = "RevertFailed"
 
-	// ReasonNotCompared (Unknown): some objects are not compared, for the reason that the message has: the account of
-	// the release may not change them, they belong to another release, their kind is not served, or they cannot be
-	// read. The others are as declared.
+	// ReasonNotCompared (Unknown): some objects are not compared, for the reason in the message: the account of the
+	// release may not change them, they belong to another release, their kind is not served, or they cannot be read.
+	// The others are as declared.
 	ReasonNotCompared = "NotCompared"
 
 	// ReasonNotLocked (Unknown; Contended and Guarded: False): the release is unlocked, so its objects are not
@@ -152,30 +152,29 @@ const (
 	// ReasonNoContention (False): no other writer keeps changing an object back.
 	ReasonNoContention = "NoContention"
 
-	// ReasonFightDetected (True): a party that the message names keeps changing an object back, so that reverts of
-	// it are spaced out.
+	// ReasonFightDetected (True): a party, named in the message, keeps changing an object back, so its reverts are
+	// spaced out.
 	ReasonFightDetected = "FightDetected"
 )
 
 // Conditions of a HelmReleasePolicy, besides Ready, Stalled and Reconciling. Its Ready is True when there is a
-// HelmRelease, as the template has it, for every release that the policy is to lock.
+// HelmRelease, as the template has it, for every release to lock.
 const (
-	// ConditionOverlapping is True while a release that the policy matches is left to another policy that matches it
-	// more specifically.
+	// ConditionOverlapping is True while a matching release is left to another, more specific policy.
 	ConditionOverlapping = "Overlapping"
 )
 
 // Reasons of the conditions of a HelmReleasePolicy. Forbidden applies to it, too.
 const (
-	// ReasonApplied (Ready: True): every release that the policy is to lock has its HelmRelease.
+	// ReasonApplied (Ready: True): every release to lock has its HelmRelease.
 	ReasonApplied = "Applied"
 
 	// ReasonApplying (Ready: False): HelmReleases are being made, changed or deleted, or what the policy selects by is
 	// being read.
 	ReasonApplying = "Applying"
 
-	// ReasonInvalidPolicy (Ready: False): a selector of the policy cannot be understood; the message names it. What
-	// the policy locked stays locked, and nothing new is.
+	// ReasonInvalidPolicy (Ready: False): a selector of the policy is invalid; the message names it. Locked releases
+	// stay locked, and no others are added.
 	ReasonInvalidPolicy = "InvalidPolicy"
 
 	// ReasonAcceptanceRequired (Ready: False): the policy would enforce releases with the operator's own rights, and
@@ -183,8 +182,8 @@ const (
 	// spec.template.spec.serviceAccountName names in whose name to write.
 	ReasonAcceptanceRequired = "AcceptanceRequired"
 
-	// ReasonTooManyReleases (Ready: False): the policy matches more releases than spec.maxReleases allows. The
-	// message says how many are not locked.
+	// ReasonTooManyReleases (Ready: False): the policy matches more releases than spec.maxReleases allows. The message
+	// has the number of releases left unlocked.
 	ReasonTooManyReleases = "TooManyReleases"
 
 	// ReasonNameTaken (Ready: False): a HelmRelease for another release has the name of one that the policy would
@@ -199,9 +198,9 @@ const (
 	// spec.rollout moved to mode Enforce. It goes on when that is over.
 	ReasonRolloutStopped = "RolloutStopped"
 
-	// ReasonOtherPolicy (Overlapping: True): other policies, which the message names, match releases more specifically.
+	// ReasonOtherPolicy (Overlapping: True): other policies, named in the message, match releases more specifically.
 	ReasonOtherPolicy = "OtherPolicy"
 
-	// ReasonNoOverlap (Overlapping: False): no other policy has a release that this one matches.
+	// ReasonNoOverlap (Overlapping: False): no other policy has a release matched by this one.
 	ReasonNoOverlap = "NoOverlap"
 )

@@ -1,5 +1,5 @@
-// Package v1alpha1 is the API of helm-locker: a HelmRelease names an existing Helm release, and the operator keeps
-// what that release deployed as Helm left it.
+// Package v1alpha1 is the API of helm-locker: a HelmRelease names an existing Helm release, and the operator keeps its
+// objects as Helm left them.
 //
 // Its constants (states, condition types and reasons, event reasons) are part of the API: scripts and alerts may depend
 // on them.

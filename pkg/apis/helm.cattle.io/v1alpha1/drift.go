@@ -5,16 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// DriftRecord is what one field manager other than Helm changed in an object of the release, and what was done about
-// it.
-// What several managers changed and was reverted at once has a record for each, with the same time. A record names
-// fields and never carries their values.
+// DriftRecord is a change of an object by one field manager other than Helm, and the operator's reaction. Changes by
+// several managers, reverted at once, have a record for each, with the same time. A record names fields and never
+// carries their values.
 type DriftRecord struct {
 	// Time is when the change was seen.
 	// +required
 	Time metav1.MicroTime `json:"time"`
 
-	// Object is what was changed.
+	// Object is the changed object.
 	// +required
 	Object DriftedObject `json:"object"`
 
@@ -28,12 +27,12 @@ type DriftRecord struct {
 	// +listType=atomic
 	Paths []string `json:"paths,omitempty"`
 
-	// MorePaths is the number of changed fields that paths leaves out.
+	// MorePaths is the number of changed fields missing from paths.
 	// +optional
 	MorePaths int `json:"morePaths,omitempty"`
 
-	// FieldManager is who made the change according to the object's managedFields, for example `kubectl-edit`. It is
-	// empty when that cannot be told, as for a deleted object, or for a removed field when several managers wrote.
+	// FieldManager is the author of the change in the object's managedFields, for example `kubectl-edit`. It is empty
+	// when unknown, as for a deleted object, or for a removed field when several managers wrote.
 	// +optional
 	FieldManager string `json:"fieldManager,omitempty"`
 
@@ -41,36 +40,34 @@ type DriftRecord struct {
 	// +optional
 	FieldManagerOperation string `json:"fieldManagerOperation,omitempty"`
 
-	// Subresource is the subresource through which that manager wrote, for example `scale`; it is empty for the
-	// object itself.
+	// Subresource is the subresource of that manager's write, for example `scale`; it is empty for the object itself.
 	// +optional
 	Subresource string `json:"subresource,omitempty"`
 
-	// User is who sent a request that the guard refused, as the API server knows them.
+	// User is the sender of a refused request, as the API server knows them.
 	// +optional
 	User string `json:"user,omitempty"`
 
-	// Count is how many such requests of that user the guard refused since the first of them that is still listed;
-	// Time is that of the last one. It is absent for everything else.
+	// Count is the number of such requests of that user since the first one still listed; Time is that of the last one.
+	// It is absent for everything else.
 	// +optional
 	Count int `json:"count,omitempty"`
 
-	// ChangeTime is when that manager last wrote, in whole seconds, as managedFields has it. Time says when it was
+	// ChangeTime is when that manager last wrote, in whole seconds, as managedFields has it. Time is when it was
 	// noticed.
 	// +optional
 	ChangeTime *metav1.Time `json:"changeTime,omitempty"`
 
-	// Action is what was done about it: `Reverted`, `Recreated`, `Replaced`, `Pruned`, `Reported`, `Refused` or
-	// `Denied`.
+	// Action is the reaction: `Reverted`, `Recreated`, `Replaced`, `Pruned`, `Reported`, `Refused` or `Denied`.
 	// +required
 	Action DriftAction `json:"action"`
 
-	// Duration is how long the change lived, from what since says to being restored, for example `12.5ms`. It is absent
-	// when nothing was restored.
+	// Duration is how long the change lived, from the moment in since to the restoration, for example `12.5ms`. It is
+	// absent when nothing was restored.
 	// +optional
 	Duration *metav1.Duration `json:"duration,omitempty"`
 
-	// Since is what duration counts from: `Observed`, `Changed` or `Locked`. It is absent when duration is.
+	// Since is the start of duration: `Observed`, `Changed` or `Locked`. It is absent when duration is.
 	// +optional
 	Since DriftSince `json:"since,omitempty"`
 }
@@ -108,21 +105,19 @@ func (o DriftedObject) String() string {
 type DriftOperation string
 
 const (
-	// DriftModified means that fields which the manifest declares have other values.
+	// DriftModified: declared fields have other values.
 	DriftModified DriftOperation = "Modified"
 
-	// DriftRemoved means that fields which the manifest declares (or labels and annotations that Helm sets) are gone,
-	// and none has another value.
+	// DriftRemoved: declared fields (or labels and annotations of Helm) are gone, and none has another value.
 	DriftRemoved DriftOperation = "Removed"
 
-	// DriftAdded means that another writer than Helm added fields (scope Strict), and that nothing that the manifest
-	// declares was changed.
+	// DriftAdded: another writer than Helm added fields (scope Strict), and no declared field was changed.
 	DriftAdded DriftOperation = "Added"
 
-	// DriftDeleted means that the whole object is gone.
+	// DriftDeleted: the whole object is gone.
 	DriftDeleted DriftOperation = "Deleted"
 
-	// DriftLeftover means that the object belongs to an earlier revision, and Helm failed to delete it.
+	// DriftLeftover: the object belongs to an earlier revision, and Helm failed to delete it.
 	DriftLeftover DriftOperation = "Leftover"
 )
 
@@ -146,26 +141,25 @@ const (
 type DriftAction string
 
 const (
-	// DriftActionReverted means that the object was written back to what the manifest declares.
+	// DriftActionReverted: the object was written back as the manifest declares it.
 	DriftActionReverted DriftAction = "Reverted"
 
-	// DriftActionRecreated means that the object was created again.
+	// DriftActionRecreated: the object was created again.
 	DriftActionRecreated DriftAction = "Recreated"
 
-	// DriftActionReplaced means that the object was deleted and created again, because the changed fields are immutable
-	// and spec.replaceImmutable allows it.
+	// DriftActionReplaced: the object was deleted and created again, because the changed fields are immutable and
+	// spec.replaceImmutable allows it.
 	DriftActionReplaced DriftAction = "Replaced"
 
-	// DriftActionPruned means that an object which Helm failed to delete was deleted.
+	// DriftActionPruned: an object left behind by Helm's failed deletion was deleted.
 	DriftActionPruned DriftAction = "Pruned"
 
-	// DriftActionReported means that nothing was written, because spec.mode is Detect.
+	// DriftActionReported: nothing was written, because spec.mode is Detect.
 	DriftActionReported DriftAction = "Reported"
 
-	// DriftActionRefused means that the API server refused the write: by validation, admission or RBAC. It is tried
-	// again.
+	// DriftActionRefused: the API server refused the write: by validation, admission or RBAC. It is tried again.
 	DriftActionRefused DriftAction = "Refused"
 
-	// DriftActionDenied means that the change never happened: the guard refused the request.
+	// DriftActionDenied: the change never happened: the guard refused the request.
 	DriftActionDenied DriftAction = "Denied"
 )

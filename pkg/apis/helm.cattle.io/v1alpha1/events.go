@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Reasons of the events that the operator records, on the HelmRelease and, where an object is concerned, on the object.
+// Reasons of the operator's events, on the HelmRelease and, where an object is concerned, on the object.
 const (
 	// EventReasonLocked (Normal): a revision of the release is locked.
 	EventReasonLocked = "Locked"
@@ -26,7 +26,7 @@ const (
 	// EventReasonReverted (Normal): an object was changed by someone other than Helm, and was written back.
 	EventReasonReverted = "Reverted"
 
-	// EventReasonDenied (Warning): the guard refused a request that would have changed or deleted an object.
+	// EventReasonDenied (Warning): the guard refused a request to change or delete an object.
 	EventReasonDenied = "Denied"
 
 	// EventReasonRecreated (Normal): an object was deleted by someone other than Helm, and was created again.
@@ -36,15 +36,15 @@ const (
 	// created again.
 	EventReasonReplaced = "Replaced"
 
-	// EventReasonPruned (Normal): an object of an earlier revision that Helm failed to delete was deleted.
+	// EventReasonPruned (Normal): an object of an earlier revision, left behind by Helm, was deleted.
 	EventReasonPruned = "Pruned"
 
-	// EventReasonBeingDeleted (Warning): the deletion of an object is pending; the message names the finalizers
-	// that hold it and who added them. Its content is still protected.
+	// EventReasonBeingDeleted (Warning): the deletion of an object is pending; the message names the finalizers on it
+	// and their authors. Its content is still protected.
 	EventReasonBeingDeleted = "BeingDeleted"
 
 	// EventReasonOvertaken (Normal or Warning): Helm began to work while an object was reverted or re-created. The
-	// message says what was done about it.
+	// message has the reaction.
 	EventReasonOvertaken = "Overtaken"
 
 	// EventReasonRevertFailed (Warning): the API server refused to take a change back.
@@ -53,8 +53,8 @@ const (
 	// EventReasonContended (Warning): another party keeps changing an object back; the message names it.
 	EventReasonContended = "Contended"
 
-	// EventReasonForbidden (Warning): the ServiceAccount in whose name the release is protected may not change
-	// objects that the manifest declares, so these are not protected.
+	// EventReasonForbidden (Warning): the ServiceAccount in whose name the release is protected may not change some
+	// declared objects, so these are not protected.
 	EventReasonForbidden = "Forbidden"
 
 	// EventReasonNoServiceAccount (Warning): no ServiceAccount is named to write with, so nothing is protected.
@@ -69,8 +69,8 @@ const (
 	// EventReasonManifestInvalid (Warning): the manifest of the revision does not parse completely.
 	EventReasonManifestInvalid = "ManifestInvalid"
 
-	// EventReasonAutoscaled (Normal): an object that the release does not declare has a controller set the number of
-	// replicas of a locked workload, which is left to it.
+	// EventReasonAutoscaled (Normal): an undeclared object has a controller set the number of replicas of a locked
+	// workload; that field is left to it.
 	EventReasonAutoscaled = "Autoscaled"
 
 	// EventReasonWaitingForKind (Warning): the manifest has objects of a kind that the API server does not serve.
@@ -80,7 +80,8 @@ const (
 // Reasons of events on a HelmReleasePolicy. InvalidPolicy, AcceptanceRequired, TooManyReleases, NameTaken, WriteFailed
 // and Forbidden are recorded with the condition of that reason.
 const (
-	// EventReasonApplied (Normal): HelmReleases were created, changed or deleted; the message says how many and why.
+	// EventReasonApplied (Normal): HelmReleases were created, changed or deleted; the message has the number and the
+	// reason.
 	EventReasonApplied = "Applied"
 
 	// EventReasonInvalidPolicy (Warning): a selector of the policy cannot be understood.
@@ -102,7 +103,7 @@ const (
 	// EventReasonRolloutBatch (Normal): the rollout moved releases from mode Detect to Enforce.
 	EventReasonRolloutBatch = "RolloutBatch"
 
-	// EventReasonRolloutStopped (Warning): the rollout moves no more releases; the message says why.
+	// EventReasonRolloutStopped (Warning): the rollout moves no more releases; the message has the reason.
 	EventReasonRolloutStopped = "RolloutStopped"
 
 	// EventReasonRolloutComplete (Normal): the rollout has moved all releases to mode Enforce.

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Guard is what the API server does with a change of a locked object before it happens.
+// Guard is how the API server treats a change of a locked object before it happens.
 // +kubebuilder:validation:Enum=Off;Warn;Deny
 type Guard string
 
@@ -8,7 +8,7 @@ const (
 	// GuardOff lets every change through. It is reverted afterwards.
 	GuardOff Guard = "Off"
 
-	// GuardWarn lets a change through with a warning that it is not kept.
+	// GuardWarn lets a change through with a warning of its coming revert.
 	GuardWarn Guard = "Warn"
 
 	// GuardDeny refuses a change.

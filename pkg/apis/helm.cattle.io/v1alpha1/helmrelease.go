@@ -32,11 +32,11 @@ type HelmRelease struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which release to lock and how.
+	// Spec names the release to lock, and how.
 	// +required
 	Spec HelmReleaseSpec `json:"spec"`
 
-	// Status is what the operator last observed and did. It is written only by the operator.
+	// Status has the operator's last observations and actions. It is written only by the operator.
 	// +optional
 	Status HelmReleaseStatus `json:"status,omitzero"`
 }
@@ -52,7 +52,7 @@ type HelmReleaseList struct {
 	Items []HelmRelease `json:"items"`
 }
 
-// HelmReleaseSpec says which release to lock and how.
+// HelmReleaseSpec names the release to lock, and how.
 type HelmReleaseSpec struct {
 	// Release is the Helm release to lock. It need not exist yet: it is locked when it appears.
 	//
@@ -63,36 +63,37 @@ type HelmReleaseSpec struct {
 	Protection `json:",inline"`
 }
 
-// Protection says how a release is locked. It is what a HelmRelease and the template of a HelmReleasePolicy share.
+// Protection is how a release is locked: the part of the spec shared by a HelmRelease and the template of a
+// HelmReleasePolicy.
 // +kubebuilder:validation:XValidation:rule="!has(self.guard) || self.guard != 'Deny' || !has(self.mode) || self.mode != 'Detect'",message="spec.guard Deny takes spec.mode Enforce: a release that is only watched can be guarded with Warn"
 type Protection struct {
-	// Mode is what to do about drift: `Enforce` (the default) reverts it, `Detect` reports it and writes nothing to
-	// the objects of the release.
+	// Mode is the reaction to drift: `Enforce` (the default) reverts it, `Detect` reports it and writes nothing to the
+	// objects of the release.
 	//
 	// +optional
 	// +kubebuilder:default=Enforce
 	Mode Mode `json:"mode,omitempty"`
 
-	// Scope is what is protected: `Declared` (the default) protects the fields that the manifest declares and
-	// leaves alone what others add beside them; `Strict` also removes what others added: labels, annotations, data
-	// keys, environment variables, containers, ports, finalizers and the like. What Helm, the API server or a
-	// controller of Kubernetes itself wrote stays in both, and so do whole objects that are not in the manifest.
+	// Scope is the protected part: `Declared` (the default) protects the declared fields and leaves alone the additions
+	// of others; `Strict` also removes those additions: labels, annotations, data keys, environment variables,
+	// containers, ports, finalizers and the like. Fields written by Helm, the API server or a controller of Kubernetes
+	// itself stay in both, and so do whole undeclared objects.
 	//
 	// +optional
 	// +kubebuilder:default=Declared
 	Scope Scope `json:"scope,omitempty"`
 
-	// Ignore lists fields that are left alone: they are neither compared nor written, whatever changes them.
+	// Ignore lists fields to leave alone: they are neither compared nor written, whatever changes them.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
 
-	// Guard is what the API server does with a change of a locked object before it happens: `Off` (the default) lets
-	// it through, `Warn` lets it through with a warning that it is not kept, and `Deny` refuses it. What Helm does
-	// passes, and whenever the guard does not answer everything does; what passed is reverted as without a guard. It
-	// takes an operator that runs with `--guard-address`: the condition Guarded says whether it is in force. Mode
+	// Guard is how the API server treats a change of a locked object before it happens: `Off` (the default) lets it
+	// through, `Warn` lets it through with a warning that it is not kept, and `Deny` refuses it. Helm's changes pass,
+	// and all changes do while the guard does not answer; a change by anyone else is reverted afterwards as without a
+	// guard. It takes an operator with `--guard-address`: the condition Guarded shows whether it is in force. Mode
 	// Detect allows `Warn` only.
 	//
 	// +optional
@@ -115,9 +116,9 @@ type Protection struct {
 	ReplaceImmutable bool `json:"replaceImmutable,omitempty"`
 
 	// ServiceAccountName is the ServiceAccount, in the namespace of the release, in whose name the objects of the
-	// release are written. What it may not write is not reverted, and the status says so. Without it the operator
-	// writes in its own name, unless it runs with `--impersonate`: then its `--default-service-account` takes the
-	// place, and without either nothing is locked.
+	// release are written. Objects beyond its rights are not reverted, and the status names them. Without it the
+	// operator writes in its own name, unless it runs with `--impersonate`: then its `--default-service-account` takes
+	// the place, and without either nothing is locked.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -136,9 +137,9 @@ type Protection struct {
 	// +optional
 	SuspendUntil *metav1.Time `json:"suspendUntil,omitempty"`
 
-	// Windows are recurring times in which the release is unlocked, as for a nightly job that changes it. Drift made in
-	// a window is reverted when it ends. If one of them is wrong none opens, and the condition Ready says what is
-	// wrong.
+	// Windows are recurring times in which the release is unlocked, as for a nightly job with changes to it. Drift made
+	// in a window is reverted when it ends. If one of them is invalid none opens, and the condition Ready names the
+	// error.
 	//
 	// +optional
 	// +listType=atomic
@@ -148,9 +149,9 @@ type Protection struct {
 
 // Window is a recurring time.
 type Window struct {
-	// Schedule is when the window begins, in the form of a CronJob's: minute, hour, day of the month, month, day of
-	// the week, for example `30 2 * * SAT`, or one of `@yearly`, `@monthly`, `@weekly`, `@daily` and `@hourly`. On the
-	// day on which a clock skips that time the window does not open.
+	// Schedule is when the window begins, in the form of a CronJob's: minute, hour, day of the month, month, day of the
+	// week, for example `30 2 * * SAT`, or one of `@yearly`, `@monthly`, `@weekly`, `@daily` and `@hourly`. If the
+	// clock skips that time on a day, the window does not open on that day.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -191,8 +192,8 @@ type ReleaseReference struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name"`
 
-	// Namespace that holds the release records, which is the one given to `helm install --namespace`. The objects of
-	// the release may be elsewhere.
+	// Namespace of the release records, as given to `helm install --namespace`. The objects of the release may be
+	// elsewhere.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -211,19 +212,19 @@ func (r ReleaseReference) String() string {
 	return r.NamespacedName().String()
 }
 
-// Scope is what is protected of an object.
+// Scope is the protected part of an object.
 // +kubebuilder:validation:Enum=Declared;Strict
 type Scope string
 
 const (
-	// ScopeDeclared protects the fields that the manifest declares.
+	// ScopeDeclared protects the declared fields.
 	ScopeDeclared Scope = "Declared"
 
-	// ScopeStrict protects the whole object: fields that others added are removed.
+	// ScopeStrict protects the whole object: fields added by others are removed.
 	ScopeStrict Scope = "Strict"
 )
 
-// Mode is what to do about drift.
+// Mode is the reaction to drift.
 // +kubebuilder:validation:Enum=Enforce;Detect
 type Mode string
 

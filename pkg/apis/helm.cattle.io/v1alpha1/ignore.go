@@ -8,12 +8,12 @@ const (
 	MaxIgnorePaths = 64
 )
 
-// IgnoreRule names fields that are left alone. A field is ignored when all that the rule says applies to it: the object
-// is a target, the field is at or below one of the paths, and the field is owned by one of the managers. What is left
-// out applies to everything; a rule needs paths, managers or deletion.
+// IgnoreRule names fields to leave alone. A field is ignored when every part of the rule applies to it: the object is a
+// target, the field is at or below one of the paths, and the field is owned by one of the managers. A part left out
+// applies to everything; a rule needs paths, managers or deletion.
 //
-// A deleted object is created again, with all that the manifest declares, unless a rule with deletion selects it. The
-// path `""` without managers, which stands for the whole object, exempts the object altogether.
+// A deleted object is created again as declared, unless a rule with deletion selects it. The path `""` without
+// managers, which stands for the whole object, exempts the object altogether.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.paths) && size(self.paths) > 0 || has(self.managers) && size(self.managers) > 0 || has(self.deletion) && self.deletion",message="an ignore rule needs paths, managers or deletion; use the path \"\" to ignore whole objects"
 type IgnoreRule struct {
@@ -40,14 +40,14 @@ type IgnoreRule struct {
 	Managers []string `json:"managers,omitempty"`
 
 	// Deletion leaves the deletion of the objects alone: a deleted one is not created again. It is for objects that run
-	// once and that their controller or a user deletes afterwards, such as the Workflows of Argo or the TaskRuns of
+	// once and are deleted by their controller or a user afterwards, such as the Workflows of Argo or the TaskRuns of
 	// Tekton. Jobs need no rule, and neither do Pods that are not restarted. While the object exists, its content is
 	// protected as that of any other.
 	//
 	// +optional
 	Deletion bool `json:"deletion,omitempty"`
 
-	// Target selects the objects that the rule is for; all objects of the release without it. It is matched against the
+	// Target selects the objects of the rule; all objects of the release without it. It is matched against the
 	// manifest, never against live objects, so labelling an object exempts nothing.
 	//
 	// +optional
@@ -58,8 +58,8 @@ type IgnoreRule struct {
 // and namespace are regular expressions (RE2) that have to match the whole text; an empty one matches everything.
 // It has the shape of the targets in Kustomize patches and in Flux.
 type IgnoreTarget struct {
-	// Group is the API group, for example `apps`. The core group cannot be told by a group, which for it is empty:
-	// use kind.
+	// Group is the API group, for example `apps`. An empty group matches every group, so it cannot select the core
+	// group: use kind.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=256

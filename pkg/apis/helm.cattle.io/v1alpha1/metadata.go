@@ -3,24 +3,23 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 const (
-	// ManagedByAnnotation is the annotation of a HelmRelease that holds the name of the controller (flag
-	// --controller-name) that manages it. A controller leaves alone what another one has claimed.
+	// ManagedByAnnotation is the annotation of a HelmRelease with the name of its controller (flag --controller-name).
+	// A controller leaves alone what another one has claimed.
 	ManagedByAnnotation = "helmreleases.cattle.io/managed-by"
 
-	// SuspendReasonAnnotation is the annotation of a HelmRelease that says, to people, why it is suspended.
+	// SuspendReasonAnnotation is the annotation of a HelmRelease with the reason for its suspension, for people.
 	SuspendReasonAnnotation = "helmreleases.cattle.io/suspend-reason"
 
-	// PolicyLabel is the label, of a HelmRelease that a HelmReleasePolicy made, that has the name of the policy. What
-	// makes it the policy's is the ownerReference: a HelmRelease without one counts as written by hand.
+	// PolicyLabel is the label of a policy's HelmRelease with the name of the policy. The ownerReference makes it the
+	// policy's: a HelmRelease without one counts as written by hand.
 	PolicyLabel = "helmreleases.cattle.io/policy"
 
-	// PolicyFieldsAnnotation is the annotation, of a HelmRelease that a HelmReleasePolicy made, that lists the labels
-	// that the policy set, and `suspend` when its template suspends: these are taken away when the template no
-	// longer has them.
+	// PolicyFieldsAnnotation is the annotation of a policy's HelmRelease with the labels set by the policy, and
+	// `suspend` when its template suspends: these are removed when the template no longer has them.
 	PolicyFieldsAnnotation = "helmreleases.cattle.io/policy-fields"
 
-	// EnforcedSinceAnnotation is the annotation, of a HelmRelease that a HelmReleasePolicy made, that says when the
-	// policy's rollout set its mode to Enforce.
+	// EnforcedSinceAnnotation is the annotation of a policy's HelmRelease with the time at which the rollout set its
+	// mode to Enforce.
 	EnforcedSinceAnnotation = "helmreleases.cattle.io/enforced-since"
 
 	// LegacyFinalizer is a finalizer that older operators put on HelmReleases. It is removed where it is found, and
@@ -28,8 +27,8 @@ const (
 	LegacyFinalizer = "wrangler.cattle.io/on-helm-release-remove"
 )
 
-// Annotations by which a chart exempts an object that it declares. They count in the manifest only: on a live
-// object they are nothing but one more change.
+// Annotations by which a chart exempts an object of its own. They count in the manifest only: on a live object they are
+// nothing but one more change.
 const (
 	// LockAnnotation with the value LockDisabled exempts an object.
 	LockAnnotation = "helmreleases.cattle.io/lock"
@@ -41,7 +40,7 @@ const (
 	FluxDriftAnnotation = "helm.toolkit.fluxcd.io/driftDetection"
 )
 
-// PolicyOf returns the reference to the policy that made a HelmRelease, nil for one that was written by hand.
+// PolicyOf returns the reference to the policy of a HelmRelease, nil for a hand-written one.
 func PolicyOf(hr *HelmRelease) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(hr)
 	if owner == nil || owner.Kind != PolicyKind || owner.APIVersion != SchemeGroupVersion.String() {

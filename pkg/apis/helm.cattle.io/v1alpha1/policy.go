@@ -20,19 +20,19 @@ import (
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// HelmReleasePolicy locks all Helm releases that it matches, now and later: the operator keeps a HelmRelease for each,
-// called NAMESPACE.NAME and owned by the policy. Deleting a policy deletes its HelmReleases, which unlocks the releases
-// and changes nothing else. Policies count in the namespace of the operator only.
+// HelmReleasePolicy locks all matching Helm releases, now and later: the operator keeps a HelmRelease for each, called
+// NAMESPACE.NAME and owned by the policy. Deleting a policy deletes its HelmReleases, which unlocks the releases and
+// changes nothing else. Policies count in the namespace of the operator only.
 type HelmReleasePolicy struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which releases to lock and how.
+	// Spec names the releases to lock, and how.
 	// +required
 	Spec HelmReleasePolicySpec `json:"spec"`
 
-	// Status is what the operator last observed and did. It is written only by the operator.
+	// Status has the operator's last observations and actions. It is written only by the operator.
 	// +optional
 	Status HelmReleasePolicyStatus `json:"status,omitzero"`
 }
@@ -48,29 +48,29 @@ type HelmReleasePolicyList struct {
 	Items []HelmReleasePolicy `json:"items"`
 }
 
-// HelmReleasePolicySpec says which releases to lock and how.
+// HelmReleasePolicySpec names the releases to lock, and how.
 type HelmReleasePolicySpec struct {
 	// Match selects releases. `namespaces: ["*"]` selects those of all namespaces but the operator's own.
 	//
 	// +required
 	Match ReleaseMatch `json:"match"`
 
-	// Exclude leaves out releases that match: those that one of the entries selects.
+	// Exclude leaves out matching releases: those selected by one of the entries.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Exclude []ReleaseMatch `json:"exclude,omitempty"`
 
-	// Template is what the HelmReleases that the policy makes are like.
+	// Template is the content of the policy's HelmReleases.
 	//
 	// +optional
 	// +kubebuilder:default={}
 	Template HelmReleaseTemplate `json:"template"`
 
-	// MaxReleases bounds the releases that the policy locks (1,000 by default). When it matches more, namespaces get
-	// equal shares of that number; in a namespace with more than its share, what the policy has locked already stays
-	// so, then the order of names decides. The condition Ready says how many are not locked.
+	// MaxReleases bounds the locked releases (1,000 by default). If more match, namespaces get equal shares of
+	// that number; in a namespace with more than its share, releases locked by the policy already stay so, then the
+	// order of names decides. The condition Ready has the number of releases left unlocked.
 	//
 	// +optional
 	// +kubebuilder:default=1000
@@ -84,11 +84,11 @@ type HelmReleasePolicySpec struct {
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`
 
-	// AcceptRecordsOfAnyone accepts that the policy enforces releases with the operator's own rights: every user who
-	// may write a release record (a Secret) in a matched namespace then decides what the operator writes anywhere in
-	// the cluster. It counts when the template's mode is Enforce and its serviceAccountName is empty, and the operator
-	// runs without `--impersonate`: until it is true, HelmReleases that the policy makes have mode Detect, those that
-	// were enforced before stay so, and the condition Ready has the reason AcceptanceRequired.
+	// AcceptRecordsOfAnyone accepts a policy with the operator's own rights: every user with the right to write a
+	// release record (a Secret) in a matched namespace then decides what the operator writes anywhere in the cluster.
+	// It counts when the template's mode is Enforce and its serviceAccountName is empty, and the operator runs without
+	// `--impersonate`: until it is true, the policy makes HelmReleases in mode Detect, those enforced before stay so,
+	// and the condition Ready has the reason AcceptanceRequired.
 	//
 	// +optional
 	AcceptRecordsOfAnyone bool `json:"acceptRecordsOfAnyone,omitempty"`
@@ -100,7 +100,7 @@ type HelmReleasePolicySpec struct {
 	IncludeOperatorNamespace bool `json:"includeOperatorNamespace,omitempty"`
 }
 
-// ReleaseMatch selects releases: those to which everything applies that is given. Something has to be given.
+// ReleaseMatch selects the releases to which every given field applies. At least one has to be given.
 // +kubebuilder:validation:XValidation:rule="has(self.namespaces) || has(self.namespaceSelector) || has(self.releases) || has(self.releaseSelector)",message="give namespaces, namespaceSelector, releases or releaseSelector; namespaces: [\"*\"] selects all releases"
 type ReleaseMatch struct {
 	// Namespaces are names of namespaces that hold release records, with `*` for any text and `?` for any character.
@@ -130,17 +130,17 @@ type ReleaseMatch struct {
 	// +kubebuilder:validation:items:Pattern=`^[-a-z0-9.*?]+$`
 	Releases []string `json:"releases,omitempty"`
 
-	// ReleaseSelector selects by the labels of the release, which are those that `helm install --labels` gave to its
-	// newest record.
+	// ReleaseSelector selects by the labels of the release: those of its newest record, given by `helm install
+	// --labels`.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="an empty releaseSelector would select every release: write releases: [\"*\"] if that is meant"
 	ReleaseSelector *metav1.LabelSelector `json:"releaseSelector,omitempty"`
 }
 
-// HelmReleaseTemplate is what the HelmReleases of a policy are like.
+// HelmReleaseTemplate is the content of the HelmReleases of a policy.
 type HelmReleaseTemplate struct {
-	// Metadata is what their metadata has, besides what the operator sets.
+	// Metadata is added to the operator's own labels and annotations on them.
 	//
 	// +optional
 	Metadata TemplateMetadata `json:"metadata,omitzero"`
@@ -153,7 +153,7 @@ type HelmReleaseTemplate struct {
 	Spec Protection `json:"spec"`
 }
 
-// TemplateMetadata is what the metadata of the HelmReleases of a policy has.
+// TemplateMetadata is the metadata of the HelmReleases of a policy.
 type TemplateMetadata struct {
 	// Labels are set on the HelmReleases. An operator with `--shard-selector` manages those that it selects.
 	//
@@ -163,7 +163,7 @@ type TemplateMetadata struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Rollout says how releases move from mode Detect to Enforce.
+// Rollout is how releases move from mode Detect to Enforce.
 type Rollout struct {
 	// BatchSize is how many releases move within an interval.
 	//
@@ -191,7 +191,7 @@ type Rollout struct {
 	MaxContended int `json:"maxContended,omitempty"`
 }
 
-// HelmReleasePolicyStatus is what the operator last observed and did.
+// HelmReleasePolicyStatus has the operator's last observations and actions.
 type HelmReleasePolicyStatus struct {
 	// ObservedGeneration is the metadata.generation of the spec that this status is about.
 	// +optional
@@ -202,7 +202,7 @@ type HelmReleasePolicyStatus struct {
 	// +optional
 	Shard string `json:"shard,omitempty"`
 
-	// Releases counts the releases that the policy matches.
+	// Releases counts the matching releases.
 	// +optional
 	Releases PolicyCounts `json:"releases"`
 
@@ -219,13 +219,13 @@ type HelmReleasePolicyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 }
 
-// PolicyCounts counts the releases that a policy matches.
+// PolicyCounts counts the matching releases of a policy.
 type PolicyCounts struct {
-	// Matched is the number of releases that the policy matches.
+	// Matched is the number of matching releases.
 	// +optional
 	Matched int `json:"matched"`
 
-	// Made is the number of HelmReleases that the policy has made.
+	// Made is the number of HelmReleases made by the policy.
 	// +optional
 	Made int `json:"made"`
 
@@ -237,15 +237,15 @@ type PolicyCounts struct {
 	// +optional
 	Drifted int `json:"drifted"`
 
-	// HandWritten is the number of matching releases for which there is a HelmRelease that no policy made.
+	// HandWritten is the number of matching releases with a HelmRelease made by no policy.
 	// +optional
 	HandWritten int `json:"handWritten,omitempty"`
 
-	// OtherPolicy is the number of matching releases that another policy matches more specifically.
+	// OtherPolicy is the number of matching releases with a more specific policy.
 	// +optional
 	OtherPolicy int `json:"otherPolicy,omitempty"`
 
-	// OverBound is the number of matching releases that spec.maxReleases leaves unlocked.
+	// OverBound is the number of matching releases left unlocked by spec.maxReleases.
 	// +optional
 	OverBound int `json:"overBound,omitempty"`
 
@@ -260,18 +260,18 @@ type PolicyCounts struct {
 	NameTaken int `json:"nameTaken,omitempty"`
 }
 
-// RolloutState is what a rollout does.
+// RolloutState is the state of a rollout.
 // +kubebuilder:validation:Enum=Progressing;Stopped;Complete
 type RolloutState string
 
 const (
-	// RolloutProgressing says that releases move, or wait to be moved.
+	// RolloutProgressing: releases move, or wait to be moved.
 	RolloutProgressing RolloutState = "Progressing"
 
-	// RolloutStopped says that no release moves, because of what happened in those that have.
+	// RolloutStopped: no release moves, because of trouble in the moved ones.
 	RolloutStopped RolloutState = "Stopped"
 
-	// RolloutComplete says that all releases of the policy are in mode Enforce.
+	// RolloutComplete: all releases of the policy are in mode Enforce.
 	RolloutComplete RolloutState = "Complete"
 )
 
@@ -293,7 +293,7 @@ type RolloutStatus struct {
 	// +optional
 	NextBatch *metav1.Time `json:"nextBatch,omitempty"`
 
-	// Message says why the rollout has stopped, or what it waits for.
+	// Message is the reason of a stopped rollout, or of one that waits.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

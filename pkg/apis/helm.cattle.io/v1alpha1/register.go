@@ -20,10 +20,10 @@ const (
 // Version is the API version of this package.
 const Version = "v1alpha1"
 
-// SchemeGroupVersion is the group and version that this package registers.
+// SchemeGroupVersion is the group and version of this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: helm.GroupName, Version: Version}
 
-// AddToScheme adds the types of this package to a scheme, so that clients can encode and decode them.
+// AddToScheme adds the types of this package to a scheme, for clients to encode and decode them.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(SchemeGroupVersion,
 		&HelmRelease{}, &HelmReleaseList{}, &HelmReleasePolicy{}, &HelmReleasePolicyList{})

@@ -23,7 +23,7 @@ const (
 	MaxDriftPaths = 10
 )
 
-// HelmReleaseStatus is what the operator last observed and did.
+// HelmReleaseStatus has the operator's last observations and actions.
 type HelmReleaseStatus struct {
 	// ObservedGeneration is the metadata.generation of the spec that this status is about.
 	// +optional
@@ -47,12 +47,12 @@ type HelmReleaseStatus struct {
 	// +optional
 	Revision int `json:"revision,omitempty"`
 
-	// Description is Helm's description of the revision that was last read, for example `Upgrade complete`. Only
-	// deployed revisions are read. It is cut off at 1 KiB.
+	// Description is Helm's description of the revision last read, for example `Upgrade complete`. Only deployed
+	// revisions are read. It is cut off at 1 KiB.
 	// +optional
 	Description string `json:"description,omitempty"`
 
-	// Notes are the rendered notes of the revision that was last read, cut off at 4 KiB.
+	// Notes are the rendered notes of the revision last read, cut off at 4 KiB.
 	// +optional
 	Notes string `json:"notes,omitempty"`
 
@@ -69,13 +69,13 @@ type HelmReleaseStatus struct {
 	// +optional
 	Objects ObjectCounts `json:"objects"`
 
-	// Exceptions lists what of the release is left to others now, and why: the first 20. No exception comes from a live
-	// object's own metadata.
+	// Exceptions lists the parts of the release left to others now, and why: the first 20. No exception comes from a
+	// live object's own metadata.
 	// +optional
 	// +listType=atomic
 	Exceptions []Exception `json:"exceptions,omitempty"`
 
-	// MoreExceptions is the number of exceptions that the list leaves out.
+	// MoreExceptions is the number of exceptions missing from the list.
 	// +optional
 	MoreExceptions int `json:"moreExceptions,omitempty"`
 
@@ -88,7 +88,7 @@ type HelmReleaseStatus struct {
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
-	// RecentDrift lists what was changed by anyone but Helm, newest first: the last 10 changes.
+	// RecentDrift lists the last 10 changes by anyone but Helm, newest first.
 	// +optional
 	// +listType=atomic
 	RecentDrift []DriftRecord `json:"recentDrift,omitempty"`
@@ -107,7 +107,7 @@ type WindowStatus struct {
 
 // ObjectCounts counts the objects of a locked revision. All are 0 while the release is unlocked.
 type ObjectCounts struct {
-	// Tracked is the number of objects that the locked manifest declares.
+	// Tracked is the number of objects in the locked manifest.
 	// +optional
 	Tracked int `json:"tracked"`
 
@@ -129,15 +129,15 @@ type ObjectCounts struct {
 	// +optional
 	Additions int `json:"additions,omitempty"`
 
-	// Unmanaged is the number of objects that carry the release's ownership metadata although its manifest does not
-	// declare them, among the kinds that are watched. They are left alone.
+	// Unmanaged is the number of undeclared objects with the release's ownership metadata, among the watched kinds.
+	// They are left alone.
 	// +optional
 	Unmanaged int `json:"unmanaged,omitempty"`
 }
 
-// Exception is something of the release that is not protected.
+// Exception is an unprotected part of the release.
 type Exception struct {
-	// Object is what it is about.
+	// Object is the object of the exception.
 	// +required
 	Object DriftedObject `json:"object"`
 
@@ -146,12 +146,12 @@ type Exception struct {
 	// +required
 	Reason ExceptionReason `json:"reason"`
 
-	// Paths are the fields that are left alone, as JSON pointers; none for a whole object.
+	// Paths are the fields left alone, as JSON pointers; none for a whole object.
 	// +optional
 	// +listType=atomic
 	Paths []string `json:"paths,omitempty"`
 
-	// Message says more, for example within which range an autoscaler may set the number of replicas.
+	// Message has details, for example the range of an autoscaler.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -160,36 +160,35 @@ type Exception struct {
 type ExceptionReason string
 
 const (
-	// ExceptionAutoscaled says that a HorizontalPodAutoscaler sets the number of replicas. Within its range that is
-	// no drift.
+	// ExceptionAutoscaled: a HorizontalPodAutoscaler sets the number of replicas. Within its range that is no drift.
 	ExceptionAutoscaled ExceptionReason = "Autoscaled"
 
-	// ExceptionCABundle says that the manifest leaves a caBundle empty, for a controller to fill in.
+	// ExceptionCABundle: the manifest leaves a caBundle empty, for a controller to fill in.
 	ExceptionCABundle ExceptionReason = "CABundleInjected"
 
-	// ExceptionAggregated says that the rules of a ClusterRole with an aggregationRule are filled in by a controller.
+	// ExceptionAggregated: the rules of a ClusterRole with an aggregationRule are filled in by a controller.
 	ExceptionAggregated ExceptionReason = "RulesAggregated"
 
-	// ExceptionSetByKubernetes says that the manifest declares annotations that a controller of Kubernetes writes, such
-	// as the revision of a Deployment.
+	// ExceptionSetByKubernetes: the manifest declares annotations of a controller of Kubernetes, such as the revision
+	// of a Deployment.
 	ExceptionSetByKubernetes ExceptionReason = "SetByKubernetes"
 
-	// ExceptionRunsOnce says that the object is gone and not created again: a Job or Pod that has run, or may have, or
-	// an object whose deletion spec.ignore leaves alone.
+	// ExceptionRunsOnce: the object is gone and not created again: a Job or Pod has run, or may have, or spec.ignore
+	// leaves the deletion alone.
 	ExceptionRunsOnce ExceptionReason = "RunsOnce"
 
-	// ExceptionOptedOut says that the manifest exempts the object by an annotation.
+	// ExceptionOptedOut: the manifest exempts the object by an annotation.
 	ExceptionOptedOut ExceptionReason = "OptedOut"
 
-	// ExceptionIgnored says that spec.ignore names the fields.
+	// ExceptionIgnored: spec.ignore names the fields.
 	ExceptionIgnored ExceptionReason = "Ignored"
 
-	// ExceptionLeftByHelm says that the fields differ from the manifest, and that by the managed fields of the object
-	// no one but Helm wrote it since the revision was deployed. Later departures from what is there are reverted.
+	// ExceptionLeftByHelm: the fields differ from the manifest, and by its managed fields no other writer than Helm
+	// changed the object since the revision was deployed. Later departures from what is there are reverted.
 	ExceptionLeftByHelm ExceptionReason = "LeftByHelm"
 
-	// ExceptionReserved says that the operator or Helm itself works with the object, so that no release tracks it:
-	// the Lease and the Secrets of the operator, the registration of its guard, HelmReleases, HelmReleasePolicies and
-	// their definitions, Events, and the records of Helm releases.
+	// ExceptionReserved: the operator or Helm itself works with the object, so no release tracks it: the Lease and the
+	// Secrets of the operator, the registration of its guard, HelmReleases, HelmReleasePolicies and their definitions,
+	// Events, and the records of Helm releases.
 	ExceptionReserved ExceptionReason = "Reserved"
 )
