@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -118,15 +120,18 @@ func (e *Env) Reverts(name, want string) {
 	e.WaitField(ConfigMaps, name, "data.key", want)
 }
 
-// Says waits until a condition has a reason, and fails the test unless its message has all the wanted parts.
+// Says waits until a condition has a reason and a message with all of the parts.
 func (e *Env) Says(name, condition, reason string, parts ...string) {
 	e.Helper()
-	c := e.WaitReason(name, condition, reason)
-	for _, part := range parts {
-		if !strings.Contains(c.Message, part) {
-			e.Errorf("%s of %s does not say %q: %s", condition, name, part, c.Message)
+	e.Eventually(fmt.Sprintf("%s of HelmRelease %s is %s with %q", condition, name, reason, parts), func() error {
+		hr := e.HelmRelease(name)
+		c := meta.FindStatusCondition(hr.Status.Conditions, condition)
+		if c == nil || c.Reason != reason ||
+			slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Message, part) }) {
+			return fmt.Errorf("status is %s", describe(hr))
 		}
-	}
+		return nil
+	})
 }
 
 // WaitState waits until a HelmRelease has a state.
