@@ -72,8 +72,8 @@ var accessReviews = schema.GroupVersionResource{Group: authorizationv1.GroupName
 	Resource: "selfsubjectaccessreviews"}
 
 // MayPatch returns a function that reports whether an account may change an object, or all objects of a resource
-// and namespace. Who may change an object may read it too, because a patch returns it. The API server's authorizer
-// is asked, as the account itself: that needs no permission beside that to impersonate it.
+// and namespace. A user with the right to patch an object can read it too: a patch returns it. The API server's
+// authorizer is asked, as the account itself: that needs no permission beside that to impersonate it.
 func (a *Accounts) MayPatch(account string) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
 		client, err := a.client(account)

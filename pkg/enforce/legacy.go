@@ -18,8 +18,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// What wrangler's apply was told by the older operator: the name of its ObjectSets, and the kind of their owner,
-// which exists only in that operator's memory. The owner's name and namespace were those of the release.
+// The older operator gave wrangler's apply the name of its ObjectSets and the kind of their owner. The owner existed
+// only in that operator's memory. The owner's name and namespace were those of the release.
 const (
 	legacySetID     = "object-set-applier"
 	legacyOwnerKind = "objectSetState"

@@ -64,16 +64,16 @@ type Input struct {
 type State string
 
 const (
-	// InSync says that the object is as declared, or in the form that the API server gives to that.
+	// InSync means that the object is as declared, or in the API server's form of that.
 	InSync State = "InSync"
 	// BeingDeleted says that the content is as declared, and that the deletion of the object is pending.
 	BeingDeleted State = "BeingDeleted"
 	// Unclear says that the differences may be only the form that the API server gives to what Helm applied, or that a
 	// webhook gives to what it injects. A dry run of the revert shows that: see AfterDryRun.
 	Unclear State = "Unclear"
-	// Drifted says that the object was changed.
+	// Drifted means that the object was changed.
 	Drifted State = "Drifted"
-	// Missing says that the object does not exist, and is to be created.
+	// Missing means that the object does not exist, and is to be created.
 	Missing State = "Missing"
 	// NotRecreated says that the object does not exist, and stays away; Result.Why says why.
 	NotRecreated State = "NotRecreated"
@@ -133,8 +133,7 @@ func Judge(in Input) Result {
 	return r
 }
 
-// compared compares the live object with the desired state. What it returns says what differs, and not yet what the
-// object is.
+// compared compares the live object with the desired state. Its result has the differences, but no State yet.
 func (in *Input) compared() Result {
 	desired := in.Desired
 	if in.Live.GetDeletionTimestamp() != nil {

@@ -132,7 +132,7 @@ func (v *Verifier) NewestOfEach(ctx context.Context, key release.Key) ([]release
 
 func (v *Verifier) newest(ctx context.Context, key release.Key) (newest, error) {
 	if v.prefersFence() && v.fence.pass(ctx) == nil {
-		// What the watch cannot tell, a list may: the watch also counts what is a record by its name only.
+		// If the watch returns an error, a list may succeed: the watch also counts records by name only.
 		if rec, found, err := v.fence.view.Current(key); err == nil && found {
 			return newest{rec, true, release.NewestOfEach([]release.Record{rec})}, nil
 		} else if err == nil {
