@@ -67,7 +67,8 @@ func (lo *loader) load(
 	prob, err := lo.read(ctx, rec, func(found *contents) error {
 		plan := found.Plan(lo.own, ignore)
 		out = &loaded{
-			release: found.release, writer: found.writer, skipped: found.Skipped, strict: spec.Scope == v1alpha1.ScopeStrict, ignore: ignore,
+			release: found.release, writer: found.writer, skipped: found.Skipped,
+			strict: spec.Scope == v1alpha1.ScopeStrict, ignore: ignore,
 			exceptions: plan.Exceptions, kinds: map[schema.GroupVersionKind]watch.Kind{},
 			waiting: map[schema.GroupVersionKind][]manifest.ID{}, untracked: map[manifest.ID]struct{}{},
 			definitions: definitions, schemas: map[schema.GroupVersionKind]drift.Schema{},

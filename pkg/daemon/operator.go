@@ -29,7 +29,8 @@ func operatorCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: operatorName, Category: category, Usage: "run the operator, until it is told to stop",
 		Description: "Every flag has an environment variable.",
-		Flags:       slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), guardFlags(), movedFlags(), pageFlags(true)),
+		Flags: slices.Concat(classicFlags(), serveFlags(), behaviourFlags(), guardFlags(), movedFlags(),
+			pageFlags(true)),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
 		Action: func(ctx context.Context, cmd *cli.Command) error {

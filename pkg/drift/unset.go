@@ -11,7 +11,8 @@ import (
 // of a Service, and a port of zero. Only a dry run shows the value that the API server chooses. Without one, a field
 // that no foreign manager owns is taken for the API server's. The arguments are as for Attribute.
 func Unset(
-	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, schema Schema, helm Owner,
+	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, schema Schema,
+	helm Owner,
 ) []Change {
 	if len(managedFields) == 0 {
 		return nil

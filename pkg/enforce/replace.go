@@ -19,7 +19,8 @@ import (
 var kept = []schema.GroupKind{
 	{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Pod"},
 	{Group: "apps", Kind: "StatefulSet"}, {Group: "batch", Kind: "CronJob"}, {Group: "batch", Kind: "Job"},
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}, {Group: "resource.k8s.io", Kind: "ResourceClaim"},
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"},
+	{Group: "resource.k8s.io", Kind: "ResourceClaim"},
 	{Group: "storage.k8s.io", Kind: "VolumeAttachment"},
 }
 

@@ -31,7 +31,8 @@ func RunsOnce(id manifest.ID, content map[string]any) bool {
 		return true
 	case podKind:
 		policy, _, err := unstructured.NestedString(content, "spec", "restartPolicy")
-		return err == nil && (policy == string(corev1.RestartPolicyNever) || policy == string(corev1.RestartPolicyOnFailure))
+		return err == nil &&
+			(policy == string(corev1.RestartPolicyNever) || policy == string(corev1.RestartPolicyOnFailure))
 	}
 	return false
 }
@@ -113,7 +114,8 @@ func podFinished(pod *unstructured.Unstructured) bool {
 	requested := deleted.Add(-grace)
 	statuses, _, err := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	return err == nil && !slices.ContainsFunc(statuses, func(status any) bool {
-		text, _, err := unstructured.NestedString(map[string]any{"status": status}, "status", "state", "terminated", "finishedAt")
+		text, _, err := unstructured.NestedString(map[string]any{"status": status},
+			"status", "state", "terminated", "finishedAt")
 		if err != nil {
 			return true
 		}

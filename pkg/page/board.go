@@ -37,7 +37,8 @@ type driftID struct {
 
 func idOf(key string, r v1alpha1.DriftRecord) driftID {
 	return driftID{key, r.Time.UnixMicro(), r.Object,
-		strings.Join([]string{string(r.Operation), string(r.Action), r.FieldManager, r.User}, "\x00"), r.Duration != nil}
+		strings.Join([]string{string(r.Operation), string(r.Action), r.FieldManager, r.User}, "\x00"),
+		r.Duration != nil}
 }
 
 func newBoard() *board { return &board{rows: map[string]row{}, known: map[driftID]bool{}} }

@@ -19,8 +19,8 @@ import (
 // its own: two of them tell nothing about each other.
 const keyBytes = 32
 
-// compareWithCluster reads the release that a HelmRelease names and compares it, by the rules of the HelmRelease and with
-// the viewer's rights. It leaves out what the account of the release may not change.
+// compareWithCluster reads the release that a HelmRelease names and compares it, by the rules of the HelmRelease and
+// with the viewer's rights. It leaves out what the account of the release may not change.
 func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error) {
 	ref := hr.Spec.Release
 	account, err := p.Accounts.Of(release.Key{Namespace: ref.Namespace, Name: ref.Name}, hr.Spec.ServiceAccountName)

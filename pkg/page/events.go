@@ -113,9 +113,9 @@ func (p *Page) take(v *listener) due {
 	return d
 }
 
-// events is the stream of server-sent events. "operator" is about operators and the page itself, "release" has the row of a HelmRelease
-// as it is now, "gone" names one that was deleted, "drift" has entries of the time line that are new to the viewer. A
-// stream begins with all HelmReleases and then "listed"; then it tells what changes.
+// events is the stream of server-sent events. "operator" is about operators and the page itself, "release" has the
+// row of a HelmRelease as it is now, "gone" names one that was deleted, "drift" has entries of the time line that are
+// new to the viewer. A stream begins with all HelmReleases and then "listed"; then it tells what changes.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
 	by, refused := p.mayList(r)

@@ -1,6 +1,6 @@
-// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now. Run is
-// the embedding API: a process of its own. It shows the HelmReleases from a cache, and what operators do from their
-// streams of events, live. Without an operator it shows what the last one has written.
+// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now. Run
+// is the embedding API: a process of its own. It shows the HelmReleases from a cache, and what operators do from
+// their streams of events, live. Without an operator it shows what the last one has written.
 //
 // It is read-only. With Options.Viewers the API server says who a viewer is and what they may see; without, there
 // are no comparisons, which show the content of objects. Records and objects are read with the viewer's own bearer
@@ -149,7 +149,8 @@ func (p *Page) Changed(key string) {
 // Happened puts a drift into the time line when an operator reports it, which is before the status has it. Other
 // messages, and all of them without viewers, do nothing: viewers begin with what the status says.
 func (p *Page) Happened(m *message.Message) {
-	if m == nil || m.Drift == nil || m.Release == nil || m.HelmRelease == nil || m.HelmRelease.Namespace != p.Namespace {
+	if m == nil || m.Drift == nil || m.Release == nil || m.HelmRelease == nil ||
+		m.HelmRelease.Namespace != p.Namespace {
 		return
 	}
 	p.mu.Lock()

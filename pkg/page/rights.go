@@ -46,9 +46,9 @@ func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User,
 	}})
 }
 
-// withhold returns the objects that must not be read, and why: those that the account of the release may not change. The
-// release does not own them, however its manifest came about, and they must not pass for its drift. The API server
-// itself refuses what the viewer may not get.
+// withhold returns the objects that must not be read, and why: those that the account of the release may not change.
+// The release does not own them, however its manifest came about, and they must not pass for its drift. The API
+// server itself refuses what the viewer may not get.
 func (p *Page) withhold(
 	ctx context.Context, cluster *inspect.Cluster, objects []manifest.Object, account string,
 ) (map[manifest.ID]string, error) {

@@ -34,8 +34,8 @@ type RunOptions struct {
 	ClientConfig clientcmd.ClientConfig
 	// Namespace is where the HelmReleases are that are shown; required.
 	Namespace string
-	// ControllerName and ShardSelector select the operators whose events are shown live. ControllerName is required, and
-	// all operators of the name are selected without ShardSelector.
+	// ControllerName and ShardSelector select the operators whose events are shown live. ControllerName is required,
+	// and all operators of the name are selected without ShardSelector.
 	ControllerName, ShardSelector string
 	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap.
 	ReleaseStorage string
@@ -155,7 +155,8 @@ func newServer(ctx context.Context, o RunOptions) (*server, error) {
 			return hr, nil
 		})
 	s.follower = follow.New(follow.Options{
-		Config: direct, Namespace: o.Namespace, Controller: o.ControllerName, Shard: o.shard, Clock: o.Clock, Log: o.Log,
+		Config: direct, Namespace: o.Namespace, Controller: o.ControllerName, Shard: o.shard, Clock: o.Clock,
+		Log:    o.Log,
 		Handle: func(_ string, _ message.Position, m *message.Message) { s.page.Happened(m) },
 	})
 	return s, nil

@@ -123,8 +123,8 @@ func (v *Verifier) Newest(ctx context.Context, key release.Key) (release.Record,
 	return now.record, now.found, err
 }
 
-// NewestOfEach returns the newest record of each storage in which the release exists. The answer is as of a moment after
-// the call.
+// NewestOfEach returns the newest record of each storage in which the release exists. The answer is as of a moment
+// after the call.
 func (v *Verifier) NewestOfEach(ctx context.Context, key release.Key) ([]release.Record, error) {
 	now, err := v.newest(ctx, key)
 	return now.each, err

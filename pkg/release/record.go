@@ -199,8 +199,8 @@ func Newest(records []Record) (Record, bool) {
 	return last, true
 }
 
-// NewestOfEach returns the newest record of each storage in which the release exists: one that is uninstalled there does
-// not. Helm may work by any of them. The records must be of one release.
+// NewestOfEach returns the newest record of each storage in which the release exists: one that is uninstalled there
+// does not. Helm may work by any of them. The records must be of one release.
 func NewestOfEach(records []Record) (each []Record) {
 	newest := newestByStorage(records)
 	for _, storage := range Storages {

@@ -116,7 +116,8 @@ func TestNoRulesMatchNothing(t *testing.T) {
 	var none *Rules
 	for _, r := range []*Rules{none, mustCompile(t), {}} {
 		m := r.For(object("v1", "ConfigMap", types.NamespacedName{Namespace: "a", Name: "b"}, nil, nil))
-		if m != nil || m.Whole() || m.Deletion() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") || m.Paths() != nil ||
+		if m != nil || m.Whole() || m.Deletion() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") ||
+			m.Paths() != nil ||
 			m.Describe() != "" {
 			t.Errorf("%v matches something", r)
 		}

@@ -69,8 +69,8 @@ type User struct {
 	token string
 }
 
-// Account returns the user of a ServiceAccount, by its user name (system:serviceaccount:NAMESPACE:NAME), with the groups
-// that the API server gives it.
+// Account returns the user of a ServiceAccount, by its user name (system:serviceaccount:NAMESPACE:NAME), with the
+// groups that the API server gives it.
 func Account(username string) User {
 	groups := []string{"system:serviceaccounts", "system:authenticated"}
 	if parts := strings.Split(username, ":"); len(parts) == 4 {

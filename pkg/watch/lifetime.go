@@ -30,9 +30,10 @@ func Limit(o *metav1.ListOptions) {
 	o.TimeoutSeconds = &seconds
 }
 
-// limited returns lw with watches of Lifetime that the client ends at the deadline. While nothing listens at the API server's address, the Reflector asks
-// again for the watch that it had. What answers then may have been restored from a backup. It would deliver nothing
-// before its resource versions are those of that watch, so everything is listed again.
+// limited returns lw with watches of Lifetime that the client ends at the deadline. While nothing listens at the API
+// server's address, the Reflector asks again for the watch that it had. What answers then may have been restored from
+// a backup. It would deliver nothing before its resource versions are those of that watch, so everything is listed
+// again.
 func limited(lw *cache.ListWatch, deadline time.Duration) *cache.ListWatch {
 	copied := *lw
 	away := false // only the goroutine of the Reflector calls the function

@@ -33,7 +33,8 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
 	restrict(e, e.Apps) // where Pods are tried
 	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker", "helm-locker-notifications",
-		"locker-notifications", "helm-locker-policies", "mine-policies", "locker-b-policies", "locker-policies"} {
+		"locker-notifications", "helm-locker-policies", "mine-policies", "locker-b-policies", "locker-policies",
+		"helm-locker-page", "mine-page", "locker-b-page", "locker-page"} {
 		account(e, e.Apps, name)
 	}
 	kinds := map[string]int{}

@@ -64,7 +64,8 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	check.NoError(e, err)
 	container := &d.Spec.Template.Spec.Containers[0]
 	env := environment(e, container)
-	o := &deployed{Env: e, container: container, log: filepath.Join(e.TempDir(), "operator.log"), done: make(chan struct{})}
+	o := &deployed{Env: e, container: container, log: filepath.Join(e.TempDir(), "operator.log"),
+		done: make(chan struct{})}
 	out, err := os.Create(o.log)
 	check.NoError(e, err)
 	var args []string

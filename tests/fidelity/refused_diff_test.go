@@ -51,7 +51,8 @@ data: {mode: safe}
 		compared := w.compare("app")
 		const context = "/spec/template/spec/containers/0/securityContext/"
 		d := compared["noescal"]
-		if got := pathsOf(d); !slices.Equal(got, []string{context + "allowPrivilegeEscalation", context + "privileged"}) {
+		want := []string{context + "allowPrivilegeEscalation", context + "privileged"}
+		if got := pathsOf(d); !slices.Equal(got, want) {
 			t.Errorf("diff of the Deployment shows %q", got)
 		}
 		if !strings.Contains(d.Note, "a revert takes out") || !strings.Contains(d.Note, "privileged") || len(d.Refused) > 0 {

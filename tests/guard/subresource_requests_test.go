@@ -18,7 +18,8 @@ import (
 // send updates a subresource, and reports whether the object is another one than before (but for its status). A request
 // that took so long that the guard may have had no time is sent again.
 func (s *sweep) send(
-	sub subresource, object dynamic.ResourceInterface, before *unstructured.Unstructured, body map[string]any, dryRun ...string,
+	sub subresource, object dynamic.ResourceInterface, before *unstructured.Unstructured, body map[string]any,
+	dryRun ...string,
 ) (said string, changes bool, err error) {
 	u := &unstructured.Unstructured{Object: body}
 	u.SetResourceVersion("")

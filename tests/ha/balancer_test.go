@@ -8,8 +8,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// One API server of three hangs: the one with the operator's connection. client-go closes the connection, and the leader
-// renews its lease over another one in time. All three are the tests' own.
+// One API server of three hangs: the one with the operator's connection. client-go closes the connection, and the
+// leader renews its lease over another one in time. All three are the tests' own.
 func TestHA_AnAPIServerOfThreeHangs(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)

@@ -83,7 +83,9 @@ func TestIgnore_DeletionIsLeftAlone(t *testing.T) {
 	w.LockFence()
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("once", "declared")+kit.ConfigMap("other", "declared")))
 	w.Lock("app", func(hr *v1alpha1.HelmRelease) {
-		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Deletion: true, Target: &v1alpha1.IgnoreTarget{Kind: "ConfigMap", Name: "once"}}}
+		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{
+			Deletion: true, Target: &v1alpha1.IgnoreTarget{Kind: "ConfigMap", Name: "once"},
+		}}
 	})
 	w.Patch(kit.ConfigMaps, "once", `{"data":{"key":"evil"}}`)
 	w.WaitField(kit.ConfigMaps, "once", "data.key", "declared")

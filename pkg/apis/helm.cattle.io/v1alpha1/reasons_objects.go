@@ -7,8 +7,8 @@ const (
 	// the object stays protected, and it is created again when it is gone.
 	ReasonBeingDeleted = "BeingDeleted"
 
-	// ReasonNotRecreated: the object is gone and is not created again: a Job or Pod that has run, or may have run, must not run
-	// again, and a rule of spec.ignore leaves the deletion alone.
+	// ReasonNotRecreated: the object is gone and is not created again: a Job or Pod that has run, or may have run, must
+	// not run again, and a rule of spec.ignore leaves the deletion alone.
 	ReasonNotRecreated = "NotRecreated"
 
 	// ReasonWatchFailed: a kind cannot be watched now; the message names it. When a permission is missing the
