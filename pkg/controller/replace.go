@@ -18,7 +18,7 @@ import (
 // Everything that Helm has deployed was valid at its creation, so a refusal as invalid means an impossible change. An
 // object with a pending deletion cannot be deleted again; it is re-created after the deletion.
 func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
-	_, replaceable := enforce.Replaceable(v.Object)
+	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
 	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.found.Deletion == ""
 }
 
@@ -93,7 +93,7 @@ func (rm *remediation) refusalOf(ctx context.Context, l *lock.Lock, v *result, e
 	if v.Live == nil || !apierrors.IsInvalid(err) || !rm.enforcer.Immutable(ctx, v.revert) {
 		return p
 	}
-	loses, replaceable := enforce.Replaceable(v.Object)
+	loses, replaceable := enforce.Replaceable(v.ID.GroupKind())
 	switch {
 	case !replaceable:
 		p.Message += fmt.Sprintf(

@@ -3,46 +3,54 @@ package enforce
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// kept are the kinds of Kubernetes that are never deleted to be re-created: they hold data, run something twice, or
-// their deletion takes other objects with it.
-var kept = []schema.GroupKind{
-	{Kind: "Namespace"}, {Kind: "Node"}, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Pod"},
-	{Group: "apps", Kind: "StatefulSet"}, {Group: "batch", Kind: "CronJob"}, {Group: "batch", Kind: "Job"},
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"},
-	{Group: "resource.k8s.io", Kind: "ResourceClaim"},
-	{Group: "storage.k8s.io", Kind: "VolumeAttachment"},
+// replaceable are the kinds that may be deleted and re-created, with the losses beside the object's uid. They hold no
+// data, run nothing twice, and their deletion takes no other object with it but pods that start again. A kind that is
+// not listed stays: a wrong deletion cannot be undone.
+var replaceable = map[schema.GroupKind]string{
+	{Kind: "ConfigMap"}:             "",
+	{Kind: "Secret"}:                "",
+	{Kind: "ServiceAccount"}:        "tokens that were bound to it",
+	{Kind: "Service"}:               "its cluster IP and node ports, where the manifest declares none",
+	{Kind: "ReplicationController"}: restarted,
+
+	{Group: "apps", Kind: "ReplicaSet"}: restarted,
+	{Group: "apps", Kind: "Deployment"}: restarted,
+	{Group: "apps", Kind: "DaemonSet"}:  restarted,
+
+	{Group: rbacGroup, Kind: "Role"}:               "",
+	{Group: rbacGroup, Kind: "RoleBinding"}:        "",
+	{Group: rbacGroup, Kind: "ClusterRole"}:        "",
+	{Group: rbacGroup, Kind: "ClusterRoleBinding"}: "",
+
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}:        "",
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:        "",
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:              "",
+	{Group: "resource.k8s.io", Kind: "ResourceClaimTemplate"}: "",
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:       "",
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:              "",
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:           "provisioning while it is absent",
+	{Group: "storage.k8s.io", Kind: "VolumeAttributesClass"}:  "",
 }
 
-// losses are the losses by a replacement beside the object's uid, of the kinds that have some.
-var losses = map[schema.GroupKind]string{
-	{Kind: "ServiceAccount"}:                        "tokens that were bound to it",
-	{Kind: "Service"}:                               "its cluster IP and node ports, where the manifest declares none",
-	{Kind: "ReplicationController"}:                 restarted,
-	{Group: "apps", Kind: "ReplicaSet"}:             restarted,
-	{Group: "apps", Kind: "Deployment"}:             restarted,
-	{Group: "apps", Kind: "DaemonSet"}:              restarted,
-	{Group: "networking.k8s.io", Kind: "Ingress"}:   "the address of its load balancer",
-	{Group: "storage.k8s.io", Kind: "StorageClass"}: "provisioning while it is absent",
-}
+const (
+	rbacGroup = "rbac.authorization.k8s.io"
+	restarted = "its pods, which start again"
+)
 
-const restarted = "its pods, which start again"
-
-// Replaceable reports whether an object may be deleted and re-created to revert the change of an immutable field, and
-// the losses beside its uid. Custom resources may not: what their controllers delete with them is unknown.
-func Replaceable(o *lock.Object) (loses string, ok bool) {
-	kind := o.GVK.GroupKind()
-	return losses[kind], scheme.Scheme.Recognizes(o.GVK) && !slices.Contains(kept, kind)
+// Replaceable reports whether objects of a kind may be deleted and re-created to revert the change of an immutable
+// field, and the losses beside the object's uid.
+func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
+	loses, ok = replaceable[kind]
+	return loses, ok
 }
 
 // Immutable reports whether the API server refused a revert because a field cannot be changed: it would accept the
@@ -56,7 +64,7 @@ func (e *Enforcer) Immutable(ctx context.Context, r *Revert) bool {
 // be created: the API server is asked first, in a dry run under another name. Holds must have been true after the
 // object was observed.
 func (e *Enforcer) Remove(ctx context.Context, r *Revert) error {
-	if _, ok := Replaceable(r.Object); !ok {
+	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
 		return fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
 	}
 	w, err := e.as(r.Object)
