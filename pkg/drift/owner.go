@@ -115,17 +115,21 @@ func countBelow(fields any) int {
 }
 
 // WriterOf returns the field manager that wrote the data of a record, by the managed fields of its Secret or ConfigMap;
-// empty when unknown. The API server names a client without a field manager by its user agent: Helm's command is Helm.
+// empty when unknown. A writer of Kubernetes, and a name of ours, is no writer of records. The API server names a client
+// without a field manager by its user agent: Helm's command is Helm.
 func WriterOf(managedFields []metav1.ManagedFieldsEntry) string {
 	for i := range managedFields {
 		entry := &managedFields[i]
 		if entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:data"`)) {
 			continue
 		}
-		if strings.EqualFold(entry.Manager, defaultManager) {
+		switch name := entry.Manager; {
+		case unknownManagers[name], name == RevertManager, name == earlierManager, system(name):
+		case strings.EqualFold(name, defaultManager):
 			return defaultManager
+		default:
+			return name
 		}
-		return entry.Manager
 	}
 	return ""
 }

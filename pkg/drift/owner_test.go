@@ -58,3 +58,24 @@ func TestOfTwoToolsTheOneThatWroteLastIsHelm(t *testing.T) {
 		})
 	}
 }
+
+func TestWriterOf(t *testing.T) {
+	const data, labels = `{"f:data":{".":{},"f:release":{}},"f:type":{}}`, `{"f:metadata":{"f:labels":{"f:x":{}}}}`
+	for name, test := range map[string]struct {
+		fields entries
+		want   string
+	}{
+		"no managed fields": {},
+		"Helm's command":    {entries{wrote("Helm", update, "", 1, data)}, "helm"},
+		"another tool":      {entries{wrote("helm-controller", update, "", 1, data)}, "helm-controller"},
+		"beside a labeller": {entries{wrote("kubectl-label", update, "", 2, labels), wrote("helm", update, "", 1, data)}, "helm"},
+		"our own name":      {entries{wrote(RevertManager, update, "", 1, data)}, ""},
+		"Kubernetes":        {entries{wrote("kube-controller-manager", update, "", 1, data)}, ""},
+		"before the server tracked fields": {entries{
+			wrote("before-first-apply", update, "", 1, data)}, ""},
+	} {
+		if got := WriterOf(test.fields); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
