@@ -115,8 +115,8 @@ func countBelow(fields any) int {
 }
 
 // WriterOf returns the field manager that wrote the data of a record, by the managed fields of its Secret or ConfigMap;
-// empty when unknown. A writer of Kubernetes, and a name of ours, is no writer of records. The API server names a client
-// without a field manager by its user agent: Helm's command is Helm.
+// empty when unknown. A writer of Kubernetes, and a name of ours, is no writer of records. The API server names a
+// client without a field manager by its user agent: Helm's command is Helm.
 func WriterOf(managedFields []metav1.ManagedFieldsEntry) string {
 	for i := range managedFields {
 		entry := &managedFields[i]

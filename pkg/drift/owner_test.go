@@ -68,9 +68,10 @@ func TestWriterOf(t *testing.T) {
 		"no managed fields": {},
 		"Helm's command":    {entries{wrote("Helm", update, "", 1, data)}, "helm"},
 		"another tool":      {entries{wrote("helm-controller", update, "", 1, data)}, "helm-controller"},
-		"beside a labeller": {entries{wrote("kubectl-label", update, "", 2, labels), wrote("helm", update, "", 1, data)}, "helm"},
-		"our own name":      {entries{wrote(RevertManager, update, "", 1, data)}, ""},
-		"Kubernetes":        {entries{wrote("kube-controller-manager", update, "", 1, data)}, ""},
+		"beside a labeller": {entries{
+			wrote("kubectl-label", update, "", 2, labels), wrote("helm", update, "", 1, data)}, "helm"},
+		"our own name": {entries{wrote(RevertManager, update, "", 1, data)}, ""},
+		"Kubernetes":   {entries{wrote("kube-controller-manager", update, "", 1, data)}, ""},
 		"before the server tracked fields": {entries{
 			wrote("before-first-apply", update, "", 1, data)}, ""},
 	} {

@@ -9,16 +9,15 @@ import (
 
 // Unset returns the changes of declared values that leave a field unset: the API server sets an empty type or address
 // of a Service, and a port of zero. Only a dry run shows the value that the API server chooses. Without one, a field
-// that no foreign manager owns is taken for the API server's. The arguments are as for Attribute.
-func Unset(
+// that no foreign manager owns is taken for the API server's. o is Helm's owner of live, and managedFields are live's.
+func (o Owner) Unset(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, schema Schema,
-	helm Owner,
 ) []Change {
 	if len(managedFields) == 0 {
 		return nil
 	}
 	owners := NewOwnership(managedFields, desired, live)
-	foreign := func(manager string) bool { return manager != helm.Manager && !system(manager) }
+	foreign := func(manager string) bool { return manager != o.Manager && !system(manager) }
 	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {
 		path := ch.Segments()
 		return ch.Op != Modified || path[0] == "metadata" || !isUnset(desired, schema.root, path) ||

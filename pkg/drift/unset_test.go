@@ -13,7 +13,7 @@ func TestUnset(t *testing.T) {
 	opt := Options{Schema: schemaOf(schemas(t), desired)}
 	changes := Compare(desired, live, opt).Changes
 	unset := func(fields entries) (paths []string) {
-		for _, ch := range Unset(fields, desired, live, changes, opt.Schema, Owner{Manager: "helm"}) {
+		for _, ch := range (Owner{Manager: "helm"}).Unset(fields, desired, live, changes, opt.Schema) {
 			paths = append(paths, ch.Path)
 		}
 		return paths

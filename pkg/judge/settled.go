@@ -38,7 +38,7 @@ func (in Input) injected(r Result) drift.Baseline {
 // Locally returns the result for an Unclear one without a dry run, for a reader: fields that are declared as unset are
 // normal as the API server seems to have set them.
 func (in Input) Locally(r Result) Result {
-	unset := drift.Unset(r.managed, r.Desired, in.Live.Object, r.Changes, in.Schema, r.Owner)
+	unset := r.Owner.Unset(r.managed, r.Desired, in.Live.Object, r.Changes, in.Schema)
 	if len(unset) == 0 {
 		return r
 	}

@@ -105,19 +105,19 @@ func (o DriftedObject) String() string {
 type DriftOperation string
 
 const (
-	// DriftModified: declared fields have other values.
+	// DriftModified means that declared fields have other values.
 	DriftModified DriftOperation = "Modified"
 
-	// DriftRemoved: declared fields (or labels and annotations of Helm) are gone, and none has another value.
+	// DriftRemoved means that declared fields (or labels and annotations of Helm) are gone, and none has another value.
 	DriftRemoved DriftOperation = "Removed"
 
-	// DriftAdded: another writer than Helm added fields (scope Strict), and no declared field was changed.
+	// DriftAdded means that another writer than Helm added fields (scope Strict), and no declared field was changed.
 	DriftAdded DriftOperation = "Added"
 
-	// DriftDeleted: the whole object is gone.
+	// DriftDeleted means that the whole object is gone.
 	DriftDeleted DriftOperation = "Deleted"
 
-	// DriftLeftover: the object belongs to an earlier revision, and Helm failed to delete it.
+	// DriftLeftover means that the object belongs to an earlier revision, and Helm failed to delete it.
 	DriftLeftover DriftOperation = "Leftover"
 )
 
@@ -141,25 +141,26 @@ const (
 type DriftAction string
 
 const (
-	// DriftActionReverted: the object was written back as the manifest declares it.
+	// DriftActionReverted means that the object was written back as the manifest declares it.
 	DriftActionReverted DriftAction = "Reverted"
 
-	// DriftActionRecreated: the object was created again.
+	// DriftActionRecreated means that the object was created again.
 	DriftActionRecreated DriftAction = "Recreated"
 
-	// DriftActionReplaced: the object was deleted and created again, because the changed fields are immutable and
-	// spec.replaceImmutable allows it.
+	// DriftActionReplaced means that the object was deleted and created again, because the changed fields are immutable
+	// and spec.replaceImmutable allows it.
 	DriftActionReplaced DriftAction = "Replaced"
 
-	// DriftActionPruned: an object left behind by Helm's failed deletion was deleted.
+	// DriftActionPruned means that an object left behind by Helm's failed deletion was deleted.
 	DriftActionPruned DriftAction = "Pruned"
 
-	// DriftActionReported: nothing was written, because spec.mode is Detect.
+	// DriftActionReported means that nothing was written, because spec.mode is Detect.
 	DriftActionReported DriftAction = "Reported"
 
-	// DriftActionRefused: the API server refused the write: by validation, admission or RBAC. It is tried again.
+	// DriftActionRefused means that the API server refused the write: by validation, admission or RBAC. It is tried
+	// again.
 	DriftActionRefused DriftAction = "Refused"
 
-	// DriftActionDenied: the change never happened: the guard refused the request.
+	// DriftActionDenied means that the change never happened: the guard refused the request.
 	DriftActionDenied DriftAction = "Denied"
 )

@@ -265,13 +265,13 @@ type PolicyCounts struct {
 type RolloutState string
 
 const (
-	// RolloutProgressing: releases move, or wait to be moved.
+	// RolloutProgressing means that releases move, or wait to be moved.
 	RolloutProgressing RolloutState = "Progressing"
 
-	// RolloutStopped: no release moves, because of trouble in the moved ones.
+	// RolloutStopped means that no release moves, because of trouble in the moved ones.
 	RolloutStopped RolloutState = "Stopped"
 
-	// RolloutComplete: all releases of the policy are in mode Enforce.
+	// RolloutComplete means that all releases of the policy are in mode Enforce.
 	RolloutComplete RolloutState = "Complete"
 )
 

@@ -5,29 +5,30 @@ package v1alpha1
 type State string
 
 const (
-	// StateSecretNotFound: no release record (Secret) of the release exists. Nothing is locked; the release is locked
-	// when a record appears.
+	// StateSecretNotFound means that no release record (Secret) of the release exists. Nothing is locked; the release
+	// is locked when a record appears.
 	StateSecretNotFound State = "SecretNotFound"
 
-	// StateUnknown: the newest revision has a status unknown to helm-locker, or Helm's own `unknown`. Nothing is
-	// locked.
+	// StateUnknown means that the newest revision has a status unknown to helm-locker, or Helm's own `unknown`.
+	// Nothing is locked.
 	StateUnknown State = "Unknown"
 
-	// StateDeployed: the newest revision is deployed: the only state in which a release is locked.
+	// StateDeployed means that the newest revision is deployed: the only state in which a release is locked.
 	StateDeployed State = "Deployed"
 
-	// StateUninstalled: the release was uninstalled and its history kept. Nothing is locked.
+	// StateUninstalled means that the release was uninstalled and its history kept. Nothing is locked.
 	StateUninstalled State = "Uninstalled"
 
-	// StateError: the newest revision is deployed but could not be read: the record cannot be decoded or its manifest
-	// does not parse. Nothing is locked; the Ready condition has the reason.
+	// StateError means that the newest revision is deployed but could not be read: the record cannot be decoded or its
+	// manifest does not parse. Nothing is locked; the Ready condition has the reason.
 	StateError State = "Error"
 
-	// StateFailed: the newest revision failed to install, upgrade or roll back. Nothing is locked until Helm deploys a
-	// revision.
+	// StateFailed means that the newest revision failed to install, upgrade or roll back. Nothing is locked until Helm
+	// deploys a revision.
 	StateFailed State = "Failed"
 
-	// StateTransitioning: Helm is at work (`pending-install`, `pending-upgrade`, `pending-rollback` or `uninstalling`),
-	// or was interrupted at it. Nothing is locked until Helm is done; status.transitioningSince has the beginning.
+	// StateTransitioning means that Helm is at work (`pending-install`, `pending-upgrade`, `pending-rollback` or
+	// `uninstalling`), or was interrupted at it. Nothing is locked until Helm is done; status.transitioningSince has
+	// the beginning.
 	StateTransitioning State = "Transitioning"
 )

@@ -160,35 +160,36 @@ type Exception struct {
 type ExceptionReason string
 
 const (
-	// ExceptionAutoscaled: a HorizontalPodAutoscaler sets the number of replicas. Within its range that is no drift.
+	// ExceptionAutoscaled means that a HorizontalPodAutoscaler sets the number of replicas. Within its range that is
+	// no drift.
 	ExceptionAutoscaled ExceptionReason = "Autoscaled"
 
-	// ExceptionCABundle: the manifest leaves a caBundle empty, for a controller to fill in.
+	// ExceptionCABundle means that the manifest leaves a caBundle empty, for a controller to fill in.
 	ExceptionCABundle ExceptionReason = "CABundleInjected"
 
-	// ExceptionAggregated: the rules of a ClusterRole with an aggregationRule are filled in by a controller.
+	// ExceptionAggregated means that the rules of a ClusterRole with an aggregationRule are filled in by a controller.
 	ExceptionAggregated ExceptionReason = "RulesAggregated"
 
-	// ExceptionSetByKubernetes: the manifest declares annotations of a controller of Kubernetes, such as the revision
-	// of a Deployment.
+	// ExceptionSetByKubernetes means that the manifest declares annotations of a controller of Kubernetes, such as the
+	// revision of a Deployment.
 	ExceptionSetByKubernetes ExceptionReason = "SetByKubernetes"
 
-	// ExceptionRunsOnce: the object is gone and not created again: a Job or Pod has run, or may have, or spec.ignore
-	// leaves the deletion alone.
+	// ExceptionRunsOnce means that the object is gone and not created again: a Job or Pod has run, or may have, or
+	// spec.ignore leaves the deletion alone.
 	ExceptionRunsOnce ExceptionReason = "RunsOnce"
 
-	// ExceptionOptedOut: the manifest exempts the object by an annotation.
+	// ExceptionOptedOut means that the manifest exempts the object by an annotation.
 	ExceptionOptedOut ExceptionReason = "OptedOut"
 
-	// ExceptionIgnored: spec.ignore names the fields.
+	// ExceptionIgnored means that spec.ignore names the fields.
 	ExceptionIgnored ExceptionReason = "Ignored"
 
-	// ExceptionLeftByHelm: the fields differ from the manifest, and by its managed fields no other writer than Helm
-	// changed the object since the revision was deployed. Later departures from what is there are reverted.
+	// ExceptionLeftByHelm means that the fields differ from the manifest, and by its managed fields no other writer
+	// than Helm changed the object since the revision was deployed. Later departures from what is there are reverted.
 	ExceptionLeftByHelm ExceptionReason = "LeftByHelm"
 
-	// ExceptionReserved: the operator or Helm itself works with the object, so no release tracks it: the Lease and the
-	// Secrets of the operator, the registration of its guard, HelmReleases, HelmReleasePolicies and their definitions,
-	// Events, and the records of Helm releases.
+	// ExceptionReserved means that the operator or Helm itself works with the object, so no release tracks it: the
+	// Lease and the Secrets of the operator, the registration of its guard, HelmReleases, HelmReleasePolicies and
+	// their definitions, Events, and the records of Helm releases.
 	ExceptionReserved ExceptionReason = "Reserved"
 )
