@@ -156,7 +156,7 @@ annotations: {contact: platform@example.org}
 podLabels: {pod: label}
 podAnnotations: {pod: annotation}
 serviceAccount: {annotations: {role: arn}, labels: {sa: label}}
-extraEnv: [{name: GOMEMLIMIT, value: 100MiB}, {name: HTTPS_PROXY, valueFrom: {secretKeyRef: {name: proxy, key: url}}}]
+extraEnv: [{name: GOMEMLIMIT, value: 100MiB}, {name: HTTP2_PING_TIMEOUT_SECONDS, value: "7"}, {name: HTTPS_PROXY, valueFrom: {secretKeyRef: {name: proxy, key: url}}}]
 extraEnvFrom: [{configMapRef: {name: settings, optional: true}}]
 extraVolumes: [{name: ca, configMap: {name: ca, optional: true}}]
 extraVolumeMounts: [{name: ca, mountPath: /etc/ssl/certs, readOnly: true}]
@@ -164,10 +164,10 @@ podSecurityContext: {runAsUser: null, fsGroup: 1}
 ports: {metrics: 9090, health: 9091}
 `,
 		has: []string{"team: platform", "contact: platform@example.org", "pod: label", "pod: annotation", "role: arn",
-			"sa: label", "value: 100MiB",
+			"sa: label", "value: 100MiB", `value: "7"`,
 			"mountPath: /etc/ssl/certs", "fsGroup: 1", "--metrics-address=:9090", "--health-address=:9091",
 			"containerPort: 9090"},
-		lacks: []string{"runAsUser: 65532", `value: "483183820"`},
+		lacks: []string{"runAsUser: 65532", `value: "483183820"`, `value: "3"`},
 	},
 	{
 		name: "labels of its own win", chart: operatorChart,

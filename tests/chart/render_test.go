@@ -56,6 +56,11 @@ func TestChartsRender(t *testing.T) {
 			for _, line := range strings.Split(text, "\n") {
 				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "- "))
 			}
+			for _, name := range []string{"name: HTTP2_READ_IDLE_TIMEOUT_SECONDS", "name: HTTP2_PING_TIMEOUT_SECONDS"} {
+				if set, all := count(lines, name), count(lines, "kind: Deployment"); set != all {
+					t.Errorf("%d of %d Deployments have %s", set, all, name)
+				}
+			}
 			for _, want := range c.has {
 				if !slices.Contains(lines, strings.ReplaceAll(want, "NAMESPACE", releaseNamespace)) {
 					t.Errorf("it lacks %q in\n%s", want, text)
@@ -68,6 +73,16 @@ func TestChartsRender(t *testing.T) {
 			}
 		})
 	}
+}
+
+// count returns the number of lines that are equal to line.
+func count(lines []string, line string) (n int) {
+	for _, l := range lines {
+		if l == line {
+			n++
+		}
+	}
+	return n
 }
 
 func TestChartsRefuseWrongValues(t *testing.T) {

@@ -50,7 +50,7 @@ func TestI2_AHookIsNoLeftover(t *testing.T) {
 		chart := w.Chart("app", withHook)
 		w.Helm(helm, "install", "app", chart, "--set", "before=,after=,dropped=true")
 		w.Lock("app")
-		w.NextSecond(w.Get(kit.ConfigMaps, "stays"))
+		w.NextSecond(w.Get(kit.ConfigMaps, "stays"), w.Get(kit.ConfigMaps, "dropped"), w.Get(kit.ConfigMaps, "after"))
 		w.Helm(helm, "upgrade", "app", chart, "--set", "before=,after=post-upgrade,dropped=true")
 		w.prunes("app", 2)
 		made := w.expectHook("after", "")

@@ -63,7 +63,7 @@ func (w *fixture) leaveBehind(name string) {
 	w.Helper()
 	chart := w.Chart(name, withLeftovers)
 	w.Helm(kit.Shared.Helm3(), "install", name, chart, "--set", "old=true")
-	w.NextSecond(w.Get(kit.ConfigMaps, "old"))
+	w.NextSecond(w.Get(kit.ConfigMaps, "old"), w.Get(cronJobs, "old"))
 	failing, err := kit.Shared.StartProxy()
 	check.NoError(w, err)
 	w.Cleanup(func() {

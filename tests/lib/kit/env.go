@@ -227,10 +227,15 @@ func (e *Env) Until(what string, look func() (saw any, holds bool)) {
 	})
 }
 
-// NextSecond waits for the second after the creation of an object. Ages are compared by whole seconds of the API
-// server's clock.
-func (e *Env) NextSecond(u *unstructured.Unstructured) {
+// NextSecond waits for the second after the creation of the last of the objects. Ages are compared by whole seconds of
+// the API server's clock.
+func (e *Env) NextSecond(objects ...*unstructured.Unstructured) {
 	e.Helper()
-	created := u.GetCreationTimestamp()
-	e.Until("the next second has begun", func() (any, bool) { return created, time.Now().Unix() > created.Unix() })
+	var last time.Time
+	for _, u := range objects {
+		if created := u.GetCreationTimestamp().Time; created.After(last) {
+			last = created
+		}
+	}
+	e.Until("the next second has begun", func() (any, bool) { return last, time.Now().Unix() > last.Unix() })
 }
