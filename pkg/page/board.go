@@ -10,23 +10,24 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// mostLogged is how many entries the time line begins with, and how many a viewer who is slow may miss.
+// mostLogged bounds the entries of the time line. A slow viewer misses the older ones.
 const mostLogged = 200
 
-// board is what all viewers are told of the HelmReleases: each row is encoded once, however many viewers there are.
-// A viewer who may see one HelmRelease of the page may see all of them, so a row is right for every viewer.
-// It exists while there are viewers, and Page.mu guards it.
+// board holds the rows of the HelmReleases and the time line for all viewers. Each row is encoded once for all of them.
+// A viewer with access to one HelmRelease of the page has access to all, so a row is right for every viewer. It exists
+// while there are viewers, and Page.mu guards it.
 type board struct {
 	rows map[string]row
-	// log are the newest drift records, in the order in which they became known once there are viewers. Those that
-	// are older than floor are not among them.
+	// log holds the newest drift records since the first viewer joined, in the order of their arrival. Records older than
+	// floor are left out.
 	log   []logged
 	known map[driftID]bool // those in log
 	floor time.Time
 	last  int
 }
 
-// driftID tells drift records apart. An operator sends one, and writes it into the status a moment later.
+// driftID identifies a drift record. The same record arrives twice: in the operator's stream and, a moment later, in
+// the status.
 type driftID struct {
 	key    string // of the HelmRelease
 	time   int64  // in microseconds, as the API has it
@@ -56,8 +57,8 @@ type logged struct {
 	entry  driftView
 }
 
-// rowEvent returns the event about a HelmRelease, and puts what drifted since the last one into the time line. The
-// caller is a viewer who has joined.
+// rowEvent returns the event about a HelmRelease, and adds its new drift records to the time line. The board must
+// exist.
 func (p *Page) rowEvent(hr *v1alpha1.HelmRelease) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,14 +78,13 @@ func (p *Page) rowEvent(hr *v1alpha1.HelmRelease) (string, error) {
 	return event, nil
 }
 
-// forget drops the row of a HelmRelease that was deleted.
 func (p *Page) forget(key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.board.rows, key)
 }
 
-// newDrift returns the entries of the time line with higher numbers than told, and the highest number.
+// newDrift returns the entries of the time line with numbers above told, and the highest number.
 func (p *Page) newDrift(told int) ([]driftView, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *Page) newDrift(told int) ([]driftView, int) {
 	return entries, p.board.last
 }
 
-// add puts those drift records of a HelmRelease into the time line that it does not have yet.
+// add appends the new drift records of a HelmRelease to the time line.
 func (b *board) add(key string, of v1alpha1.ReleaseReference, records ...v1alpha1.DriftRecord) {
 	for _, r := range records {
 		id := idOf(key, r)
@@ -114,7 +114,8 @@ func (b *board) add(key string, of v1alpha1.ReleaseReference, records ...v1alpha
 	}
 }
 
-// trim leaves the newest entries. Which those are is sorted out when there are twice as many, or a viewer asks.
+// trim drops all but the newest mostLogged entries. add calls it at twice that number, and newDrift calls it on each
+// read.
 func (b *board) trim() {
 	if len(b.log) <= mostLogged {
 		return

@@ -15,12 +15,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// keyBytes is the length of the key of the markers that stand for values of Secrets. Each comparison has a key of
-// its own: two of them tell nothing about each other.
+// keyBytes is the length of the key of the markers for values of Secrets. Each comparison has a key of its own, so the
+// markers of two comparisons cannot be matched.
 const keyBytes = 32
 
-// compareWithCluster reads the release that a HelmRelease names and compares it, by the rules of the HelmRelease and
-// with the viewer's rights. It leaves out what the account of the release may not change.
+// compareWithCluster compares the release of a HelmRelease with the cluster, by the rules of the HelmRelease and with
+// the viewer's rights. It leaves out the objects that the account of the release may not change.
 func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error) {
 	ref := hr.Spec.Release
 	account, err := p.Accounts.Of(release.Key{Namespace: ref.Namespace, Name: ref.Name}, hr.Spec.ServiceAccountName)
@@ -64,7 +64,7 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 	return view, nil
 }
 
-// current returns the records of the release that a HelmRelease names, and which of them it is about.
+// current returns the records of the release of a HelmRelease, and the record of its current revision.
 func current(
 	ctx context.Context, cluster *inspect.Cluster, hr *v1alpha1.HelmRelease,
 ) ([]release.Record, release.Record, error) {
@@ -80,7 +80,7 @@ func current(
 	return records, record, nil
 }
 
-// notes say what a comparison does not cover, and which revision it is about if that is not plain.
+// notes lists the limits of a comparison, and the revision if it is not the newest or not deployed.
 func notes(hr *v1alpha1.HelmRelease, records []release.Record, record release.Record, c *inspect.Comparison) []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, plain.Line(fmt.Sprintf(format, args...))) }

@@ -14,10 +14,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// Bounds of what a comparison may take and show. What is beyond them `helm-locker diff` shows.
+// Bounds of a comparison on the page. `helm-locker diff` shows the rest.
 const (
 	comparisonTimeout = time.Minute
-	// comparisonPatience is how long a viewer waits for the comparisons of others.
+	// comparisonPatience bounds the wait of a viewer for the comparisons of others.
 	comparisonPatience = 2 * comparisonTimeout
 	mostDifferences    = 50
 	mostReasons        = 20        // of objects that were not compared
@@ -27,8 +27,8 @@ const (
 	mostLineBytes      = 2 << 10
 )
 
-// comparison is how a release differs from the cluster now. It is made for one viewer and kept nowhere. Texts are
-// neutral.
+// comparison holds the differences between a release and the cluster now. It is made for one viewer and not stored. Its
+// texts are neutral (plain.Line).
 type comparison struct {
 	Release     string           `json:"release"`
 	Revision    int              `json:"revision"`
@@ -36,10 +36,10 @@ type comparison struct {
 	At          time.Time        `json:"at"`
 	Notes       []string         `json:"notes,omitempty"`
 	Differences []differenceView `json:"differences"`
-	// Omitted is how many more objects differ.
+	// Omitted counts further objects with differences.
 	Omitted  int      `json:"omitted,omitempty"`
 	Failures []string `json:"failures,omitempty"`
-	// Withheld are objects that were not read, and why.
+	// Withheld lists the objects that were not read, each with the reason.
 	Withheld []string `json:"withheld,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type differenceView struct {
 	State  string   `json:"state"`
 	What   string   `json:"what"`
 	Blame  []string `json:"blame,omitempty"`
-	// Lines are those of a unified diff without its head; Cut is how many are left out, TooLarge that all are.
+	// Lines are those of a unified diff without its head. Cut counts the lines left out; TooLarge leaves out all.
 	Lines    []string `json:"lines,omitempty"`
 	Cut      int      `json:"cut,omitempty"`
 	TooLarge bool     `json:"tooLarge,omitempty"`
@@ -61,12 +61,12 @@ func (p *Page) refuse(w http.ResponseWriter, status int, message string) {
 func answer(w http.ResponseWriter, status int, content any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// The client may be gone; there is no one left to tell.
+	// An error means that the client has disconnected.
 	_ = json.NewEncoder(w).Encode(content)
 }
 
-// viewOfComparison turns a comparison that was made for a viewer, and in which all values of Secrets are masked, into
-// what the page shows, within its bounds.
+// viewOfComparison turns a comparison for one viewer, with all values of Secrets masked, into the bounded view of the
+// page.
 func viewOfComparison(c *inspect.Comparison, viewer string, now time.Time) (*comparison, error) {
 	out := &comparison{
 		Release: plain.Line(c.Release.Key.String()), Revision: c.Release.Revision, Compared: c.Compared, At: now.UTC(),
@@ -101,7 +101,7 @@ func viewOfComparison(c *inspect.Comparison, viewer string, now time.Time) (*com
 	return out, nil
 }
 
-// some returns the first texts of many, neutral, and how many more there are.
+// some returns the first mostReasons texts, neutral, and the number of the others.
 func some(texts []string) []string {
 	var few []string
 	for _, text := range texts[:min(len(texts), mostReasons)] {
@@ -123,7 +123,7 @@ func whatDiffers(d *inspect.Difference) string {
 	return plain.Line(inspect.Describe(d.Changes, 3))
 }
 
-// diff adds the lines of the diff; left is how many bytes all diffs of the comparison may still have.
+// diff adds the lines of the diff. left counts the remaining bytes for all diffs of the comparison.
 func (v *differenceView) diff(d *inspect.Difference, left *int) error {
 	if d.TooLarge {
 		v.TooLarge = true

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// beatEvery is how often a viewer hears something, so that it notices a connection that died in silence.
+	// beatEvery is the interval of beats. A browser notices a dead connection by their absence.
 	beatEvery = 10 * time.Second
-	// pause is how long changes are gathered after some have been sent: a storm costs a viewer four batches in a
+	// pause is the time for which further changes are gathered after a batch. A storm costs a viewer four batches in a
 	// second.
 	pause = 250 * time.Millisecond
 )
 
-// listener is a stream that is told of changes. Page.mu guards it.
+// listener holds the pending changes of one stream. Page.mu guards it.
 type listener struct {
-	// by is the name of the viewer, empty where viewers are not known.
+	// by is the name of the viewer, empty without a viewer.Reviewer.
 	by string
 	// ended is closed when the stream has to make room for one of another viewer.
 	ended chan struct{}
-	// all asks for a list of all HelmReleases, changed for those of these keys, drifted for the time line, operator for
-	// what is known of operators.
+	// all requests a list of all HelmReleases, changed the rows of these keys, drifted the time line, operator the state
+	// of the operators.
 	all, drifted bool
 	changed      map[string]bool
 	operator     bool
-	// wake holds a token when there is something to tell.
+	// wake holds a token while changes are pending.
 	wake chan struct{}
 }
 
-// join adds a stream of a viewer, who has everything to hear; nil when there are too many.
+// join adds a stream of a viewer, with everything pending. It returns nil when there are too many.
 func (p *Page) join(by string) *listener {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,8 +57,8 @@ func (p *Page) join(by string) *listener {
 	return v
 }
 
-// crowding returns a stream that has to make room for one more of a viewer: one of the viewer with the most streams,
-// who still has no fewer than the other one then. It returns nil when no viewer has that many. p.mu is held.
+// crowding returns a stream to close in favour of one more stream of a viewer, or nil. The stream belongs to the viewer
+// with the most streams. That viewer must still have at least as many as the other one afterwards. p.mu is held.
 func (p *Page) crowding(by string) (leaves *listener) {
 	streams := map[string]int{}
 	for v := range p.viewers {
@@ -99,7 +99,7 @@ func (p *Page) eachViewer(tell func(*listener)) {
 	}
 }
 
-// due is what a viewer has to hear.
+// due holds the changes to send to a viewer.
 type due struct {
 	all, drifted, operator bool
 	changed                map[string]bool
@@ -113,9 +113,9 @@ func (p *Page) take(v *listener) due {
 	return d
 }
 
-// events is the stream of server-sent events. "operator" is about operators and the page itself, "release" has the
-// row of a HelmRelease as it is now, "gone" names one that was deleted, "drift" has entries of the time line that are
-// new to the viewer. A stream begins with all HelmReleases and then "listed"; then it tells what changes.
+// events serves the stream of server-sent events. "operator" carries the state of the operators and of the page,
+// "release" the current row of a HelmRelease, "gone" the key of a deleted one, and "drift" new entries of the time
+// line. A stream begins with all HelmReleases and "listed"; the changes follow.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
 	by, refused := p.mayList(r)
@@ -154,7 +154,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 		case <-v.ended:
 			return
 		case <-beat.C():
-			// A right that was taken away ends the stream, which may have begun long ago.
+			// The stream may have begun long ago: it ends when the viewer has lost the right.
 			if _, refused := p.mayList(r); refused != nil {
 				return
 			}
@@ -185,7 +185,7 @@ type stream struct {
 	w   http.ResponseWriter
 	to  *http.ResponseController
 	err error
-	// told is the number of the newest entry of the time line that the viewer has.
+	// told is the number of the newest entry of the time line sent to the viewer.
 	told int
 }
 
@@ -255,7 +255,7 @@ func (s *stream) tell(event string, data any) {
 	s.write(text)
 }
 
-// encode returns a server-sent event. JSON has no line ends, so that it is one line of data.
+// encode returns a server-sent event. JSON has no line ends, so its data fit on one line.
 func encode(event string, data any) (string, error) {
 	encoded, err := json.Marshal(data)
 	return "event: " + event + "\ndata: " + string(encoded) + "\n\n", err
@@ -265,7 +265,7 @@ func (s *stream) write(text string) {
 	if s.err != nil {
 		return
 	}
-	// Real time: it is the network that is slow, not the clock of a test.
+	// Real time: the network is slow here, and not the clock of a test.
 	if s.err = s.to.SetWriteDeadline(time.Now().Add(s.timeout)); s.err == nil {
 		_, s.err = s.w.Write([]byte(text))
 	}

@@ -11,7 +11,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// contentTypes are those of the files in assets, by extension; what the machine would make of them does not matter.
+// contentTypes are those of the files in assets, by extension. The MIME tables of the machine play no part.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -19,7 +19,8 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// contentPolicy lets the page load its own files and nothing else, be framed by no page, and make no HTML of texts.
+// contentPolicy lets the page load its own files and nothing else. No other page may frame it, and no text becomes
+// HTML.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types " +
 	"'none'"
@@ -36,9 +37,9 @@ func (p *Page) handler() http.Handler {
 	return p.guard(mux)
 }
 
-// guard sets the headers that all answers have, and turns away who has no business here. Without a sign-in a
-// browser must not be made to fetch for others: not by a name of theirs that leads here (DNS rebinding), and not
-// from their pages.
+// guard sets the common headers and turns away requests for foreign hosts and from foreign origins. Without a sign-in,
+// no other site may make a browser read the page for it: neither under a host name of its own (DNS rebinding) nor from
+// a document of its own.
 func (p *Page) guard(next http.Handler) http.Handler {
 	known := serving.ForHosts(p.Hosts, "--page-host", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,6 +68,6 @@ func asset(w http.ResponseWriter, name string) {
 		return
 	}
 	w.Header().Set("Content-Type", contentType)
-	// The client may be gone; there is no one left to tell.
+	// An error means that the client has disconnected.
 	_, _ = w.Write(content) //nolint:gosec // G705: a file of ours, whichever was asked for
 }

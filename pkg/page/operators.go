@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// mostOperators bounds the Leases that are read for a check.
+	// mostOperators bounds the Leases read in one check.
 	mostOperators = 20
 	checkTimeout  = 5 * time.Second
 )
 
 // stoppedView is an operator that manages HelmReleases of the page, and does not run.
 type stoppedView struct {
-	// Lease is its name, as rows have it; Text says which operator it is, and when it was last seen.
+	// Lease is its name, as in rows. Text names the operator and the time of its last renewal.
 	Lease string `json:"lease"`
 	Text  string `json:"text"`
 }
 
-// checkOperators finds out which of the operators that manage HelmReleases do not run, for all viewers. That a Lease
-// is not renewed is no event that a watch could tell, so that it is done with the beats of viewers. An operator
-// of which nothing can be read is taken to run: it may do without leader election.
+// checkOperators finds the stopped operators among those that manage HelmReleases, for all viewers. A missed renewal of
+// a Lease sends no watch event, so the beats of viewers trigger the check. An operator without a readable Lease counts
+// as running: it may do without leader election.
 func (p *Page) checkOperators(ctx context.Context) {
 	if !p.checking.TryLock() {
 		return // another viewer is at it
@@ -65,7 +65,7 @@ func (p *Page) checkOperators(ctx context.Context) {
 	}
 }
 
-// operators returns the Leases of the operators that manage HelmReleases, each with one of these.
+// operators returns the Leases of the operators that manage HelmReleases. Each comes with one of its HelmReleases.
 func (p *Page) operators() map[string]*v1alpha1.HelmRelease {
 	all, err := p.Releases.List(p.Namespace, labels.Everything())
 	if err != nil {

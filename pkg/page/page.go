@@ -1,11 +1,11 @@
-// Package page serves a small web page about the locked releases: what is locked, what drifted, what differs now. Run
-// is the embedding API: a process of its own. It shows the HelmReleases from a cache, and what operators do from
-// their streams of events, live. Without an operator it shows what the last one has written.
+// Package page serves a small web page about the locked releases: their locks, their drift, and their current
+// differences. Run is the embedding API: a process of its own. It shows the HelmReleases from a cache, and the
+// operators' streams of events live. Without an operator it shows the last written status.
 //
-// It is read-only. With Options.Viewers the API server says who a viewer is and what they may see; without, there
-// are no comparisons, which show the content of objects. Records and objects are read with the viewer's own bearer
-// token. Nothing on the page is a value of a Secret, and every text from the cluster is neutral (see plain.Line) before
-// it leaves. What it costs is bounded: viewers, connections, comparisons at a time, the size of a comparison.
+// The page is read-only. With Options.Viewers, the API server authenticates viewers and authorizes each request.
+// Without, there are no comparisons, because those show the content of objects. The page reads records and objects with
+// the viewer's own bearer token. It shows no value of a Secret, and makes every text from the cluster neutral (see
+// plain.Line). Its cost is bounded: viewers, connections, concurrent comparisons, and the size of a comparison.
 package page
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// Releases are the HelmReleases that the page shows. Wrangler's cache of them is one.
+// Releases reads the HelmReleases of the page. Wrangler's cache implements it.
 type Releases interface {
 	Get(namespace, name string) (*v1alpha1.HelmRelease, error)
 	List(namespace string, selector labels.Selector) ([]*v1alpha1.HelmRelease, error)
@@ -37,25 +37,24 @@ type Releases interface {
 
 // Options configure a Page. All but Hosts and Viewers are required.
 type Options struct {
-	// Address is where to listen, for example "127.0.0.1:8082".
+	// Address is the listen address, for example "127.0.0.1:8082".
 	Address string
-	// Hosts are names by which the page may be asked for, beside addresses, localhost and names inside of the cluster.
+	// Hosts are further host names for requests, beside addresses, localhost and names inside of the cluster.
 	Hosts []string
-	// Namespace is where the HelmReleases are that are shown.
+	// Namespace is the namespace of the HelmReleases.
 	Namespace string
-	// ControllerName is what the operator is called.
+	// ControllerName is the name of the operator.
 	ControllerName string
-	// Releases is read when something has Changed.
+	// Releases is read after each call of Changed.
 	Releases Releases
-	// Cluster returns the cluster as the user of a bearer token may read it: releases are compared with it.
+	// Cluster returns a connection with the rights of the user of a bearer token, for comparisons.
 	Cluster func(token string) (*inspect.Cluster, error)
-	// Accounts says in whose name the objects of a release are written.
+	// Accounts names the account that writes the objects of a release.
 	Accounts accounts.Policy
-	// Viewers says who reads the page, and what they may see. Nil lets every viewer see what the status of
-	// the HelmReleases says, and no viewer compare.
+	// Viewers authenticates and authorizes the readers of the page. Nil lets every client read the status of the
+	// HelmReleases, and none compare.
 	Viewers *viewer.Reviewer
-	// Lease reads a Lease in Namespace: those of the operators that manage HelmReleases there say which of them do not
-	// run.
+	// Lease reads a Lease in Namespace. The Leases of the operators there show which of them have stopped.
 	Lease func(ctx context.Context, name string) (coordinationv1.LeaseSpec, error)
 	// Ready is closed once Releases are complete.
 	Ready <-chan struct{}
@@ -65,15 +64,15 @@ type Options struct {
 
 // Bounds.
 const (
-	// maxStreams bounds the streams of changes. With more, viewers have equal shares.
+	// maxStreams bounds the streams of changes. When they run out, viewers have equal shares.
 	maxStreams = 16
-	// comparedTogether and comparisonsPerSecond bound comparisons, which ask the API server for every object of a
-	// release. Viewers take turns, and each has one comparison at work or in the line.
+	// comparedTogether and comparisonsPerSecond bound comparisons: each one reads every object of a release from the API
+	// server. Viewers take turns, and each has at most one comparison, running or in the line.
 	comparedTogether     = 1
 	comparedForOne       = 1
 	comparisonsPerSecond = 1
 	comparisonBurst      = 6
-	// answerTimeout is how long a client may take to read what it is sent.
+	// answerTimeout bounds the time in which a client has to read an answer.
 	answerTimeout = 10 * time.Second
 )
 
@@ -140,14 +139,14 @@ func (p *Page) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// Changed tells that a HelmRelease was created, changed or deleted. Key is its namespace and name with a slash
-// between them. Without viewers this does nothing.
+// Changed reports a created, changed or deleted HelmRelease. Key is its namespace and name with a slash between them.
+// Without viewers Changed does nothing.
 func (p *Page) Changed(key string) {
 	p.eachViewer(func(v *listener) { v.changed[key] = true })
 }
 
-// Happened puts a drift into the time line when an operator reports it, which is before the status has it. Other
-// messages, and all of them without viewers, do nothing: viewers begin with what the status says.
+// Happened adds a drift that an operator reported to the time line, before it appears in the status. Other messages do
+// nothing. Without viewers all messages do nothing, because a viewer begins with the drift records of the status.
 func (p *Page) Happened(m *message.Message) {
 	if m == nil || m.Drift == nil || m.Release == nil || m.HelmRelease == nil ||
 		m.HelmRelease.Namespace != p.Namespace {

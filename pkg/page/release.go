@@ -22,7 +22,7 @@ const (
 	mostName    = 512 // characters
 )
 
-// release answers with all that the status of one HelmRelease says, to viewers who may see the list.
+// release answers with the status of one HelmRelease, to viewers with access to the list.
 func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 	if _, refused := p.mayList(r); refused != nil {
 		p.refuse(w, refused.Status, refused.Message)
@@ -33,8 +33,7 @@ func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named returns the HelmRelease that a request names. Only what is on the page can be asked for: for anything else it
-// returns nil, and has refused.
+// named returns the HelmRelease of a request. Without one on the page it refuses the request and returns nil.
 func (p *Page) named(w http.ResponseWriter, r *http.Request) *v1alpha1.HelmRelease {
 	query := r.URL.Query()
 	hr, err := p.Releases.Get(query.Get("namespace"), query.Get("name"))
@@ -49,11 +48,11 @@ func (p *Page) named(w http.ResponseWriter, r *http.Request) *v1alpha1.HelmRelea
 	return hr
 }
 
-// work is what a viewer asks for about a release, beyond what is in the cache.
+// work answers a viewer's question about a release from the cluster.
 type work func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error)
 
-// costly answers with what some work finds. It is done for viewers who are known and may get the HelmRelease, one at a
-// time, since it reads the record of the release, and of each viewer one after the other.
+// costly serves some work to authenticated viewers with the right to get the HelmRelease. It runs one at a time,
+// because it reads the record of the release, and at most one for each viewer.
 func (p *Page) costly(do work) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -66,8 +65,7 @@ func (p *Page) costly(do work) http.HandlerFunc {
 		if hr == nil || r.Method == http.MethodHead {
 			return
 		}
-		// Until there is something to send, neither reading nor writing has a limit; the context ends when the
-		// client goes.
+		// Neither reading nor writing has a limit until the result is ready; the context ends when the client disconnects.
 		to := http.NewResponseController(w)
 		if to.SetReadDeadline(time.Time{}) != nil || to.SetWriteDeadline(time.Time{}) != nil {
 			p.refuse(w, http.StatusInternalServerError, "this connection has no time limits")
@@ -117,16 +115,16 @@ func (p *Page) compared(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer
 	return p.compare(ctx, hr, by)
 }
 
-// objectsView are the names of the objects that a release declares.
+// objectsView lists the names of the objects that a release declares.
 type objectsView struct {
 	Revision int      `json:"revision"`
 	Objects  []string `json:"objects"`
-	// Omitted is how many more there are.
+	// Omitted counts the further objects.
 	Omitted int `json:"omitted,omitempty"`
 }
 
-// objects returns what the revision of a release declares that a comparison would compare with the cluster. It reads
-// the record with the viewer's rights, and no object.
+// objects returns the declared objects that a comparison would cover. It reads the record with the viewer's rights, and
+// no object.
 func (p *Page) objects(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error) {
 	cluster, err := p.Cluster(by.Token())
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// helmReleases is the resource that says who may read the page.
+// helmReleases is the resource for the authorization of viewers.
 const helmReleases = "helmreleases"
 
-// mayList returns who asks for the HelmReleases, or a refusal. Everybody may list them where viewers are not known.
+// mayList returns the user if they may list the HelmReleases, and a refusal otherwise. Without Viewers every client
+// may.
 func (p *Page) mayList(r *http.Request) (viewer.User, *viewer.Refusal) {
 	if p.Viewers == nil {
 		return viewer.User{}, nil
@@ -29,8 +30,8 @@ func (p *Page) mayList(r *http.Request) (viewer.User, *viewer.Refusal) {
 	}})
 }
 
-// mayCompare returns who asks for a comparison of the release of a HelmRelease, or a refusal. It shows the content
-// of objects, so that no viewer may where viewers are not known.
+// mayCompare returns the user if they may compare the release of a HelmRelease, and a refusal otherwise. A comparison
+// shows the content of objects, so without Viewers no client may.
 func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
 	if p.Viewers == nil {
 		return viewer.User{}, &viewer.Refusal{
@@ -46,9 +47,9 @@ func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User,
 	}})
 }
 
-// withhold returns the objects that must not be read, and why: those that the account of the release may not change.
-// The release does not own them, however its manifest came about, and they must not pass for its drift. The API
-// server itself refuses what the viewer may not get.
+// withhold returns the objects that must not be read, with the reasons: those that the account of the release may not
+// change. The release does not own them, and they must not appear as its drift. The API server itself refuses objects
+// that the viewer may not get.
 func (p *Page) withhold(
 	ctx context.Context, cluster *inspect.Cluster, objects []manifest.Object, account string,
 ) (map[manifest.ID]string, error) {
@@ -79,7 +80,6 @@ func (p *Page) withhold(
 	return withheld, nil
 }
 
-// mayPatch returns a function that reports whether an account may change an object.
 func (p *Page) mayPatch(account string) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
 		return p.Viewers.May(ctx, viewer.Account(account), viewer.Access{Resource: &authorizationv1.ResourceAttributes{

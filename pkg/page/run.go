@@ -28,30 +28,29 @@ import (
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
-// RunOptions configure the process that serves the page. The options of an operator need the operator's values.
+// RunOptions configure the process of the page. Options that an operator has too need the operator's values.
 type RunOptions struct {
 	// ClientConfig is for the API server. Required. Its bearer token authenticates the process to operators, too.
 	ClientConfig clientcmd.ClientConfig
-	// Namespace is where the HelmReleases are that are shown; required.
+	// Namespace is the namespace of the HelmReleases; required.
 	Namespace string
-	// ControllerName and ShardSelector select the operators whose events are shown live. ControllerName is required,
-	// and all operators of the name are selected without ShardSelector.
+	// ControllerName and ShardSelector select the operators for the live events. ControllerName is required. Without
+	// ShardSelector all operators of the name are selected.
 	ControllerName, ShardSelector string
 	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap.
 	ReleaseStorage string
-	// Impersonate and DefaultServiceAccount are as those of an operator. No object is shown as drift of a release whose
-	// account may not change it.
+	// Impersonate and DefaultServiceAccount are as those of an operator. An object that the account of a release may not
+	// change is not shown as its drift.
 	Impersonate           bool
 	DefaultServiceAccount string
 
-	// Address is where the page is served, for example "127.0.0.1:8082"; required. Without Auth, every client that
-	// reaches it reads the states of releases, and none compares.
+	// Address is the listen address, for example "127.0.0.1:8082"; required. Without Auth, every client with access to it
+	// reads the states of releases, and none compares.
 	Address string
-	// Auth shows the page only to those whose bearer token is one of a user that may list HelmReleases. They compare
-	// releases with the cluster by that token.
+	// Auth requires a bearer token of a user with the right to list HelmReleases. The page compares releases with the
+	// cluster by that token.
 	Auth bool
-	// Hosts are host names by which the page may be asked for, beside addresses, localhost and names inside of the
-	// cluster.
+	// Hosts are further host names for requests, beside addresses, localhost and names inside of the cluster.
 	Hosts []string
 
 	// MetricsAddress, HealthAddress, MetricsHosts, MetricsAuth and PprofEnabled are as those of an operator.
@@ -63,7 +62,7 @@ type RunOptions struct {
 	// Clock is for the time and for timers; the real one when nil.
 	Clock clock.WithTicker
 
-	// shard is made of ShardSelector, storages of ReleaseStorage.
+	// shard is parsed from ShardSelector, storages from ReleaseStorage.
 	shard    labels.Selector
 	storages []release.Storage
 }
@@ -162,8 +161,8 @@ func newServer(ctx context.Context, o RunOptions) (*server, error) {
 	return s, nil
 }
 
-// clusters returns a function that connects the user of a bearer token. Nothing of the process's own credentials is in
-// such a connection.
+// clusters returns a function that connects the user of a bearer token. The connection carries no credentials of the
+// process itself.
 func clusters(own *rest.Config, storages []release.Storage) func(token string) (*inspect.Cluster, error) {
 	return func(token string) (*inspect.Cluster, error) {
 		if token == "" {
@@ -175,7 +174,7 @@ func clusters(own *rest.Config, storages []release.Storage) func(token string) (
 	}
 }
 
-// viewers returns the viewers that are asked for; nil for none.
+// viewers returns a reviewer of viewers if asked for, and nil otherwise.
 func (s *server) viewers(asked bool) *viewer.Reviewer {
 	if !asked {
 		return nil

@@ -8,7 +8,7 @@ var style string
 //go:embed assets/icon.svg
 var icon string
 
-// Style returns the style sheet of the page, for other documents that are to look like it.
+// Style returns the style sheet of the page, for other documents in the same style.
 func Style() string { return style }
 
 // Icon returns the icon of the program, an SVG element.

@@ -17,18 +17,18 @@ import (
 // mostMessage bounds the message of a row, in characters; all of it is with the release.
 const mostMessage = 300
 
-// operatorView is what the page shows of operators and of itself.
+// operatorView is the page's view of the operators and of itself.
 type operatorView struct {
 	Namespace  string `json:"namespace"`
 	Controller string `json:"controller"`
 	Version    string `json:"version"`
 	// Ready reports whether the HelmReleases are known.
 	Ready bool `json:"ready"`
-	// Stopped are the operators that manage HelmReleases and do not run.
+	// Stopped lists the operators that manage HelmReleases and do not run.
 	Stopped []stoppedView `json:"stopped,omitempty"`
 	// Compares reports whether the page answers comparisons.
 	Compares bool `json:"compares"`
-	// Now lets a browser with a wrong clock tell ages.
+	// Now lets a browser with a wrong clock compute ages.
 	Now time.Time `json:"now"`
 }
 
@@ -48,17 +48,17 @@ func (p *Page) operatorNow() operatorView {
 	return view
 }
 
-// rowView is what the page shows of a HelmRelease in its list. Texts are neutral, here and in all other views.
+// rowView is a row of the list of HelmReleases. Texts are neutral (plain.Line), here and in all other views.
 type rowView struct {
 	// Key names the HelmRelease, Namespace and Name the release.
 	Key       string `json:"key"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Policy is the HelmReleasePolicy that keeps the HelmRelease, empty for one that was written by hand.
+	// Policy is the owning HelmReleasePolicy, empty for a HelmRelease written by hand.
 	Policy string `json:"policy,omitempty"`
 	// Lease is the name of the Lease of the operator that manages the HelmRelease.
 	Lease string `json:"lease,omitempty"`
-	// Lock is one of report.LockedYes and so on; Attention says that a person should act.
+	// Lock is one of report.LockedYes and so on. Attention is set when a person should act.
 	Lock      string `json:"lock"`
 	Attention bool   `json:"attention"`
 	// Message is cut off at mostMessage characters in a row.
@@ -71,7 +71,7 @@ type rowView struct {
 	LastDrift *time.Time            `json:"lastDrift,omitempty"`
 }
 
-// releaseView is all that the page shows of a HelmRelease: what status shows, but neither description nor notes.
+// releaseView is the view of one HelmRelease: the fields of the status without description and notes.
 type releaseView struct {
 	rowView
 	Suspended string `json:"suspended,omitempty"`
@@ -106,7 +106,7 @@ type driftView struct {
 	What    string    `json:"what"`
 	Action  string    `json:"action"`
 	Outcome string    `json:"outcome"`
-	// Operation tells entries apart that agree in time and object.
+	// Operation distinguishes entries with the same time and object.
 	Operation string   `json:"operation"`
 	Paths     []string `json:"paths,omitempty"`
 }
