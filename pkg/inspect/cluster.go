@@ -1,7 +1,6 @@
-// Package inspect reads Helm releases and what became of their objects, for people who ask: the records of a
-// release from a cluster or a file, and how live objects differ from what the release declares. It writes nothing;
-// dry runs are all that it asks of the API server beyond reading. What it returns holds no value of a Secret unless
-// a caller asks for it.
+// Package inspect reads Helm releases and compares them with their live objects. It reads the records of a release from
+// a cluster or a file, and returns the differences between the declared and the live objects. It writes nothing: beyond
+// reads, it sends only dry runs to the API server. Its results hold no value of a Secret unless a caller asks for it.
 package inspect
 
 import (
@@ -40,9 +39,9 @@ type Cluster struct {
 	enforcer   *enforce.Enforcer
 }
 
-// Connect returns the cluster that config leads to. Dry runs are made in the name of CompareOptions.Account by way
-// of accounts; nil where no comparison names an account. Records are read in the storages, in Secrets when there are
-// none. No request is made yet.
+// Connect returns the cluster of config. Dry runs impersonate CompareOptions.Account by way of accounts, which may be
+// nil when no comparison names an account. Records are read in the storages, in Secrets when there are none. Connect
+// makes no request.
 func Connect(config *rest.Config, accounts *enforce.Accounts, storages ...release.Storage) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
@@ -81,10 +80,10 @@ func Connect(config *rest.Config, accounts *enforce.Accounts, storages ...releas
 // Storages returns where records are read.
 func (c *Cluster) Storages() []release.Storage { return c.storages }
 
-// Enforcer returns what writes to objects of releases, for a caller that is to change something.
+// Enforcer returns the writer of the cluster, for callers with changes to make.
 func (c *Cluster) Enforcer() *enforce.Enforcer { return c.enforcer }
 
-// Reachable returns an error that says why the API server does not answer; nil when it does.
+// Reachable returns nil when the API server answers, and the reason otherwise.
 func (c *Cluster) Reachable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

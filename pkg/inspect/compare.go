@@ -22,129 +22,126 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// State is how a live object differs from what the release declares.
+// State classifies the difference of a live object.
 type State string
 
 const (
-	// StateModified says that declared fields have other values, or are gone.
+	// StateModified means that declared fields have other values or are missing.
 	StateModified State = "Modified"
-	// StateMissing says that the object does not exist.
+	// StateMissing means that the object does not exist.
 	StateMissing State = "Missing"
-	// StateDeleting says that the deletion of the object is pending, whether or not its fields differ.
+	// StateDeleting means that the deletion of the object is pending, whether or not its fields differ.
 	StateDeleting State = "BeingDeleted"
 )
 
-// Change is a field that differs, and who changed it according to the object's managedFields; zero when that cannot
-// be told.
+// Change is a changed field with its author from the object's managedFields. The author is zero when unknown.
 type Change struct {
 	drift.Change
 	Author drift.Author
 }
 
-// Difference is one object that is not as the release declares it. No value of a Secret is in it.
+// Difference is one object with drift. It holds no value of a Secret.
 type Difference struct {
 	ID    manifest.ID
 	State State
-	// Changes are the fields that differ; none for a missing object, perhaps none for one whose deletion is pending.
+	// Changes are the changed fields. A missing object has none, and one in deletion may have none.
 	Changes []Change
-	// Want is the object as it would be if the release were applied now, Have as it is; masked. Have is nil when it
+	// Want is the result of applying the release now, Have the live object; both are masked. Have is nil when the object
 	// is missing.
 	Want, Have map[string]any
-	// TooLarge is set when Want and Have are left out because the object is a large one and CompareOptions.Most
-	// bounds the comparison.
+	// TooLarge is set when Want and Have are left out: the object is large, and CompareOptions.Most bounds the comparison.
 	TooLarge bool
-	// Note says more, for example why an object cannot exist or what holds its deletion; often empty.
+	// Note explains the difference, for example why an object cannot exist or what holds its deletion; often empty.
 	Note string
-	// Refused are the fields that the API server refuses to restore. All else of the object would be restored.
+	// Refused are the fields that the API server refuses to restore. A revert would restore the rest of the object.
 	Refused []drift.Change
 }
 
-// Failure is an object that could not be compared.
+// Failure is an object without a result, with the error.
 type Failure struct {
 	ID  manifest.ID
 	Err error
 }
 
-// Withheld is an object that was not read, and why.
+// Withheld is an object that was not read, with the reason.
 type Withheld struct {
 	ID  manifest.ID
 	Why string
 }
 
-// Comparison is how a release differs from the live objects.
+// Comparison is the result of comparing a release with the live objects.
 type Comparison struct {
 	Release  *release.Details
 	Compared int
 	// Differences are in the order of kind, namespace and name.
 	Differences []Difference
-	// Additions is how many objects have additions of others, which are no difference but in scope Strict.
+	// Additions counts the objects with fields that others added. Those are differences only in scope Strict.
 	Additions int
-	// Failures are what could not be compared; a comparison with failures is incomplete.
+	// Failures are the objects without a result. A comparison with failures is incomplete.
 	Failures []Failure
-	// Omitted is how many objects differ beyond CompareOptions.Most.
+	// Omitted counts the differences beyond CompareOptions.Most.
 	Omitted int
-	// Left is what the manifest declares and is not compared, and why.
+	// Left lists the declared objects that are not compared, each with the reason.
 	Left []string
-	// Withheld are the objects that were not read because CompareOptions.Withhold says so.
+	// Withheld lists the objects that CompareOptions.Withhold kept from being read.
 	Withheld []Withheld
-	// Local says why differences were judged without the API server's help, so that values which the server or a
-	// webhook rewrites may be among them; empty when it helped.
+	// Local is the reason why the API server made no dry run; empty when it did. Without a dry run, Differences may hold
+	// values that the server or a webhook rewrites.
 	Local string
 }
 
-// CompareOptions are the choices of a comparison.
 type CompareOptions struct {
 	Masker report.Masker
-	// Strict also reports what others added beside what the release declares (scope Strict of a HelmRelease).
+	// Strict also reports the additions of others (scope Strict of a HelmRelease).
 	Strict bool
 	// Rules are the ignore rules of the release's HelmRelease; nil for none.
 	Rules *rules.Rules
-	// Most bounds the number of Differences, any of the objects that differ, and so the memory that a comparison
-	// takes; 0 for no bound. Beyond it they are counted. With a bound, objects are read one after the other, and of
-	// large ones no content is kept.
+	// Most bounds the number of Differences, and so the memory of a comparison; 0 for no bound. Any of the drifted objects
+	// may be among them, and the rest are counted. With a bound, objects are read one after the other, and the content of
+	// large ones is dropped.
 	Most int
-	// Account is the user in whose name dry runs are made; empty for the one who compares. The Cluster must have
-	// been connected with accounts.
+	// Account is the user to impersonate in dry runs; empty for the caller's own user. It needs a Cluster connected with
+	// accounts.
 	Account string
-	// Withhold, if set, is called once, before any object is read. It returns a reason for each object that must
-	// not be read, and leaves the others out.
+	// Withhold, if set, is called once, before any object is read. It returns a reason for each object that must not be
+	// read, and leaves the others out.
 	Withhold func(ctx context.Context, objects []manifest.Object) (map[manifest.ID]string, error)
-	// Progress, if set, is called after each object, with the number of those done and of all. It is not called
+	// Progress, if set, is called after each object, with the numbers of finished and of all objects. It is not called
 	// concurrently.
 	Progress func(done, all int)
 }
 
-// Source is where live objects come from.
+// Source provides the live objects.
 type Source interface {
 	// Scope is a manifest.Scope.
 	Scope() manifest.Scope
 	// Get returns the live object; nil when it does not exist.
 	Get(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error)
-	// UnknownKind says why an object of a kind that Scope does not know is missing.
+	// UnknownKind explains the absence of an object whose kind is unknown to Scope.
 	UnknownKind() string
-	// DryRun returns what the live object would become if the release were applied to it now, by a dry run. Why
-	// says, when there is no answer, what stands against it. The error is errChanged when it is not the current
-	// state any more, and that of the API server when it refuses the content.
+	// DryRun returns the live object as a revert would leave it, by a dry run. Without an answer, why is the reason. The
+	// error is errChanged when the live object is outdated, and the API server's own when it refuses the content.
 	DryRun(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
 	// Definition returns the CustomResourceDefinition of a kind; nil when there is none, or it cannot be read.
 	Definition(ctx context.Context, gvk schema.GroupVersionKind) map[string]any
-	// Declares reports whether the newest record of another release declares an object, as far as that can be told.
+	// Declares reports whether the newest record of another release declares an object. It returns false for a record that
+	// it cannot read.
 	Declares(ctx context.Context, other release.Key, id manifest.ID) bool
-	// Autoscalers returns the live objects of the judge.Scalers in a namespace, as far as they may be read.
+	// Autoscalers returns the live objects of the judge.Scalers in a namespace. It leaves out those that it may not read.
 	Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured
 }
 
-// errChanged says that an object changed while it was compared, so that it has to be read again.
+// errChanged means that an object changed during its comparison and must be read again.
 var errChanged = errors.New("the object keeps changing while it is compared")
 
-// attempts bounds how often an object that changes is read again.
+// attempts bounds the reads of an object that keeps changing.
 const attempts = 5
 
-// lookTogether is how many objects are read at a time.
+// lookTogether is the number of objects read at a time.
 const lookTogether = 8
 
-// Compare compares a release with the live objects of source. The error is about the release itself: a manifest
-// that does not parse is not compared at all.
+// Compare compares a release with the live objects of source. The error is about the release itself, for example a
+// manifest that does not parse.
 func Compare(
 	ctx context.Context, source Source, details *release.Details, options CompareOptions,
 ) (*Comparison, error) {
@@ -183,7 +180,7 @@ func Compare(
 	return &c.Comparison, nil
 }
 
-// read returns what the manifest of a release declares.
+// read parses the manifest of a release.
 func read(details *release.Details, scope manifest.Scope) (*judge.Manifest, error) {
 	declared, err := judge.Read(details.Manifest, manifest.Release(details.Key), scope)
 	if invalid := (*judge.InvalidError)(nil); errors.As(err, &invalid) {
@@ -196,7 +193,7 @@ func read(details *release.Details, scope manifest.Scope) (*judge.Manifest, erro
 	return declared, nil
 }
 
-// withhold sorts out the objects that must not be read.
+// withhold separates the objects that must not be read from the others.
 func withhold(ctx context.Context, options CompareOptions, objects []judge.Object) ([]judge.Object, []Withheld, error) {
 	if options.Withhold == nil {
 		return objects, nil, nil
@@ -256,7 +253,7 @@ func (c *comparer) run(ctx context.Context, objects []judge.Object) {
 	slices.SortFunc(c.Failures, func(a, b Failure) int { return a.ID.Compare(b.ID) })
 }
 
-// differs keeps a difference, as long as there is room.
+// differs records a difference. Beyond CompareOptions.Most it only counts.
 func (c *comparer) differs(d *Difference) {
 	if c.options.Most > 0 && len(c.Differences) >= c.options.Most {
 		c.Omitted++

@@ -11,17 +11,17 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Declared is what a release declares, and what its earlier revisions did as far as Helm still has their records.
+// Declared lists the objects of a release, and those of its earlier revisions with records.
 type Declared struct {
 	Release *release.Details
-	// Objects are those of the revision that Current chooses, Former those that only earlier ones declare.
+	// Objects are those of the current revision (see Current), Former those that only earlier revisions declare.
 	Objects, Former []manifest.Object
 	// Unknown are objects of kinds that the API server does not serve.
 	Unknown []manifest.Object
 }
 
-// Declared reads all records of a release. An earlier revision that cannot be read or parsed is passed over, as the
-// operator does. The error is a *NotFoundError when the release has no record.
+// Declared reads all records of a release. Like the operator, it skips earlier revisions that cannot be read or parsed.
+// The error is a *NotFoundError when the release has no record.
 func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, error) {
 	records, err := c.Records(ctx, key.Namespace, key.Name)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 	return d, nil
 }
 
-// Names returns the objects that the manifest of a release declares, in the order of kind, namespace and name.
+// Names returns the objects in the manifest of a release, in the order of kind, namespace and name.
 func Names(details *release.Details, scope manifest.Scope) ([]manifest.ID, error) {
 	declared, err := read(details, scope)
 	if err != nil {
@@ -84,7 +84,7 @@ func Names(details *release.Details, scope manifest.Scope) ([]manifest.ID, error
 	return ids, nil
 }
 
-// Resource returns what the API server calls objects of a kind, as in "deployments".
+// Resource returns the resource name of a kind, as in "deployments".
 func (c *Cluster) Resource(gvk schema.GroupVersionKind) (string, error) {
 	kind, err := c.kinds.Get(gvk)
 	return kind.GVR.Resource, err

@@ -18,16 +18,16 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// maxFile bounds what is read of a file: far above any dump of a release's objects.
+// maxFile bounds the bytes read from a file. No dump of a release's objects comes near it.
 const maxFile = 512 << 20
 
-// wanted is what a file must hold.
+// wanted describes the expected content of a file.
 const wanted = "a record of Helm (kubectl get secret NAME -o yaml, or kubectl get configmap NAME -o yaml) " +
 	"or its payload"
 
-// Saved is what a file holds: release records, and other objects.
+// Saved is the content of a file: release records, and other objects.
 type Saved struct {
-	// Name is how the file is called in errors.
+	// Name names the file in errors.
 	Name    string
 	Objects []*unstructured.Unstructured
 
@@ -37,7 +37,7 @@ type Saved struct {
 }
 
 // ReadSaved reads a file with release records: Secrets or ConfigMaps as kubectl prints them (YAML or JSON, several, or
-// a List), or a single payload, with or without its base64 encodings. Name is for errors, which never quote the file.
+// a List), or a single payload, with or without its base64 encodings. Name is for errors. They never quote the file.
 func ReadSaved(r io.Reader, name string) (*Saved, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -73,7 +73,7 @@ func barePayload(content []byte) ([]byte, bool) {
 		return encoded(content), true
 	}
 	if content[0] == '{' {
-		// A release has no kind, and everything that the API serves has one.
+		// A release has no kind, and every API object has one.
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal(content, &members); err != nil || members["kind"] != nil {
 			return nil, false
@@ -144,7 +144,7 @@ func (s *Saved) add(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// payload returns the payload of a record, nil for an object that is none.
+// payload returns the storage and the payload of a record, and nil for any other object.
 func (s *Saved) payload(object *unstructured.Unstructured) (release.Storage, []byte, error) {
 	var err error
 	switch {
@@ -166,8 +166,8 @@ func (s *Saved) payload(object *unstructured.Unstructured) (release.Storage, []b
 	return 0, nil, err
 }
 
-// Find returns a release of the file. Key and revision choose where there are several; an empty name, namespace or
-// a revision of 0 fits all. The error is a *NotFoundError when nothing fits.
+// Find returns a release of the file. Key and revision choose among several; an empty name, an empty namespace and
+// revision 0 match all. The error is a *NotFoundError when nothing matches.
 func (s *Saved) Find(key release.Key, revision int) (*release.Details, error) {
 	fits := func(k release.Key) bool {
 		return (key.Name == "" || k.Name == key.Name) && (key.Namespace == "" || k.Namespace == key.Namespace)

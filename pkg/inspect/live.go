@@ -41,7 +41,7 @@ func (c *Cluster) UnknownKind() string {
 	return "the cluster does not serve this kind: its CustomResourceDefinition is gone"
 }
 
-// DryRun is part of Source. Nothing is written: the API server answers what it would store.
+// DryRun is part of Source. The API server answers with the object it would store, and writes nothing.
 func (c *Cluster) DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.Unstructured, string, error) {
 	after, err := c.enforcer.DryRun(ctx, r)
 	switch {
@@ -57,7 +57,7 @@ func (c *Cluster) DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.
 		return nil, fmt.Sprintf("no permission for a dry run (it needs the verb patch on %s)", r.GVR.GroupResource()),
 			nil
 	default:
-		// The server's words may quote values, so that only the reason is passed on.
+		// The server's message may quote values, so only its reason is returned.
 		return nil, fmt.Sprintf("the API server refused a dry run of %s (%s)", r.ID, reasonOf(err)), nil
 	}
 }
@@ -118,7 +118,7 @@ func (c *Cluster) Declares(ctx context.Context, other release.Key, id manifest.I
 	})
 }
 
-// declares reports whether a record declares an object that names its release.
+// declares reports whether a record of the named release declares an object.
 func (c *Cluster) declares(ctx context.Context, record release.Record, named release.Key, id manifest.ID) bool {
 	details, err := c.Read(ctx, record)
 	if err != nil || details.Key != named {

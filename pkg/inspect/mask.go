@@ -10,21 +10,20 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// maxSecretBytes bounds the values of Secrets that one comparison keeps in memory to find them in other texts. They
-// are kept in all their forms, which are ten times as much. A Secret holds 1 MiB, and a release stores all of its
-// Secrets in one.
+// maxSecretBytes bounds the values of Secrets that one comparison keeps in memory, to find them in other texts. All
+// their forms together take ten times as much. A Secret holds at most 1 MiB, and a release stores all of its Secrets in
+// one.
 const maxSecretBytes = 4 << 20
 
-// liveSecrets collects the values of the live Secrets of a release: what the release declares may quote them, and
-// so may every live object.
+// liveSecrets collects the values of the live Secrets of a release. The manifest and every live object may quote them.
 type liveSecrets struct {
 	mu      sync.Mutex // guards the rest
 	secrets []map[string]any
 	bytes   int
 }
 
-// add keeps the values of an object that is a Secret. Nil and other objects are passed over. Beyond maxSecretBytes
-// nothing is kept, and values refuses.
+// add keeps the values of a Secret. It ignores nil and other objects. Beyond maxSecretBytes it keeps nothing, and
+// values returns an error.
 func (s *liveSecrets) add(live *unstructured.Unstructured) {
 	if live == nil || live.GetKind() != "Secret" {
 		return
@@ -54,8 +53,7 @@ func (s *liveSecrets) keep(secret map[string]any) {
 	}
 }
 
-// values returns the values of all Secrets that were added, and of those among the objects of the release. The
-// error says that they were too many to be kept.
+// values returns the values of the live Secrets and of the declared ones. It returns an error beyond maxSecretBytes.
 func (s *liveSecrets) values(declared []manifest.Object) (report.Values, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,14 +18,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
-// answer is what a comparison found out about one object.
+// answer is the result of comparing one object.
 type answer struct {
 	difference *Difference // nil for none
-	// additions is set when others added something that makes no difference in scope Declared.
+	// additions is set when others added fields, and scope Declared ignores them.
 	additions bool
-	// left says why the object is left alone; empty when it is not.
+	// left is the reason why the object is left alone; empty when it is not.
 	left string
-	// local says why there was no dry run; empty when there was one, or none was needed.
+	// local is the reason for the lack of a dry run; empty when there was one, or none was needed.
 	local string
 }
 
@@ -109,7 +109,7 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 	return a, nil
 }
 
-// input returns what the judgement of an object depends on.
+// input gathers the input for judging an object.
 func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructured.Unstructured) judge.Input {
 	in := judge.Input{
 		ID: o.ID, Release: c.Release.Key, Desired: o.Content, Live: live, Schema: c.schemaOf(ctx, o.GVK),
@@ -156,7 +156,7 @@ func (c *comparer) schemaOf(ctx context.Context, gvk schema.GroupVersionKind) dr
 	return compiled
 }
 
-// answer says what a judgement means for who asked.
+// answer turns a judgement into the answer for the caller.
 func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Result) answer {
 	switch found.State {
 	case judge.NotRecreated:

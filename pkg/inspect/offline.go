@@ -15,7 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Dump is a Source of objects that were saved before, so that no cluster is needed. What it lacks counts as missing.
+// Dump is a Source of saved objects, for comparisons without a cluster. Objects outside of the dump count as missing.
 type Dump struct {
 	objects    map[manifest.ID]*unstructured.Unstructured
 	namespaced map[schema.GroupKind]bool
@@ -33,7 +33,7 @@ func NewDump(objects []*unstructured.Unstructured) *Dump {
 	return d
 }
 
-// clusterScoped are the kinds that Kubernetes ships and that live in no namespace, by group.
+// clusterScoped are the cluster-scoped kinds of Kubernetes itself, by group.
 var clusterScoped = map[string][]string{
 	"": {"Namespace", "Node", "PersistentVolume"},
 	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
@@ -52,8 +52,8 @@ var clusterScoped = map[string][]string{
 		"VolumeAttributesClass"},
 }
 
-// Scope is part of Source. A kind is of the scope that its saved objects have, or of that of Kubernetes' own kinds;
-// others are not known.
+// Scope is part of Source. The saved objects of a kind define its scope, then the tables of Kubernetes' own kinds.
+// Other kinds are unknown.
 func (d *Dump) Scope() manifest.Scope {
 	return func(gvk schema.GroupVersionKind) (bool, error) {
 		if namespaced, found := d.namespaced[gvk.GroupKind()]; found {
@@ -107,5 +107,5 @@ func (d *Dump) Definition(_ context.Context, gvk schema.GroupVersionKind) map[st
 	return nil
 }
 
-// Declares is part of Source: the records of other releases are not there.
+// Declares is part of Source: the dump has no records of other releases.
 func (d *Dump) Declares(context.Context, release.Key, manifest.ID) bool { return false }

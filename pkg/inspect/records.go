@@ -15,22 +15,19 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// NotFoundError says that a release, or one revision of it, has no record.
+// NotFoundError reports a release without a record, or without a record of one revision.
 type NotFoundError struct {
 	Key release.Key
 	// Revision is 0 when no revision exists at all.
 	Revision int
-	// Revisions are those that do exist, newest first.
+	// Revisions are the existing ones, newest first.
 	Revisions []int
-	// Similar are releases that may have been meant, best first: of nearly that name, or of that name in other
-	// namespaces.
+	// Similar suggests releases, best first: those with nearly the same name, or with the same name in another namespace.
 	Similar []release.Key
-	// Source is the file in which the release was looked for; empty for the cluster, where it was looked for in
-	// Storages.
+	// Source is the file of the search; empty for the cluster. Storages are those of a search in the cluster.
 	Source   string
 	Storages []release.Storage
-	// Elsewhere is what holds its record in a storage that was not looked at, such as "ConfigMap apps/NAME"; empty for
-	// none.
+	// Elsewhere names the release's record in a storage that is not in use, such as "ConfigMap apps/NAME"; empty for none.
 	Elsewhere string
 }
 
@@ -53,7 +50,7 @@ func (e *NotFoundError) Error() string {
 		strings.Join(kinds, " or a "))
 }
 
-// ContestedError says that a release has records in two storages, of which Helm reads one.
+// ContestedError reports a release with records in two storages. Helm reads one of them.
 type ContestedError struct{ Key release.Key }
 
 func (e *ContestedError) Error() string {
@@ -62,9 +59,9 @@ func (e *ContestedError) Error() string {
 		e.Key)
 }
 
-// Records returns the records of all releases in a namespace, or of all namespaces when it is empty, and, if name
-// is not empty, only those of releases of that name. Only metadata is read. An object whose labels are not what Helm
-// writes is an error (release.ErrRecord): it may hide the newest revision.
+// Records returns the records of all releases in a namespace, or in all namespaces when it is empty. A name limits them
+// to releases of that name. Only metadata is read. An object with labels that Helm does not write is an error
+// (release.ErrRecord): it may hide the newest revision.
 func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]release.Record, error) {
 	return readRecords(ctx, c, release.Key{Namespace: namespace, Name: name},
 		func(storage release.Storage, m *metav1.PartialObjectMetadata) (release.Record, error) {
@@ -72,23 +69,23 @@ func (c *Cluster) Records(ctx context.Context, namespace, name string) ([]releas
 		})
 }
 
-// RecordsIn is Records of one storage, for releases of any name, whether that storage is looked at otherwise or not.
+// RecordsIn lists the records of all releases in one storage, whether or not the cluster was connected with it.
 func (c *Cluster) RecordsIn(
 	ctx context.Context, storage release.Storage, namespace string,
 ) ([]release.Record, error) {
 	return proof.Records(ctx, c.metadata, storage, release.Key{Namespace: namespace})
 }
 
-// Labelled is a record with its labels, which are those of the release and those of Helm's storage.
+// Labelled is a record with all its labels: those of the release and those of Helm's storage.
 type Labelled struct {
 	release.Record
 	Labels map[string]string
-	// Err is the release.ErrRecord of an object whose labels are not what Helm writes, nil for others.
+	// Err is the release.ErrRecord of an object with labels that Helm does not write, nil for others.
 	Err error
 }
 
-// Labelled is Records for releases of any name, with their labels. A record that is wrong is among them: it is an
-// error of its release, and not of the others.
+// Labelled lists the records of all releases with their labels. It returns an invalid record with its error, because
+// such a record concerns one release alone.
 func (c *Cluster) Labelled(ctx context.Context, namespace string) ([]Labelled, error) {
 	return readRecords(ctx, c, release.Key{Namespace: namespace},
 		func(storage release.Storage, m *metav1.PartialObjectMetadata) (Labelled, error) {
@@ -97,7 +94,7 @@ func (c *Cluster) Labelled(ctx context.Context, namespace string) ([]Labelled, e
 		})
 }
 
-// readRecords returns what read makes of each record in the storages that are looked at.
+// readRecords calls read for each record in the configured storages, and returns the results.
 func readRecords[R any](
 	ctx context.Context, c *Cluster, of release.Key,
 	read func(release.Storage, *metav1.PartialObjectMetadata) (R, error),
@@ -132,8 +129,8 @@ func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (rele
 	return record, err
 }
 
-// elsewhere returns what holds the record of a release that has none where records are read; empty for nothing. It
-// only helps with an error, like similar.
+// elsewhere returns the name of a release's record outside of the configured storages; empty for none. It completes an
+// error message, so it ignores errors.
 func (c *Cluster) elsewhere(ctx context.Context, key release.Key) string {
 	for _, storage := range release.Unread(c.storages) {
 		records, err := proof.Records(ctx, c.metadata, storage, key)
@@ -168,8 +165,8 @@ func pick(key release.Key, records []release.Record, revision int) (release.Reco
 	return release.Record{}, missing
 }
 
-// Current returns the record to compare with the cluster, of all records of a release: the newest deployed one,
-// which is what the last successful operation left; without one the newest. False when there are no records.
+// Current returns the record to compare with the cluster: the newest deployed one, the result of the last successful
+// operation. Without a deployed one it returns the newest record. It returns false when there are no records.
 func Current(records []release.Record) (release.Record, bool) {
 	deployed := slices.DeleteFunc(slices.Clone(records),
 		func(r release.Record) bool { return r.Status != release.StatusDeployed })
@@ -196,14 +193,13 @@ func decode(payload []byte, from string) (*release.Details, error) {
 	return details, nil
 }
 
-// Most of what similar returns, and how different a name may be.
+// Bounds of similar: the number of results and the edit distance of names.
 const (
 	mostSimilar = 5
 	maxDistance = 3
 )
 
-// similar returns releases that may have been meant. Where it may not look, there are none: this only helps with an
-// error.
+// similar suggests releases for an error message. It ignores errors, and returns none where it may not list records.
 func (c *Cluster) similar(ctx context.Context, key release.Key) []release.Key {
 	records, err := c.Records(ctx, "", "")
 	if apierrors.IsForbidden(err) {
@@ -219,8 +215,8 @@ func (c *Cluster) similar(ctx context.Context, key release.Key) []release.Key {
 	return Similar(key, keys)
 }
 
-// Similar returns those of the keys that may have been meant by key, best first: of the same name in another namespace,
-// or of nearly the same name in the same namespace.
+// Similar returns the keys that resemble key, best first: the same name in another namespace, or nearly the same name
+// in the same namespace.
 func Similar(key release.Key, keys map[release.Key]bool) []release.Key {
 	type candidate struct {
 		key  release.Key

@@ -30,8 +30,8 @@ func (t trials) DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.Un
 	return after, err
 }
 
-// salvaged returns the answer about an object whose revert the API server refuses, as the operator would revert it:
-// without the additions beside which it accepts no declared value, or without the refused fields.
+// salvaged returns the answer about an object whose revert the API server refuses. Like the operator, it retries
+// without the additions that exclude every declared value, or without the refused fields.
 func (c *comparer) salvaged(
 	ctx context.Context, in judge.Input, found judge.Result, revert func(judge.Result) *enforce.Revert, refusal error,
 ) (answer, error) {
@@ -69,7 +69,7 @@ func removals(additions []drift.Addition) []drift.Change {
 	return changes
 }
 
-// note adds a text to the difference of an answer, after what differs.
+// note adds a text to the difference of an answer, after the changed fields.
 func (a *answer) note(text string) {
 	if a.difference == nil {
 		return

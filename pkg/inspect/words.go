@@ -8,7 +8,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// Describe returns the fields that differ in a short form for people, limit of them.
+// Describe returns the first limit changed fields in a short form for people.
 func Describe(changes []Change, limit int) string {
 	plain := make([]drift.Change, len(changes))
 	for i, change := range changes {
@@ -17,7 +17,7 @@ func Describe(changes []Change, limit int) string {
 	return drift.Describe(plain, limit)
 }
 
-// Blame says who changed what and when, a line for each author, in the order of the changes.
+// Blame returns a line for each author with their changes and the time, in the order of the changes.
 func Blame(changes []Change, now time.Time) []string {
 	var authors []drift.Author
 	byAuthor := map[drift.Author][]Change{}
