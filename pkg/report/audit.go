@@ -13,8 +13,8 @@ import (
 // auditMargin is how far apart the clocks of an operator and of an API server are at most, for a query.
 const auditMargin = time.Minute
 
-// AuditQuery returns a command that finds the requests by which an object was changed in an audit log of the API
-// server, audit.log: when, by which user, what, and with which program. The object alone tells no user.
+// AuditQuery returns a command that finds the requests behind a drift record in an audit log of the API server,
+// audit.log: their time, user, verb and user agent. The object itself names no user.
 func AuditQuery(r v1alpha1.DriftRecord) string {
 	from, to := r.Time.Time, r.Time.Time
 	switch {

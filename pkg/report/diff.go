@@ -12,11 +12,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// context is how many unchanged lines a diff shows around changed ones.
+// context is the number of unchanged lines around changed ones in a diff.
 const context = 3
 
-// YAML returns an object in unstructured form as YAML with sorted keys, without what the API server alone writes;
-// "" for nil.
+// YAML returns an object in unstructured form as YAML with sorted keys, without the fields that only the API server
+// writes; "" for nil.
 func YAML(object map[string]any) (string, error) {
 	if object == nil {
 		return "", nil
@@ -24,8 +24,8 @@ func YAML(object map[string]any) (string, error) {
 	return EncodeYAML(Substance(object))
 }
 
-// EncodeYAML returns the JSON form of a value as YAML. The JSON is not parsed as YAML, where line separators in a text
-// (U+0085, say) are spaces, and other control characters are errors.
+// EncodeYAML returns the JSON form of a value as YAML. It does not parse the JSON as YAML: that would read line
+// separators in a text (U+0085, say) as spaces, and fail on other control characters.
 func EncodeYAML(value any) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Drift is what a comparison of releases with a cluster found: the content of every format of helm-locker report. Its
-// fields are part of the command's interface. It is made of comparisons that hold no value of a Secret.
+// Drift is the result of comparing releases with a cluster: the content of every format of helm-locker report. Its
+// fields are part of the command's interface. Its comparisons hold no value of a Secret.
 type Drift struct {
 	Time     string         `json:"time"`
 	Cluster  string         `json:"cluster,omitempty"`
@@ -17,37 +17,37 @@ type Drift struct {
 	Releases []ReleaseDrift `json:"releases"`
 }
 
-// Summary counts what a Drift tells.
+// Summary holds the totals of a Drift.
 type Summary struct {
 	Releases int `json:"releases"`
 	Drifted  int `json:"drifted"`
-	// Incomplete counts the releases of which something could not be compared, LeftOut those with nothing deployed.
+	// Incomplete counts the releases with objects that could not be compared, LeftOut those with nothing deployed.
 	Incomplete     int `json:"incomplete"`
 	LeftOut        int `json:"leftOut"`
 	Objects        int `json:"objects"`
 	ObjectsDrifted int `json:"objectsDrifted"`
-	// Additions counts the objects with additions of others, which scope Declared leaves alone.
+	// Additions counts the objects with additions of others. Scope Declared ignores those.
 	Additions int `json:"additions"`
 }
 
-// ReleaseDrift is how one release differs from the cluster.
+// ReleaseDrift is the result of comparing one release.
 type ReleaseDrift struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	Revision  int    `json:"revision"`
 	Status    string `json:"status"`
-	// HelmRelease is the HelmRelease that names the release, and Locked what LockState says of it.
+	// HelmRelease names the HelmRelease of the release, and Locked is its LockState.
 	HelmRelease string        `json:"helmRelease,omitempty"`
 	Locked      string        `json:"locked,omitempty"`
 	Compared    int           `json:"compared"`
 	Differences []ObjectDrift `json:"differences"`
-	// Additions is how many objects have additions of others, which scope Declared leaves alone.
+	// Additions counts the objects with additions of others. Scope Declared ignores those.
 	Additions   int             `json:"additions,omitempty"`
 	Failures    []ObjectFailure `json:"failures,omitempty"`
 	NotCompared []string        `json:"notCompared,omitempty"`
-	// ComparedLocally says why the API server did not help to tell drift from what it makes of values.
+	// ComparedLocally is the reason for the lack of a dry run. Without one, normalized values may appear as drift.
 	ComparedLocally string `json:"comparedLocally,omitempty"`
-	// Error says why the release could not be compared at all, LeftOut why there was nothing to compare.
+	// Error is the reason why the release could not be compared at all, LeftOut why there was nothing to compare.
 	Error   string `json:"error,omitempty"`
 	LeftOut string `json:"leftOut,omitempty"`
 }
@@ -70,7 +70,7 @@ func (o Object) String() string {
 	return manifest.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 }
 
-// ObjectDrift is an object that is not as its release declares it.
+// ObjectDrift is an object with drift.
 type ObjectDrift struct {
 	Object
 	State   string        `json:"state"`
@@ -79,12 +79,12 @@ type ObjectDrift struct {
 	// Refused are the paths of the changes that the API server refuses to revert.
 	Refused []string `json:"refused,omitempty"`
 	Diff    string   `json:"diff,omitempty"`
-	// What says in words what differs, Blame who changed it, a line for each author.
+	// What describes the difference in words. Blame names the authors of the changes, one a line.
 	What  string   `json:"-"`
 	Blame []string `json:"-"`
 }
 
-// FieldChange is a field that differs, and who changed it.
+// FieldChange is a changed field with its author.
 type FieldChange struct {
 	Path        string          `json:"path"`
 	Operation   drift.Operation `json:"operation"`
@@ -94,13 +94,13 @@ type FieldChange struct {
 	Time        string          `json:"time,omitempty"`
 }
 
-// ObjectFailure is an object that could not be compared.
+// ObjectFailure is an object without a result, with the error.
 type ObjectFailure struct {
 	Object
 	Error string `json:"error"`
 }
 
-// NewDrift returns what there is to tell about releases.
+// NewDrift returns the report about releases, with the totals.
 func NewDrift(at time.Time, cluster string, releases []ReleaseDrift) *Drift {
 	d := &Drift{Time: Time(at), Cluster: cluster, Releases: releases}
 	for i := range releases {
@@ -129,7 +129,7 @@ func (r *ReleaseDrift) Incomplete() bool { return r.Error != "" || len(r.Failure
 // Key returns the release as it is printed, NAMESPACE/NAME.
 func (r *ReleaseDrift) Key() string { return r.Namespace + "/" + r.Name }
 
-// Result says in a few words how the release compares.
+// Result summarizes the comparison of the release in a few words.
 func (r *ReleaseDrift) Result() string {
 	switch {
 	case r.LeftOut != "":
@@ -150,7 +150,7 @@ func (r *ReleaseDrift) Result() string {
 	return text
 }
 
-// String says how many releases drifted, for example "12 releases, 2 drifted".
+// String returns the totals in words, for example "12 releases, 2 drifted".
 func (s Summary) String() string {
 	text := Count(s.Releases, "release") + ", "
 	if s.Incomplete > 0 {

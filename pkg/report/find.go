@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// pieceBytes is how long a text may be that is looked for as a whole. A longer one is looked for in pieces of that
-// length, so that at no position of a text more has to be compared.
+// pieceBytes is the length of the longest pattern. A longer text is searched for in pieces of that length, which bounds
+// the comparisons at each position.
 const pieceBytes = 4 << 10
 
 // finder finds patterns in a text. Its time grows with the length of the text, and with the logarithm of the number
 // of patterns.
 type finder []pattern // in the order of their texts
 
-// pattern is what is looked for.
+// pattern is a text to find, or a piece of one.
 type pattern struct {
 	text  string
 	value string // what the marker is made of that takes its place
@@ -29,8 +29,8 @@ type find struct {
 	longest    pattern
 }
 
-// newFinder returns a finder of texts, each with the value that it stands for. Texts shorter than shortest are left
-// out.
+// newFinder returns a finder of texts. Each text comes with the value of its marker. Texts shorter than shortest are
+// left out.
 func newFinder(texts map[string]string) finder {
 	var f finder
 	for text, value := range texts {
@@ -61,14 +61,14 @@ func newFinder(texts map[string]string) finder {
 	return f
 }
 
-// longestAt returns the longest pattern that a text begins with.
+// longestAt returns the longest pattern that is a prefix of text.
 func (f finder) longestAt(text string) (pattern, bool) {
 	after, found := slices.BinarySearchFunc(f, text,
 		func(p pattern, text string) int { return cmp.Compare(p.text, text) })
 	if found {
 		return f[after], true
 	}
-	// Whatever pattern the text begins with: the pattern that is next before the text in the order begins with it, too.
+	// The pattern before the text in the order begins with every pattern that the text begins with.
 	i := after - 1
 	if i < 0 {
 		return pattern{}, false
@@ -91,8 +91,8 @@ func sharedPrefix(a, b string) int {
 	return most
 }
 
-// all returns what of a text the patterns cover, in order. Patterns that overlap make one find, and so do the
-// pieces of one text.
+// all returns the parts of a text that the patterns cover, in order. It joins overlapping patterns, and adjacent pieces
+// of one text.
 func (f finder) all(text string) []find {
 	var finds []find
 	for at := range len(text) {
@@ -109,7 +109,8 @@ func (f finder) all(text string) []find {
 	return finds
 }
 
-// join adds the find that comes next in the text, and reports whether the two are one.
+// join extends d by the next find in the text if the two overlap or are adjacent pieces of one value. It reports
+// whether it did.
 func (d *find) join(next find) bool {
 	pieces := d.longest.piece && next.longest.piece && d.longest.value == next.longest.value
 	if next.start > d.end || next.start == d.end && !pieces {
@@ -122,7 +123,7 @@ func (d *find) join(next find) bool {
 	return true
 }
 
-// replace returns a text with each find replaced by what with returns for its value.
+// replace returns a text with the function's result for its value in place of each find.
 func (f finder) replace(text string, with func(value string) string) string {
 	finds := f.all(text)
 	if len(finds) == 0 {

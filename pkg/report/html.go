@@ -13,8 +13,8 @@ import (
 //go:embed report.html
 var reportPage string
 
-// HTML returns the report as one file that needs nothing else: no script, no font, no request. style is the style
-// sheet, and icon an SVG element; both are trusted. All texts of the report are escaped.
+// HTML returns the report as one self-contained file: no script, no font, no request. style is the style sheet, and
+// icon an SVG element; both are trusted. All texts of the report are escaped.
 func (d *Drift) HTML(style, icon string) (string, error) {
 	parsed, err := template.New("report").Funcs(template.FuncMap{
 		"line": plain.Line, "lines": diffLines, "count": Count, "lock": lockPill, "tone": func(r *ReleaseDrift) string {
@@ -63,7 +63,7 @@ func lockPill(state string) pill {
 	return pill{"quiet", "Not locked"}
 }
 
-// diffLine is a line of a diff, in parts of which every second is the marker of a Secret's value.
+// diffLine is a line of a diff. Every second of its parts is the marker of a Secret's value.
 type diffLine struct {
 	Class string
 	Parts []diffPart

@@ -8,7 +8,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// The elements that Jenkins and GitLab read. Jenkins takes what stands before the last dot of a class name for a
+// The elements that Jenkins and GitLab read. Jenkins treats the part of a class name before its last dot as the
 // package.
 type (
 	junitSuites struct {
@@ -43,9 +43,9 @@ type (
 	}
 )
 
-// JUnit returns the report as JUnit XML: a suite for each namespace, a test for each release. A release that drifted
-// is a failure, one that was not fully compared an error, one with nothing deployed is skipped. Additions alone fail no
-// test: they are in its output.
+// JUnit returns the report as JUnit XML, with a suite for each namespace and a test for each release. A drifted release
+// is a failure, an incompletely compared one an error, and one with nothing deployed is skipped. Additions alone fail
+// no test: they are in its output.
 func (d *Drift) JUnit() (string, error) {
 	all := junitSuites{Name: "helm-locker"}
 	for i := range d.Releases {
@@ -87,7 +87,7 @@ func (d *Drift) JUnit() (string, error) {
 	return xml.Header + string(text) + "\n", nil
 }
 
-// text says all about a release that is not as declared.
+// text returns the error, the failures and the differences of a release.
 func (r *ReleaseDrift) text() string {
 	var b strings.Builder
 	if r.Error != "" {

@@ -11,17 +11,17 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// withheld stands in the place of a document of which it is not known whether it holds a Secret.
+// withheld replaces a document that may hold a Secret, because it does not parse.
 const withheld = "# helm-locker: this document is not YAML throughout, so it is not known whether it holds a Secret, " +
 	"and it is not shown\n"
 
-// tooManyValues stands in the place of a manifest with so many values of Secrets that they cannot all be looked for.
+// tooManyValues replaces a manifest whose Secrets have too many values to find them all.
 const tooManyValues = "# helm-locker: the Secrets of this manifest hold too many values to mask them all, and it is " +
 	"not shown\n"
 
-// Manifest returns a manifest in which no value of a Secret is left. Documents without Secrets stay as they are,
-// comments and all, but for values of the manifest's Secrets that they quote; those with one are encoded again,
-// masked; those that do not parse are left out, and a comment says so.
+// Manifest returns a manifest without values of Secrets. A document without a Secret stays as it is, comments and all,
+// except for the Secret values that it quotes. A document with a Secret is masked and encoded again. A document that
+// does not parse is replaced by a comment.
 func (m Masker) Manifest(text string) string {
 	if m.Show {
 		return text
@@ -32,7 +32,7 @@ func (m Masker) Manifest(text string) string {
 	}
 	v := Values{exact: map[string]string{}}
 	for _, doc := range docs {
-		// What does not parse is not shown, so that its values do not matter.
+		// A document that does not parse is not shown, so its values do not matter.
 		if err := v.addDocument(doc.text); errors.Is(err, ErrTooManyValues) {
 			return tooManyValues
 		}
@@ -48,8 +48,8 @@ func (m Masker) Manifest(text string) string {
 
 type document struct{ separator, text string }
 
-// documents cuts a manifest at every line that starts with three dashes, as Helm does. It returns false when there
-// are more documents than any manifest may have.
+// documents cuts a manifest at every line that starts with three dashes, as Helm does. It returns false beyond
+// manifest.MaxDocuments.
 func documents(text string) ([]document, bool) {
 	var docs []document
 	separator, begin, at := "", 0, 0
@@ -67,7 +67,7 @@ func documents(text string) ([]document, bool) {
 	return append(docs, document{separator: separator, text: text[begin:]}), true
 }
 
-// marker is what stands for a value already, so that no other value is looked for in it.
+// marker is the marker of a value. No other value is searched for in it.
 type marker string
 
 func (m Masker) document(text string, values Values) string {
@@ -104,7 +104,7 @@ func (m Masker) document(text string, values Values) string {
 	return m.Text(source(text), values) + masked.String()
 }
 
-// source returns the comment in which Helm names the template; any other comment could quote what is masked.
+// source returns the comment in which Helm names the template. Any other comment could quote masked values.
 func source(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	if strings.HasPrefix(line, "# Source: ") {
@@ -113,8 +113,8 @@ func source(text string) string {
 	return ""
 }
 
-// eachSecret calls do for every Secret in a decoded value, however deep it lies in Lists. Inherited is the kind
-// that items of a typed list have when they do not say it themselves.
+// eachSecret calls do for every Secret in a decoded value, at any depth of Lists. Inherited is the kind of the items of
+// a typed list without a kind of their own.
 func eachSecret(value any, inherited string, do func(secret map[any]any)) {
 	switch v := value.(type) {
 	case map[any]any:
@@ -135,8 +135,7 @@ func eachSecret(value any, inherited string, do func(secret map[any]any)) {
 	}
 }
 
-// maskSecret masks a Secret in place and reports whether there was anything to mask: a reference to a Secret has no
-// values.
+// maskSecret masks a Secret in place and reports whether it has values: a reference to a Secret has none.
 func (m Masker) maskSecret(secret map[any]any) (found bool) {
 	for _, field := range secretFields {
 		switch data := secret[field].(type) {

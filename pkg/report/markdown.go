@@ -7,8 +7,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// Markdown returns the report for a ticket. Texts from the cluster are in code spans and blocks, in which nothing of
-// them is markup and no name becomes a mention of someone.
+// Markdown returns the report for a ticket. Texts from the cluster are in code spans and blocks, where they are neither
+// markup nor mentions of users.
 func (d *Drift) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Drift of Helm releases\n\n**%s**\n\n", d.Summary)

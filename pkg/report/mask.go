@@ -10,33 +10,34 @@ import (
 	"slices"
 )
 
-// Masker puts markers in the place of values of Secrets. A marker is a keyed hash of the value: it shows that two
-// values differ or agree in one run of the program, and tells nothing about either. A Masker with Show masks
-// nothing.
+// Masker replaces values of Secrets by markers. A marker is a keyed hash of the value: it shows whether two values
+// agree in one run of the program, and nothing else about them. A Masker with Show masks nothing.
 type Masker struct {
 	Show bool
 	key  []byte
 }
 
-// NewMasker returns a Masker. Key must be random, and new for each run, or values could be guessed and tried.
+// NewMasker returns a Masker. Key must be random and new for each run: with a known key, guessed values can be
+// verified.
 func NewMasker(key []byte) Masker { return Masker{key: key} }
 
-// markerBytes is the length of the hash in a marker: enough that two values of one Secret hardly ever share one.
+// markerBytes is the length of the hash in a marker. Two values of one Secret hardly ever share one of that length.
 const markerBytes = 4
 
 // Mark returns the marker for a value.
 func (m Masker) Mark(value string) string {
 	sum := hmac.New(sha256.New, m.key)
-	// A hash has no error to give.
+	// The Write method of a hash never returns an error.
 	_, _ = sum.Write([]byte(value))
 	return "<secret " + hex.EncodeToString(sum.Sum(nil)[:markerBytes]) + ">"
 }
 
-// Object returns an object in unstructured form in which no value of a Secret is left; it shares what is not
-// changed. Values are those of all Secrets that the object may quote, on whichever side they are; see [ValuesOf].
-// Masked are data and stringData of a Secret, annotations that repeat them (kubectl's and wrangler's copies of the
-// object), and every other text that quotes one of the values. What names the object stays, and so do the names of
-// its fields and keys.
+// Object returns an object in unstructured form without values of Secrets; it shares the unchanged parts. Values are
+// those of all Secrets that the object may quote, on either side; see [ValuesOf].
+//
+// It masks data and stringData of a Secret, annotations that repeat them (kubectl's and wrangler's copies of the
+// object), and every other text with one of the values. The object's identity and the names of its fields and keys
+// stay.
 func (m Masker) Object(object map[string]any, values Values) map[string]any {
 	if m.Show || object == nil {
 		return object
@@ -104,14 +105,14 @@ func (m Masker) secretField(field string, value any) any {
 }
 
 var (
-	// secretFields are the fields of a Secret that hold values.
+	// secretFields are the fields of a Secret with values.
 	secretFields = [...]string{"data", "stringData"}
-	// copies are annotations in which tools keep the whole object.
+	// copies are annotations with a copy of the whole object.
 	copies = [...]string{"kubectl.kubernetes.io/last-applied-configuration", "objectset.rio.cattle.io/applied"}
 )
 
-// markAny marks a value of any type. Of data, which is base64, it is what is encoded, so that it has the marker of
-// the same value in stringData.
+// markAny marks a value of any type. It decodes the base64 of data first, so equal values in data and stringData have
+// equal markers.
 func (m Masker) markAny(field string, value any) string {
 	text, ok := value.(string)
 	if !ok {
@@ -125,7 +126,7 @@ func (m Masker) markAny(field string, value any) string {
 	return m.Mark(text)
 }
 
-// Value returns a value in unstructured form in which no text is or contains one of the values.
+// Value returns a value in unstructured form with every occurrence of the values masked.
 func (m Masker) Value(value any, values Values) any {
 	if m.Show || len(values.exact) == 0 {
 		return value

@@ -10,20 +10,20 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Bold returns the text, which must be neutral already, in bold.
+// Bold returns a neutral text in bold.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 
-// Dim returns the text, which must be neutral already, less bright.
+// Dim returns a neutral text, less bright.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
-// Red returns the text, which must be neutral already, in red.
+// Red returns a neutral text in red.
 func (s Style) Red(text string) string { return s.paint("31", text) }
 
-// Green returns the text, which must be neutral already, in green.
+// Green returns a neutral text in green.
 func (s Style) Green(text string) string { return s.paint("32", text) }
 
-// Yellow returns the text, which must be neutral already, in yellow.
+// Yellow returns a neutral text in yellow.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
-// Cyan returns the text, which must be neutral already, in cyan.
+// Cyan returns a neutral text in cyan.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }

@@ -7,13 +7,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// Table lays cells out in columns. Cells are made neutral; colours are given apart, since they take no room.
+// Table lays cells out in columns. It makes cells neutral. Colours are separate from texts, because they have no width.
 type Table struct {
 	rows  [][]string
 	paint []func(column int, text string) string
 }
 
-// Add adds a row. Paint, if not nil, colours a cell that is laid out already.
+// Add adds a row. Paint, if not nil, colours a cell after the layout.
 func (t *Table) Add(paint func(column int, text string) string, cells ...string) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
@@ -23,11 +23,11 @@ func (t *Table) Add(paint func(column int, text string) string, cells ...string)
 	t.paint = append(t.paint, paint)
 }
 
-// columnGap is what stands between columns.
+// columnGap separates columns.
 const columnGap = "  "
 
-// String returns the rows, each ended by a line end. A row that is wider than width is cut, with an ellipsis; width
-// 0 is without limit.
+// String returns the rows, each ended by a line end. It cuts a row at width, with an ellipsis; width 0 is without
+// limit.
 func (t *Table) String(width int) string {
 	var widths []int
 	for _, row := range t.rows {
@@ -73,7 +73,7 @@ func (t *Table) String(width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Cut shortens a text to at most n characters, with an ellipsis for what is missing.
+// Cut shortens a text to at most n characters, with an ellipsis in place of the rest.
 func Cut(text string, n int) string {
 	if n <= 0 {
 		return ""

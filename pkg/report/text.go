@@ -1,6 +1,5 @@
-// Package report turns what is known about releases into text for people and programs. It is pure, and it is the place
-// where two things are kept: no value of a Secret gets out (see [Masker]), and every text from the cluster passes
-// through package plain.
+// Package report turns facts about releases into text for people and programs. It is pure. It ensures that no value of
+// a Secret gets out (see [Masker]), and passes every text from the cluster through package plain.
 package report
 
 import (
@@ -16,8 +15,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Age returns how long a time has passed by in the form that kubectl uses, for example "5m" or "3d"; "" for no
-// time, and "0s" for one to come.
+// Age returns the time since t in kubectl's form, for example "5m" or "3d". It returns "" for the zero time, and "0s"
+// for a time in the future.
 func Age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -15,22 +15,21 @@ import (
 )
 
 const (
-	// shortest is from which length on a value of a Secret is looked for inside of other text. Shorter ones ("1",
-	// "yes") occur everywhere, and are masked only where they are all of a text.
+	// shortest is the length of the shortest value that is masked inside of other text. Shorter ones ("1", "yes") occur
+	// everywhere, and are masked only where they are the whole text.
 	shortest = 4
-	// shortestLine is the same for a single line of a value of several lines, such as a key that is shown indented.
+	// shortestLine is the same for a single line of a value of several lines, such as an indented key.
 	shortestLine = 8
 )
 
-// Values are texts that must not get out: the values of Secrets, plain and in base64. Each leads to the value that its
-// marker is made of.
+// Values are the values of Secrets to mask, plain and in base64. Each form is mapped to the value of its marker.
 type Values struct {
 	exact  map[string]string
 	inside finder // of those to look for inside of other text
 	bytes  int    // of all values, in one form
 }
 
-// ValuesOf returns the values of those objects, in unstructured form, that are Secrets.
+// ValuesOf returns the values of the Secrets among objects in unstructured form.
 func ValuesOf(objects ...map[string]any) Values {
 	v := Values{exact: map[string]string{}}
 	for _, object := range objects {
@@ -52,14 +51,14 @@ func ValuesOf(objects ...map[string]any) Values {
 	return v.indexed()
 }
 
-// maxValueBytes bounds the values that ValuesIn takes. They are kept in all their forms, which are ten times as much.
+// maxValueBytes bounds the values that ValuesIn takes. All their forms together take ten times as much memory.
 const maxValueBytes = 8 << 20
 
-// ErrTooManyValues says that there are more values than can be looked for.
+// ErrTooManyValues means that the values of Secrets exceed maxValueBytes.
 var ErrTooManyValues = fmt.Errorf("its Secrets hold more than %d MiB of values, too much to look for in other texts",
 	maxValueBytes>>20)
 
-// ErrNotYAML says that a text may hold Secrets that cannot be found in it.
+// ErrNotYAML means that a text does not parse, and may hold Secrets.
 var ErrNotYAML = errors.New("a document is not YAML throughout, so that it is not known whether it holds a Secret")
 
 // ValuesIn returns the values of all Secrets in manifests.
@@ -127,9 +126,9 @@ func (v *Values) addField(field string, value any) {
 	v.add(text)
 }
 
-// add adds a value in every form in which other texts quote one: as it is and without the space around it, in
-// base64, escaped as in JSON, what it encodes if it is base64 itself, and each longer line of several, which is how
-// a key is shown indented.
+// add adds a value in every form in which other texts quote one: unchanged, trimmed, in base64, escaped as in JSON, and
+// decoded if it is base64 itself. It also adds each longer line of a value of several lines, because an indented key is
+// quoted by lines.
 func (v *Values) add(plain string) {
 	trimmed := strings.TrimSpace(plain)
 	if plain == "" {
@@ -159,8 +158,7 @@ func (v *Values) add(plain string) {
 	}
 }
 
-// jsonEscaped returns a text as it stands between the quotes of a JSON string, with or without the escapes of <, >
-// and & that Go adds.
+// jsonEscaped returns a text as the content of a JSON string, with or without Go's escapes of <, > and &.
 func jsonEscaped(text string, escapeHTML bool) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

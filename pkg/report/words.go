@@ -21,7 +21,7 @@ const (
 	LockedUnknown   = "unknown"
 )
 
-// LockState says in a word whether a release is locked. No operator has written the status of one that is unknown.
+// LockState returns the state of the lock in a word. It is unknown until an operator has written the status.
 func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
 	switch {
@@ -37,13 +37,13 @@ func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 	return LockedNo
 }
 
-// GuardMissing reports whether a HelmRelease asks for a guard that is not in force.
+// GuardMissing reports whether a HelmRelease requests a guard that is not in force.
 func GuardMissing(hr *v1alpha1.HelmRelease) bool {
 	return hr.Spec.Guard != "" && hr.Spec.Guard != v1alpha1.GuardOff &&
 		!meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionGuarded)
 }
 
-// LockWords says what LockState says, in words that can stand before a colon.
+// LockWords returns the words for a LockState, for use before a colon.
 func LockWords(state string) string {
 	switch state {
 	case LockedYes:
@@ -56,8 +56,8 @@ func LockWords(state string) string {
 	return "not locked"
 }
 
-// Ready returns reason and message of the Ready condition, and since when it has been so: the last transition of the
-// conditions that have this reason. Ready alone does not tell: it stays True when a locked release is suspended.
+// Ready returns reason and message of the Ready condition, and the time of the last transition among the conditions
+// with that reason. Ready alone does not suffice: it stays True when a locked release is suspended.
 func Ready(hr *v1alpha1.HelmRelease) (reason, message string, since time.Time) {
 	condition := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
 	if condition == nil {
@@ -72,7 +72,7 @@ func Ready(hr *v1alpha1.HelmRelease) (reason, message string, since time.Time) {
 	return condition.Reason, condition.Message, since
 }
 
-// SuspendedFor says until when and why a release is suspended. It begins with a space.
+// SuspendedFor returns the end and the reason of a suspension. The text begins with a space.
 func SuspendedFor(hr *v1alpha1.HelmRelease) string {
 	text := " until it is resumed"
 	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
@@ -89,7 +89,7 @@ func SuspendedFor(hr *v1alpha1.HelmRelease) string {
 	return text
 }
 
-// Additions says of how many objects that they have additions which scope Declared leaves alone.
+// Additions returns the number of objects with additions in words. Scope Declared leaves those alone.
 func Additions(n int) string {
 	if n == 1 {
 		return "1 object has additions"
@@ -97,7 +97,7 @@ func Additions(n int) string {
 	return fmt.Sprintf("%d objects have additions", n)
 }
 
-// Paths returns JSON pointers in a short form for people; more is how many are not among them.
+// Paths returns JSON pointers in a short form for people; more counts further ones.
 func Paths(paths []string, more int) string {
 	const most = 3
 	changes := make([]drift.Change, 0, len(paths))
@@ -111,7 +111,7 @@ func Paths(paths []string, more int) string {
 	return text
 }
 
-// WhatDrifted says what was changed, and by whom, for example "spec.replicas changed by kubectl-scale (scale)".
+// WhatDrifted describes a change and names its author, for example "spec.replicas changed by kubectl-scale (scale)".
 func WhatDrifted(r v1alpha1.DriftRecord) string {
 	var text string
 	switch r.Operation {
@@ -138,7 +138,7 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 	return text
 }
 
-// Outcome says what was done about a drift, for example "reverted after 12ms".
+// Outcome describes the reaction to a drift, for example "reverted after 12ms".
 func Outcome(r v1alpha1.DriftRecord) string {
 	text := strings.ToLower(string(r.Action))
 	if r.Action == v1alpha1.DriftActionDenied {
