@@ -20,17 +20,17 @@ const caKey = "ca.crt"
 // lifetime is how long a certificate of our own is valid.
 const lifetime = 365 * 24 * time.Hour
 
-// certificate is what a Secret holds to serve with.
+// certificate is the content of the guard's Secret.
 type certificate struct {
 	serves tls.Certificate
 	// bundle has the authorities that the API server trusts.
 	bundle []byte
-	// path is where the webhook is served. It is the Secret's uid, which only those know who may read the Secret or the
-	// registration, and stays when the certificate is renewed.
+	// path is the URL path of the webhook: the uid of the Secret. Only users with access to the Secret or the registration
+	// know it. It outlives a renewal of the certificate.
 	path string
 }
 
-// readCertificate reads a Secret. It is an error if what it holds cannot serve a host at a time.
+// readCertificate reads a Secret. It returns an error if the certificate is not valid for host at the time now.
 func readCertificate(secret *corev1.Secret, host string, now time.Time) (*certificate, error) {
 	if secret == nil {
 		return nil, errors.New("there is no Secret with a certificate yet")
@@ -59,8 +59,8 @@ func (c *certificate) renewAt() time.Time {
 	return leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) * 2 / 3)
 }
 
-// newCertificate returns the data of a Secret with a new certificate for a host. Replicas may serve the old one for a
-// moment longer, so the authority that signed that stays in the bundle.
+// newCertificate returns the data of a Secret with a new certificate for a host. Replicas may serve the old certificate
+// for a moment longer, so its authority stays in the bundle.
 func newCertificate(host string, old *corev1.Secret) (map[string][]byte, error) {
 	options := cert.SelfSignedCertKeyOptions{Host: host, MaxAge: lifetime}
 	if ip := net.ParseIP(host); ip != nil {

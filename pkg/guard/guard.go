@@ -1,7 +1,7 @@
-// Package guard has the API server ask, before it changes or deletes an object, whether that may happen. It serves the
-// webhook, keeps its certificate and keeps it registered; what the answer is, others decide.
+// Package guard implements the validating webhook that admits or denies changes and deletions of objects. It serves the
+// webhook, renews its certificate and keeps it registered. Its caller decides about each request.
 //
-// Everything fails open: whatever the guard cannot do in time, the API server does without it.
+// The guard fails open: a request that it does not answer in time passes.
 package guard
 
 import (
@@ -12,34 +12,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decision is the answer to one request. The zero value lets it pass without a word.
+// Decision is the answer to one request. The zero value allows it without a message.
 type Decision struct {
-	// Denied is set for a request that is refused.
 	Denied bool
-	// Message is for who sent the request: why it was refused, or else a warning; empty for none.
+	// Message is for the sender of the request: the reason for a denial, or else a warning; empty for none.
 	Message string
 }
 
 // Decide decides on one request to change or delete an object. It must answer within ctx.
 type Decide func(ctx context.Context, r *admissionv1.AdmissionRequest) Decision
 
-// Resource is a resource of which guarded releases have objects.
+// Resource is a resource with objects of guarded releases.
 type Resource struct {
 	schema.GroupVersionResource
 	Namespaced bool
-	// Scale is set when the subresource scale changes what a manifest declares.
+	// Scale is set when the subresource scale changes a declared field.
 	Scale bool
 }
 
-// Wanted is what the API server is to ask about. It is nothing without Resources.
+// Wanted describes the requests to send to the guard. Without Resources there are none.
 type Wanted struct {
 	Resources []Resource
-	// Namespaces are those of the objects. Objects without a namespace are not limited by them, but for Namespaces,
-	// which the API server matches against their own labels.
+	// Namespaces are those of the objects. They do not limit objects without a namespace, except for Namespaces: the API
+	// server matches a Namespace against its own labels.
 	Namespaces []string
 }
 
-// Covers reports whether all of other is wanted, too.
+// Covers reports whether w includes all of other.
 func (w *Wanted) Covers(other *Wanted) bool {
 	for _, r := range other.Resources {
 		if !slices.ContainsFunc(w.Resources, func(have Resource) bool {
@@ -54,10 +53,10 @@ func (w *Wanted) Covers(other *Wanted) bool {
 	)
 }
 
-// State says what the API server asks the guard about, and why about nothing.
+// State describes the requests that reach the guard, and the reason if none do.
 type State struct {
-	// Asked is what it asks about.
+	// Asked describes the requests that the API server sends to the guard.
 	Asked Wanted
-	// Reason and Message are those of the condition Guarded while nothing is asked; empty otherwise.
+	// Reason and Message are those of the condition Guarded while no requests arrive; empty otherwise.
 	Reason, Message string
 }

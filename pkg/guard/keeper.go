@@ -24,33 +24,33 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Options are what a Keeper works with.
+// Options configure a Keeper.
 type Options struct {
-	// Client makes requests, and Watch watches: it must have no time limit.
+	// Client makes requests. Watch watches, and must have no time limit.
 	Client, Watch kubernetes.Interface
-	// Namespace and Secret name the Secret that holds the certificate.
+	// Namespace and Secret name the Secret with the certificate.
 	Namespace, Secret string
-	// CertManager is set when cert-manager keeps the Secret, which is only read then.
+	// CertManager is set when cert-manager writes the Secret. The Keeper only reads it then.
 	CertManager bool
 	// Name is that of the ValidatingWebhookConfiguration.
 	Name string
-	// Service is the Service in Namespace, and Port its port, by which the API server reaches the guard. URL is used
-	// instead when it is set: "https://host:port".
+	// Service and Port are the API server's way to the guard: a Service in Namespace and its port. URL replaces them when
+	// it is set: "https://host:port".
 	Service string
 	Port    int32
 	URL     string
-	// ClientCA is a file with the authorities that sign the client certificates of API servers; empty when these have
-	// none, and every client is answered.
+	// ClientCA is a file with the authorities for client certificates of API servers. When it is empty, the guard accepts
+	// every client.
 	ClientCA string
-	// Owner is the ClusterRole with which the ValidatingWebhookConfiguration goes; empty for none.
+	// Owner is the owning ClusterRole of the ValidatingWebhookConfiguration; empty for none.
 	Owner string
 
-	// Wanted returns what the API server is to ask about. It is called once Ready is closed.
+	// Wanted returns the requests to send to the guard. It is called once Ready is closed.
 	Wanted func() Wanted
 	Ready  <-chan struct{}
-	// Changed delivers a token when what Wanted returns may be another.
+	// Changed delivers a token when the result of Wanted may have changed.
 	Changed <-chan struct{}
-	// State is told what the API server asks about.
+	// State receives the current state of the registration.
 	State func(State)
 
 	Clock clock.WithTicker
@@ -58,15 +58,15 @@ type Options struct {
 }
 
 // Keeper keeps the certificate and the registration of the guard. Every replica runs one, to serve the newest
-// certificate; the one that leads writes. It is level-triggered: whatever happens makes it compare what is with what
-// should be.
+// certificate; the leader writes. It is level-triggered: each event makes it compare the actual state with the desired
+// one.
 type Keeper struct {
 	Options
 	host    string
 	leading atomic.Bool
 	kick    chan struct{}
 	current atomic.Pointer[certificate]
-	// secret and registration are what was last seen of the two objects; nil for none.
+	// secret and registration are the last seen versions of the two objects; nil for none.
 	secret       atomic.Pointer[corev1.Secret]
 	registration atomic.Pointer[admissionregistrationv1.ValidatingWebhookConfiguration]
 	self         *string // the operator's own user; nil until it was asked for
@@ -76,12 +76,12 @@ type Keeper struct {
 const (
 	retryFirst  = time.Second
 	retryLatest = time.Minute
-	// idle is how long to wait when something has to happen first, which is seen.
+	// idle is the time between two comparisons without an event.
 	idle = time.Hour
 )
 
-// NewKeeper returns a Keeper. It is an error if the URL is not one that an API server can call, or if the authorities
-// of API servers cannot be read.
+// NewKeeper returns a Keeper. It returns an error if an API server cannot call the URL, or if the authorities of API
+// servers cannot be read.
 func NewKeeper(o Options) (*Keeper, error) {
 	if o.ClientCA != "" {
 		if _, err := cert.NewPool(o.ClientCA); err != nil {
@@ -103,7 +103,7 @@ func NewKeeper(o Options) (*Keeper, error) {
 	return k, nil
 }
 
-// Lead says whether this replica writes the certificate and the registration.
+// Lead sets whether this replica writes the certificate and the registration.
 func (k *Keeper) Lead(leads bool) {
 	k.leading.Store(leads)
 	k.again()
@@ -159,7 +159,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// readySoon returns Ready for as long as it is not closed: what is ready is nothing to wait for.
+// readySoon returns Ready until it is closed, and nil afterwards, so that a select does not spin.
 func (k *Keeper) readySoon() <-chan struct{} {
 	if k.isReady() {
 		return nil
@@ -200,7 +200,7 @@ func (k *Keeper) informer(resource, namespace, name string, kind runtime.Object,
 	return controller
 }
 
-// keep compares what is with what should be, and returns after which time to do so again if nothing happens.
+// keep compares the actual state with the desired one. It returns the time until the next comparison without an event.
 func (k *Keeper) keep(ctx context.Context) (time.Duration, error) {
 	now := k.Clock.Now()
 	have, lacks := k.certificate(k.secret.Load(), now)
@@ -234,7 +234,7 @@ func (k *Keeper) keep(ctx context.Context) (time.Duration, error) {
 	return max(have.renewAt().Sub(now), retryFirst), nil
 }
 
-// certificate returns what a Secret holds, which is served from then on, or says why it cannot be.
+// certificate starts to serve the certificate of a Secret and returns it. Without a valid one, lacks is the reason.
 func (k *Keeper) certificate(secret *corev1.Secret, now time.Time) (have *certificate, lacks string) {
 	have, err := readCertificate(secret, k.host, now)
 	if err != nil {
@@ -244,7 +244,7 @@ func (k *Keeper) certificate(secret *corev1.Secret, now time.Time) (have *certif
 	return have, ""
 }
 
-// whoAmI returns the operator's own user; empty when the API server does not tell.
+// whoAmI returns the operator's own user; empty when the API server does not answer.
 func (k *Keeper) whoAmI(ctx context.Context) string {
 	if k.self == nil {
 		review, err := k.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx,

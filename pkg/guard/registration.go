@@ -11,22 +11,22 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The webhooks of the registration. Their names are in the errors that users see.
+// The names of the webhooks in the registration. Users see them in errors.
 const (
 	objectsWebhook      = "guard.helm-locker.cattle.io"
 	subresourcesWebhook = "subresources.guard.helm-locker.cattle.io"
 )
 
-// unasked are users about whose requests the API server does not ask: parts of Kubernetes that finish deletions, and
-// the API server itself.
+// unasked are users whose requests pass without the guard: parts of Kubernetes that finish deletions, and the API
+// server itself.
 var unasked = []string{
 	"system:serviceaccount:kube-system:generic-garbage-collector",
 	"system:serviceaccount:kube-system:namespace-controller",
 	"system:kube-controller-manager", "system:apiserver",
 }
 
-// webhooks returns what the API server is to ask about. Every field is set that it would default, so that what it
-// stores is equal. self is the operator's own user.
+// webhooks returns the webhooks of the registration. It sets every field that the API server would default, so the
+// stored form is equal. self is the operator's own user.
 func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self string,
 ) []admissionregistrationv1.ValidatingWebhook {
 	hook := admissionregistrationv1.ValidatingWebhook{
@@ -35,7 +35,7 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: w.Namespaces,
 		}}},
-		// Helm sets it on every object that it manages. A request that takes it off matches by what was before.
+		// Helm sets the label on every object that it manages. A request that removes the label matches by the old object.
 		ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}},
 		SideEffects: ptr.To(
 			admissionregistrationv1.SideEffectClassNoneOnDryRun,
@@ -57,7 +57,7 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 	return hooks
 }
 
-// conditions are expressions in CEL that keep requests from being sent which pass anyway.
+// conditions returns CEL expressions that exclude requests which the guard would allow anyway.
 func conditions(self string) []admissionregistrationv1.MatchCondition {
 	users := make([]string, len(unasked))
 	for i, user := range unasked {
@@ -75,8 +75,8 @@ func conditions(self string) []admissionregistrationv1.MatchCondition {
 	return conditions
 }
 
-// objectOrMetadata selects the requests for objects, and of those for their status the few that change metadata, or end
-// a Job. A node that writes the status of a pod does not wait for the guard.
+// objectOrMetadata selects the requests for objects. Of the requests for their status it selects those that change
+// metadata or finish a Job. A node that writes the status of a pod does not wait for the guard.
 var objectOrMetadata = `!has(request.subResource) || request.subResource == "" || ` + metadataChanges() + ` ||
 request.resource.group == "batch" && request.resource.resource == "jobs" &&
 has(object.status) && has(object.status.conditions) &&
@@ -92,8 +92,8 @@ func metadataChanges() string {
 	return strings.Join(changes, " ||\n")
 }
 
-// objectRules select the objects, and the subresources that are written with the whole object: the strategies of many
-// kinds keep metadata of such a request. The rule of a subresource that a kind does not have matches nothing.
+// objectRules select the objects, and the subresources whose requests carry the whole object: the strategies of many
+// kinds keep the metadata of such a request. A rule for a subresource that a kind does not have matches nothing.
 func objectRules(resources []Resource) (rules []admissionregistrationv1.RuleWithOperations) {
 	for _, r := range resources {
 		of := rule(r, r.Resource+"/status", admissionregistrationv1.Update)

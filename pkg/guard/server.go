@@ -24,18 +24,18 @@ const (
 	// the wait for its turn included.
 	timeoutSeconds  = 2
 	decisionTimeout = 1500 * time.Millisecond
-	// maxReview bounds a request. It has the object twice, as it is and as the request makes it. etcd takes 1.5 MiB of
-	// each, and JSON is up to ten times as large: a "<" takes six bytes there, a field's name more than its number.
+	// maxReview bounds a request. It has the object twice, before and after the change. etcd limits each to 1.5 MiB, and
+	// JSON is up to ten times as large: a "<" takes six bytes there, a field's name more than its number.
 	maxReview = 32 << 20
-	// headBytes are within which a review names its namespace: API servers write the objects after that.
+	// headBytes bounds the part of a review with its namespace: API servers write the objects after that.
 	headBytes = 4 << 10
-	// maxWarning is how long a warning may be that kubectl shows whole.
+	// maxWarning is the length of the longest warning that kubectl shows whole.
 	maxWarning = 256
 )
 
-// classes are the reviews by their size. Each class has slots of its own, of which namespaces take turns: decoded, a
-// review takes about ten times as much memory, and a user that changes large objects all the time, or many objects at
-// once, takes the guard from no other namespace. The requests that find too many of their namespace waiting pass.
+// classes divide reviews by their size. Each class has slots of its own, and namespaces take turns at them. Decoded, a
+// review takes about ten times as much memory. A user with a flood of changes, or with large objects, cannot take the
+// guard from other namespaces: requests beyond the queue of their namespace pass.
 var classes = []struct {
 	size   int64 // of the largest one
 	limits fair.Limits
@@ -45,20 +45,20 @@ var classes = []struct {
 	{maxReview, fair.Limits{All: 1, Each: 1, Queue: 8}},
 }
 
-// handler answers the AdmissionReviews that come to a path. Every answer but one of 200 lets the request pass, as the
-// registration says so.
+// handler answers the AdmissionReviews at a path. With any status other than 200 the request passes: the registration
+// sets failurePolicy Ignore.
 type handler struct {
-	// path returns the path that the API server was told; empty while it was told none.
+	// path returns the path in the registration; empty while there is none.
 	path   func() string
 	decide Decide
-	// rooms have the slots of each of classes.
+	// rooms holds the slots for each of classes.
 	rooms []*fair.Semaphore
 
 	log  logrus.FieldLogger
 	wait time.Duration
 }
 
-// NewHandler returns the handler that answers the API server at a path, which may change; empty for none yet.
+// NewHandler returns the handler for the API server's requests. Its path may change, and is empty until it is known.
 func NewHandler(path func() string, decide Decide, log logrus.FieldLogger) http.Handler {
 	return newHandler(path, decide, log)
 }
@@ -71,8 +71,8 @@ func newHandler(path func() string, decide Decide, log logrus.FieldLogger) *hand
 	return h
 }
 
-// ServeHTTP answers one request. The path cannot be guessed: who could ask whatever they like would learn from the
-// answers what objects hold.
+// ServeHTTP answers one request. The path must stay secret: answers to arbitrary requests would reveal the content of
+// objects.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := h.path()
 	if path == "" || subtle.ConstantTimeCompare([]byte(r.URL.Path), []byte(path)) != 1 {
@@ -102,7 +102,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// read reads a review once there is a slot for it, which leave gives back. Until then only the head is in memory.
+// read reads a review once there is a slot for it. The caller releases the slot by leave. Before, only the head is in
+// memory.
 func (h *handler) read(ctx context.Context, r *http.Request) (
 	review *admissionv1.AdmissionReview, leave func(), err error,
 ) {
@@ -147,7 +148,7 @@ func namespaceIn(head []byte) (namespace string) {
 		namespace = string(value)
 		return at, errors.Join(err, errFound)
 	}
-	// An error says that the namespace is found, or that the head ends.
+	// The error means that the namespace is found, or that the head ends.
 	_, _ = rawjson.Walk(head, rawjson.Space(head, 0), func(name []byte, at int) (int, error) {
 		if string(name) != "request" {
 			return rawjson.Skip(head, at)
@@ -160,8 +161,8 @@ func namespaceIn(head []byte) (namespace string) {
 // errFound ends a walk.
 var errFound = errors.New("found")
 
-// ask returns the decision on a request, if there is one in time. The slot is given back when the decision has ended,
-// which may be later: until then the request is in memory.
+// ask returns the decision on a request, or the zero value when ctx ends first. The slot is released at the end of the
+// decision, even if that is later: until then the request is in memory.
 func (h *handler) ask(ctx context.Context, r *admissionv1.AdmissionRequest, leave func()) Decision {
 	decided := make(chan Decision, 1)
 	go func() {
@@ -183,10 +184,10 @@ func (h *handler) ask(ctx context.Context, r *admissionv1.AdmissionRequest, leav
 	}
 }
 
-// describePanic says of what kind a panic was: its text may quote an object.
+// describePanic returns the type of a panic's value: its text may quote an object.
 func describePanic(problem any) string { return fmt.Sprintf("%T", problem) }
 
-// response returns the answer to a request. A dry run is not refused: nothing would happen.
+// response returns the answer to a request. It never denies a dry run, which changes nothing.
 func response(r *admissionv1.AdmissionRequest, d Decision) *admissionv1.AdmissionResponse {
 	answer := &admissionv1.AdmissionResponse{UID: r.UID, Allowed: true}
 	dryRun := r.DryRun != nil && *r.DryRun
@@ -201,7 +202,7 @@ func response(r *admissionv1.AdmissionRequest, d Decision) *admissionv1.Admissio
 	return answer
 }
 
-// lines splits a text into parts that are each shown whole, between words where it can.
+// lines splits a text into parts of at most maxWarning bytes, between words where possible.
 func lines(text string) (parts []string) {
 	for len(text) > maxWarning {
 		end := maxWarning

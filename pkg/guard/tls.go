@@ -37,7 +37,7 @@ func (k *Keeper) TLS() *tls.Config {
 	}
 }
 
-// Path returns the path at which requests are answered; empty while there is no certificate.
+// Path returns the URL path of the webhook; empty while there is no certificate.
 func (k *Keeper) Path() string {
 	if now := k.current.Load(); now != nil {
 		return now.path

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// writeCertificate stores a new certificate in place of the one in old, which is nil for none.
+// writeCertificate replaces the certificate in old by a new one; old is nil when there is no Secret.
 func (k *Keeper) writeCertificate(ctx context.Context, old *corev1.Secret) (*corev1.Secret, error) {
 	data, err := newCertificate(k.host, old)
 	if err != nil {
@@ -44,7 +44,7 @@ func (k *Keeper) writeCertificate(ctx context.Context, old *corev1.Secret) (*cor
 	return made, nil
 }
 
-// register makes the registration say what is wanted. It writes nothing when it does.
+// register updates the registration to the wanted requests. It writes nothing when they are equal.
 func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted) error {
 	configurations := k.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	have := k.registration.Load()
@@ -86,8 +86,8 @@ func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted)
 	return nil
 }
 
-// Retire deletes the registration of a guard that is not served any more: the API server would ask it in vain about
-// each change, and wait. A configuration of that name without the guard's webhook belongs to another, and stays.
+// Retire deletes the registration of a guard that is no longer served: the API server would wait for it in vain at each
+// change. A configuration of that name without the guard's webhook belongs to another owner, and stays.
 func Retire(ctx context.Context, client kubernetes.Interface, name string) error {
 	have, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -103,7 +103,7 @@ func Retire(ctx context.Context, client kubernetes.Interface, name string) error
 	return unregister(ctx, client, have)
 }
 
-// unregister deletes a registration as it was seen, unless it is gone or another one by now.
+// unregister deletes a registration unless it has been deleted or replaced.
 func unregister(
 	ctx context.Context, client kubernetes.Interface, have *admissionregistrationv1.ValidatingWebhookConfiguration,
 ) error {
@@ -126,8 +126,8 @@ func (k *Keeper) clientConfig(with *certificate) admissionregistrationv1.Webhook
 	return client
 }
 
-// owners returns what the registration goes with: it must not stay when the operator is uninstalled. An object without
-// a namespace has no owner in one, and the ClusterRole of the operator has none.
+// owners returns the owner of the registration, so that it does not outlive an uninstalled operator. The owner is the
+// operator's ClusterRole: an object without a namespace cannot have an owner in one.
 func (k *Keeper) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	if k.Owner == "" {
 		return nil, nil
