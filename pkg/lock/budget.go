@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A fight is a path that is changed again, within answerWithin, after each of fightAfter reverts. Neither the new value
+// A fight is a path that changes again, within answerWithin, after each of fightAfter reverts. Neither the new value
 // nor the name of the writer counts, because a writer chooses both.
 const (
 	answerWithin = 10 * time.Second
 	fightAfter   = 8
-	// quietAfter is for how long nothing may drift until a fight is over.
+	// quietAfter is the time without drift that ends a fight.
 	quietAfter = time.Minute
 	// maxPaths bounds the remembered paths of one object. Any further one counts as changed again.
 	maxPaths = 1000
 
-	// A repeated change of a path draws on a bucket of the object. An insistent writer has its value for a second at
-	// most, for as long as it goes on: a longer wait would be a way to switch the lock off.
+	// A repeated change of a path draws on a bucket of the object. The value of an insistent writer lives at most a
+	// second, without end: a longer wait would be a way to switch the lock off.
 	revertBurst     = 20
 	revertPerSecond = 1
 	// It draws on a bucket of the release, too. This bounds the requests that a runaway controller can cause the
@@ -93,7 +93,7 @@ func (b *budget) count(seen, now time.Time, paths []string) (longest int) {
 	return longest
 }
 
-// QuietAt returns when the fight counts as over if nothing drifts until then; zero when there is none.
+// QuietAt returns the earliest end of the fight: the end of its quiet period. It returns zero when there is no fight.
 func (b *budget) QuietAt() time.Time {
 	if !b.fight {
 		return time.Time{}

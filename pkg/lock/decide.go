@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// stuckAfter is how long a revision may be pending or uninstalling before it is reported as stuck. Helm's own
-// default timeout for an operation is five minutes; three times that is no longer a slow chart.
+// stuckAfter is the time after which a pending or uninstalling revision is reported as stuck. Helm's own default
+// timeout for an operation is five minutes, a third of that.
 const stuckAfter = 15 * time.Minute
 
 // Input is the basis of a Decision.

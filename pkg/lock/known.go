@@ -8,9 +8,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Known takes a look at an object that exists by its resource version and digest alone, and reports whether that
-// was all there is to it: the look is older than one already taken, or shows content that was judged already. If it
-// was not, nothing has changed, and Observe takes the look with the object in it.
+// Known records an observation by resource version and digest alone. It returns true if the observation is stale, or if
+// its content was judged already. Otherwise it records nothing, and the caller passes the object to Observe.
 func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,7 +25,7 @@ func (l *Lock) Known(id manifest.ID, version, digest uint64) bool {
 	return true
 }
 
-// Rewind forgets which versions of the objects of a kind were observed, because resource versions begin again.
+// Rewind resets the observed versions of the objects of a kind, because resource versions begin again.
 func (l *Lock) Rewind(gvk schema.GroupVersionKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,16 +36,17 @@ func (l *Lock) Rewind(gvk schema.GroupVersionKind) {
 	}
 }
 
-// isStale reports whether a look with that version is older than one already taken. Zero is unknown, and never old.
+// isStale reports whether an observation with that version is older than a recorded one. Zero is unknown, and never
+// stale.
 func (s *state) isStale(version uint64) bool { return version != 0 && version <= s.version }
 
-// unjudged reports whether it is not known of the object how it is, nor what keeps that from being known.
+// unjudged reports whether the object has neither a judgement nor a problem that prevents one.
 func (s *state) unjudged() bool { return !s.judged && s.problem == nil }
 
 // isJudged reports whether content with that digest was judged, and no worker is about to change it.
 func (s *state) isJudged(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
 
-// endDrift ends a drift that was not worked on yet. l.mu is held.
+// endDrift ends a drift before a worker takes it. l.mu is held.
 func (l *Lock) endDrift(s *state) {
 	if s.refused(s.good) {
 		return // the next attempt to restore the rest is due whatever is seen of the object
@@ -66,8 +66,8 @@ func (l *Lock) Owns(id manifest.ID) bool {
 	return !l.closed && l.objects.of(id) != nil
 }
 
-// Peek returns what is known of an object, as Take hands it out, without handing it out; false for an object that the
-// lock does not own, or does not own any more.
+// Peek returns the Work of an object without taking it; false for an object that the lock does not own, or no longer
+// owns.
 func (l *Lock) Peek(id manifest.ID) (Work, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

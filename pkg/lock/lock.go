@@ -11,13 +11,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// Problem says why an object is not as Helm left it, although it should be.
+// Problem explains why an object is not as Helm left it, although it should be.
 type Problem struct {
 	Reason  string // a condition reason of the API package
 	Message string
 	Drifted bool // false for an object that only waits (its kind is missing, it is being deleted)
-	// Refused is what the API server refuses to restore, by the content of the revert; empty for nothing. The message
-	// names the fields.
+	// Refused is the extent of the API server's refusal to restore the object, by the content of the revert; empty for
+	// none. The message names the fields.
 	Refused Refused
 }
 
@@ -26,25 +26,25 @@ type Refused string
 
 // The extents of a refusal.
 const (
-	// RefusedFields are fields of an object that exists. All else of it is protected.
+	// RefusedFields are fields of an existing object. The rest of it is protected.
 	RefusedFields Refused = "Fields"
 	// RefusedObject is an object that cannot be created.
 	RefusedObject Refused = "Object"
 )
 
-// Lock is the memory of one locked release: its record, its objects, and which of them have to be judged. It is safe
-// for concurrent use.
+// Lock is the memory of one locked release: its record, its objects, and the objects to judge. It is safe for
+// concurrent use.
 type Lock struct {
 	// Key is the "namespace/name" of the HelmRelease. Since and Key order the claims of two HelmReleases.
 	Key     string
 	Since   time.Time
 	Release release.Key
-	// Began is when the release began to be locked at this record: before New, if an earlier process locked it already.
+	// Began is the beginning of the lock at this record: before New, if an earlier process locked it already.
 	Began time.Time
-	// As is the release that the objects say they belong to. It has the name of Release, and its namespace, too,
-	// unless the record is stored in another one than the objects are in. New sets it to Release where it is empty.
+	// As is the release in the objects' metadata. It differs from Release when the record is stored in another namespace
+	// than the objects. New sets it to Release where it is empty.
 	As release.Key
-	// Record is the newest record of the release when it was locked. A revert is only allowed while it still is.
+	// Record is the newest record of the release at the time of the lock. Reverts require that it still is the newest.
 	Record release.Record
 	// ServerSide is set when Helm applied the release by server-side apply.
 	ServerSide bool
@@ -52,28 +52,26 @@ type Lock struct {
 	Writer string
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
-	// Fresh is set when the revision was seen becoming deployed: Helm may have left less than it declares.
+	// Fresh is set when the revision became deployed under the operator's eyes: Helm may have left less than it declares.
 	Fresh bool
-	// Strict is set when what others added is removed, too.
+	// Strict is set when the additions of others are removed, too.
 	Strict bool
-	// ReplaceImmutable is set when an object may be deleted and created again to take back the change of an
-	// immutable field.
+	// ReplaceImmutable is set when the lock may delete and re-create an object to revert an immutable field.
 	ReplaceImmutable bool
-	// Spec is what of the HelmRelease's spec the lock follows: all of it but suspension.
+	// Spec is the spec of the HelmRelease without suspension.
 	Spec v1alpha1.HelmReleaseSpec
-	// Account is the user in whose name the objects are written; empty for the operator itself.
+	// Account is the user to impersonate for writes; empty for the operator itself.
 	Account string
 	// Ignore are the compiled rules of Spec; nil for none.
 	Ignore *rules.Rules
-	// Exceptions are what the manifest and the spec leave to others.
+	// Exceptions are the objects and fields that the manifest and the spec leave to others.
 	Exceptions []v1alpha1.Exception
-	// Untracked are objects that the manifest declares and this lock does not own: exempt ones, and those of a kind
-	// that is not served. One of the latter is there under each identity that it may have.
+	// Untracked are declared objects that this lock does not own: exempt ones, and those of kinds that are not served. An
+	// object of a kind that is not served appears under each identity it may have.
 	Untracked map[manifest.ID]struct{}
 	// Unknown is set when the manifest declares objects of kinds that are not served.
 	Unknown bool
 
-	// Hooks are the names of the hooks of the revision.
 	Hooks release.Hooks
 
 	mu        sync.Mutex
@@ -88,7 +86,7 @@ type Lock struct {
 	closed    bool
 }
 
-// New returns a lock with the given objects, no two of one identity, and all of them still to be judged.
+// New returns a lock with the given objects. All have different identities, and none is judged yet.
 func New(l *Lock, objects []*Object) *Lock {
 	if l.As == (release.Key{}) {
 		l.As = l.Release
@@ -98,7 +96,7 @@ func New(l *Lock, objects []*Object) *Lock {
 	return l
 }
 
-// Work is one object taken out of a lock by a worker, which must hand it back with Done.
+// Work is one object of a lock in the hands of a worker, which must return it with Done.
 type Work struct {
 	*Object
 	Observation
@@ -107,17 +105,17 @@ type Work struct {
 	Baseline drift.Baseline
 	Owner    drift.Owner
 	Excused  bool
-	// Failures counts the attempts in a row that failed before, and Refusal is that of the last one; nil for none.
+	// Failures counts the consecutive failed attempts. Refusal is that of the last one; nil for none.
 	Failures int
 	Refusal  *Refusal
-	// Before is the problem that the object had already; nil for none.
+	// Before is the existing problem of the object; nil for none.
 	Before *Problem
-	// Chosen is the last number of replicas that was seen within the range of an autoscaler; nil for none.
+	// Chosen is the last observed number of replicas within the range of an autoscaler; nil for none.
 	Chosen *int64
 }
 
-// Observe records an observation of an object and reports whether a worker should come. An observation that is older
-// than one already taken changes nothing; one that shows good content ends a drift that was not worked on yet.
+// Observe records an observation of an object and reports whether to wake a worker. A stale observation changes
+// nothing. Good content ends a drift before a worker takes it.
 func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,9 +149,8 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	return true
 }
 
-// Recheck has the objects read again for which match is true (all for nil). Objects with an observation that waits to
-// be judged are left alone, unless they wait for something else (Outcome.Waits): what was seen of them then is out
-// of date. It reports whether a worker should come.
+// Recheck makes workers read the matching objects again (all for a nil match), and reports whether to wake one. It
+// skips objects with an observation to judge, unless they wait (Outcome.Waits): those observations are outdated.
 func (l *Lock) Recheck(now time.Time, match func(*Object) bool) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,9 +177,9 @@ func (l *Lock) Recheck(now time.Time, match func(*Object) bool) (wake bool) {
 	return wake
 }
 
-// Reconsider has objects judged again because something else has changed that their last judgement depended on: those
-// that wait for it (Outcome.Waits) by what was seen of them, the others after they were read again. It reports whether
-// a worker should come.
+// Reconsider makes workers judge objects again after a change of something else that their last judgement depended on.
+// An object that waits (Outcome.Waits) is judged by its last observation, any other one is read again. It reports
+// whether to wake a worker.
 func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,9 +202,8 @@ func (l *Lock) Reconsider(now time.Time, ids map[manifest.ID]struct{}) (wake boo
 	return wake
 }
 
-// Retry ends the wait after a failed attempt for the objects for which match is true: what made it fail is over. An
-// attempt that is under way may have begun before that, so that its failure is followed by the next one at once. It
-// reports whether a worker should come.
+// Retry ends the wait after a failed attempt for the matching objects: the cause of the failure is over. An attempt in
+// flight may have begun before that, so the next one follows its failure at once. It reports whether to wake a worker.
 func (l *Lock) Retry(match func(*Object) bool) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,11 +224,11 @@ func (l *Lock) Retry(match func(*Object) bool) (wake bool) {
 	return wake
 }
 
-// manyDirty is how many entries make a map worth being replaced when it is empty.
+// manyDirty is the number of entries from which on an emptied map is replaced.
 const manyDirty = 16
 
-// Take hands out every object that has to be judged and may be worked on now. Objects that are fought over, or whose
-// last attempt failed, and that have to wait stay; after is the shortest such wait, zero for none.
+// Take returns the objects to judge. Objects in a fight and objects whose last attempt failed stay until their wait is
+// over; after is the shortest such wait, zero for none.
 func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,15 +258,15 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 	return work, after
 }
 
-// waits reports whether an object is one that Outcome.Waits was set for: it has an observation, and no worker has it or
-// will get it. l.mu is held.
+// waits reports whether Outcome.Waits delays an object: it has an observation, and no worker has it or will get it.
+// l.mu is held.
 func (l *Lock) waits(s *state) bool {
 	_, dirty := l.dirty[s]
 	return s.pending != nil && !s.inFlight && !dirty
 }
 
-// Resume has all objects handed out that wait (Outcome.Waits): this replica may revert them now. It reports whether
-// a worker should come.
+// Resume ends the wait of all objects (Outcome.Waits): this replica may revert them now. It reports whether to wake a
+// worker.
 func (l *Lock) Resume() (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,7 +282,7 @@ func (l *Lock) Resume() (wake bool) {
 	return wake
 }
 
-// Close ends the lock: nothing more is handed out and nothing that is handed back is kept.
+// Close ends the lock: it no longer gives work out or records results.
 func (l *Lock) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,13 +13,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// Kind is what the objects of one kind have in common. There are many objects and few kinds, so objects share it:
-// it does not change.
+// Kind holds the common properties of the objects of one kind. Many objects share few kinds, so it is immutable.
 type Kind struct {
 	GVK        schema.GroupVersionKind
 	GVR        schema.GroupVersionResource
 	Namespaced bool
-	// Schema says how lists and maps of the kind are compared.
+	// Schema defines the comparison of the lists and maps of the kind.
 	Schema drift.Schema
 }
 
@@ -35,19 +34,19 @@ type Object struct {
 	Scalable bool
 	// Replicas is the range within which an autoscaler of the same release may set the replica count; nil for none.
 	Replicas *judge.Range
-	// Rules are the ignore rules that the object is a target of; nil for none.
+	// Rules are the ignore rules for the object; nil for none.
 	Rules *rules.Matcher
-	// Account is the user in whose name the object is written; empty for the operator itself.
+	// Account is the user to impersonate for writes; empty for the operator itself.
 	Account string
 }
 
-// Kinds has objects share what they have in common. It is safe for concurrent use; the zero value is empty.
+// Kinds shares the Kind values among objects. It is safe for concurrent use; the zero value is empty.
 type Kinds struct {
 	mu    sync.Mutex
 	known map[schema.GroupVersionKind]*Kind // the newest of each
 }
 
-// Share returns a Kind like k that all objects share for which the same was said since their kind last changed.
+// Share returns the shared Kind with the content of k. A Kind with new content replaces the shared one of its GVK.
 func (s *Kinds) Share(k Kind) *Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +60,8 @@ func (s *Kinds) Share(k Kind) *Kind {
 	return &k
 }
 
-// Of returns the group and kind of the objects of a resource that were locked; false when none were. It is not asked of
-// what is discovered, which is forgotten and discovered again while the objects stay locked.
+// Of returns the group and kind for a resource with locked objects; false without any. It does not use discovery, which
+// is invalidated and repeated while the objects stay locked.
 func (s *Kinds) Of(gvr schema.GroupVersionResource) (schema.GroupKind, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,29 +73,27 @@ func (s *Kinds) Of(gvr schema.GroupVersionResource) (schema.GroupKind, bool) {
 	return schema.GroupKind{}, false
 }
 
-// Observation is what was seen of a live object.
+// Observation describes a live object at one moment.
 type Observation struct {
 	// Live is the object as the API server returned it; nil when it does not exist or is not known.
 	Live *unstructured.Unstructured
 	// Last is, for a deleted object, its last known state, if the watch delivered one.
 	Last *unstructured.Unstructured
-	// Large is set for an object of which many must not be in memory at a time: Live is then not kept beyond the
-	// work on it.
+	// Large is set for a large object. Few of these may be in memory at a time, so Live is dropped after the work on it.
 	Large bool
-	// NeedsGet is set when it is not known whether the object exists: ask the API server before judging.
+	// NeedsGet is set when the existence of the object is unknown: get it before judging.
 	NeedsGet bool
 	// ReportedGone is set when a watch reported that the object is gone: deleted, or without Helm's label.
 	ReportedGone bool
-	// Version is the resource version of the look; zero when unknown.
+	// Version is the resource version of the observation; zero when unknown.
 	Version uint64
 	// Digest is the content digest of Live.
 	Digest uint64
-	// Seen is when the look was taken, or for a repeated look the first one that was not good.
+	// Seen is the time of the observation. For a repeated one it is the time of the first with drift.
 	Seen time.Time
 }
 
-// Essence returns what is needed of the last known state of an object that is gone: who wrote it, and whether it
-// had finished. Nil for nil.
+// Essence reduces the last known state of a deleted object to its writers and its status. It returns nil for nil.
 func Essence(last *unstructured.Unstructured) *unstructured.Unstructured {
 	if last == nil {
 		return nil
@@ -115,7 +112,7 @@ func Essence(last *unstructured.Unstructured) *unstructured.Unstructured {
 	return kept
 }
 
-// kept returns what is kept of an observation for later: of a large object that it has to be read again.
+// kept returns the part of an observation to keep for later. A large object must be read again.
 func (o *Observation) kept() *Observation {
 	if !o.Large || o.Live == nil {
 		return o

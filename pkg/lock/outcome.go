@@ -22,17 +22,17 @@ type Outcome struct {
 	Chosen *int64
 	// Additions is set, with Good or Reported, when the object has additions of others that its lock leaves alone.
 	Additions bool
-	// Again asks for another judgement: the observation to judge next, unless a newer one has come in.
+	// Again requests another judgement, of this observation or of a newer one.
 	Again *Observation
 	// Waits is set with Again to delay the judgement until the content of the object changes, or until Reconsider or
 	// Resume.
 	Waits bool
-	// Reported is set for a problem that stays until the content of the object changes: drift that is only reported
-	// (mode Detect), a pending deletion. Content with this digest is not news.
+	// Reported is set for a problem that stays until the content of the object changes: drift that is only reported (mode
+	// Detect), a pending deletion. Content with this digest is not judged again.
 	Reported bool
-	// Problem is kept as the reason why the object is not as desired.
+	// Problem is the reason why the object is not as desired.
 	Problem *Problem
-	// Failed is set when the attempt failed: the next one waits, longer after every failure.
+	// Failed is set when the attempt failed. The wait before the next one grows with every failure.
 	Failed bool
 	// Refused is, with Failed, the part of the revert that the API server refused.
 	Refused *Refusal
@@ -41,7 +41,7 @@ type Outcome struct {
 	Now       time.Time
 }
 
-// Done hands an object back. It reports whether a worker should come again at once.
+// Done returns an object to its lock. It reports whether to wake a worker again at once.
 func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

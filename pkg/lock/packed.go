@@ -9,21 +9,21 @@ import (
 	"sync"
 )
 
-// Packed is the JSON of an object, compressed if it is long. It is the most that is kept of an object, and only read
-// when the object may have drifted.
+// Packed is the JSON of an object, compressed if it is long. It is the largest part of a locked object in memory, and
+// is read only when the object may have drifted.
 type Packed string
 
 const (
-	// packFrom is from how many bytes on JSON is compressed. That halves the JSON of most objects, the largest part of
-	// what is kept of them. A record may also expand to text a hundred times as long; compressed, it stays short.
+	// packFrom is the number of bytes from which on JSON is compressed. That halves the JSON of most objects. A record may
+	// also expand to text a hundred times as long; compressed, it stays short.
 	packFrom = 512
 	// unpacked is the room for unpacking, as a multiple of the packed length. Most objects fit; the buffer can grow.
 	unpacked = 4
-	// packedByte comes before what is compressed. JSON begins otherwise.
+	// packedByte precedes compressed content. JSON never begins with it.
 	packedByte = 0
 )
 
-// writers keeps writers for the next object: a new one takes most of a megabyte.
+// writers keeps writers for reuse: a new one takes most of a megabyte.
 var writers = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.DefaultCompression)
 	if err != nil {
@@ -32,7 +32,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-// readers keeps readers: a new one takes 40 KiB, many times what most objects do.
+// readers keeps readers for reuse: a new one takes 40 KiB, many times the size of most objects.
 var readers = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 
 // Pack packs the JSON of an object.
@@ -52,7 +52,7 @@ func Pack(object []byte) Packed {
 	return Packed(out.String())
 }
 
-// JSON returns what was packed.
+// JSON returns the unpacked JSON.
 func (p Packed) JSON() ([]byte, error) {
 	if p == "" || p[0] != packedByte {
 		return []byte(p), nil

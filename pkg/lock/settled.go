@@ -77,8 +77,8 @@ func (s *Settled) Of(o *Object) (remembered func(entry string) bool, excused boo
 	return func(entry string) bool { return known[string(s.difference(name, entry))] }, form[0] == 1, nil
 }
 
-// Settled returns the memory to keep: before, which may be nil, with the newly learnt forms. It returns before if there
-// are none, and while objects still wait for their first judgement.
+// Settled returns the memory to keep: before, which may be nil, with the new forms. Without new forms, and while
+// objects still wait for their first judgement, it returns before.
 func (l *Lock) Settled(before *Settled) (*Settled, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// state is the state of one locked object. Lock.mu guards it. There is one for every object for as long as it is
-// locked, so rarely used fields are behind a pointer.
+// state is the state of one locked object. Lock.mu guards it. Every locked object has one, so rarely used fields are
+// behind a pointer.
 type state struct {
 	*Object
 
@@ -88,7 +88,7 @@ func (s *state) fail(now time.Time, transient bool) {
 	e.notBefore = now.Add(delay)
 }
 
-// newBackoff returns the back-off state, a new one where there is none.
+// newBackoff returns the back-off state, and creates it if necessary.
 func (s *state) newBackoff() *backoff {
 	if s.backoff == nil {
 		s.backoff = &backoff{}
@@ -96,7 +96,6 @@ func (s *state) newBackoff() *backoff {
 	return s.backoff
 }
 
-// wait returns how long the object has to wait for its next attempt.
 func (s *state) wait(now time.Time) time.Duration {
 	e := s.backoff
 	if e == nil {
@@ -109,7 +108,7 @@ func (s *state) wait(now time.Time) time.Duration {
 	return max(e.budget.Wait(now), left, 0)
 }
 
-// failures returns how many attempts in a row have failed.
+// failures returns the number of consecutive failures.
 func (s *state) failures() int {
 	if s.backoff == nil {
 		return 0
@@ -124,7 +123,7 @@ func (s *state) succeed() {
 	}
 }
 
-// forgetBackoff forgets a back-off state that has ended by now.
+// forgetBackoff drops an expired back-off state.
 func (s *state) forgetBackoff(now time.Time) {
 	if s.backoff == nil {
 		return

@@ -24,12 +24,12 @@ type Summary struct {
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
 	Fights []Fight
-	// Scalable are the objects with replicas that a live autoscaler could set, and the range of each in the manifest;
-	// nil for none.
+	// Scalable maps the objects with replicas that a live autoscaler could set to their range in the manifest, nil for
+	// none.
 	Scalable map[manifest.ID]*judge.Range
 	// Excused are the objects excused by managed fields.
 	Excused []Excused
-	// QuietAt is when the earliest fight may be over; zero for none.
+	// QuietAt is the earliest possible end of a fight; zero for none.
 	QuietAt time.Time
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Table maps objects to their locks. Every object has one owner at most: two releases that declare the same object
-// would otherwise revert each other's content for ever. It is safe for concurrent use.
+// Table maps objects to their locks. Every object has one owner at most. Otherwise two releases with the same object
+// would revert each other's content for ever. It is safe for concurrent use.
 type Table struct {
 	mu     sync.RWMutex
 	owners map[short]*Lock

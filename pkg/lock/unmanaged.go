@@ -20,8 +20,8 @@ func (l *Lock) Declares(id manifest.ID) bool {
 	return taken || l.objects.of(id) != nil
 }
 
-// SetUnmanaged records an object that claims to belong to the release and exists, or does not exist any more. Declared
-// objects are not unmanaged. It reports whether the number of unmanaged objects changes.
+// SetUnmanaged records whether an object that claims to belong to the release exists. It ignores declared objects. It
+// reports whether the number of unmanaged objects changes.
 func (l *Lock) SetUnmanaged(id manifest.ID, exists bool) (changed bool) {
 	if exists && l.Declares(id) {
 		return false

@@ -22,8 +22,8 @@ type window struct {
 	duration time.Duration
 }
 
-// parseWindows returns the windows of a spec. It is all or nothing: an error names the first invalid one. now is for
-// the check that a window ever opens.
+// parseWindows returns the windows of a spec, or an error for the first invalid one. now is for the check that a window
+// ever opens.
 func parseWindows(specs []v1alpha1.Window, now time.Time) (windows, error) {
 	ws := make(windows, 0, len(specs))
 	for i, spec := range specs {
@@ -66,8 +66,8 @@ func parseWindow(spec v1alpha1.Window, now time.Time) (window, error) {
 // maxSteps bounds the number of overlapping windows taken for one.
 const maxSteps = 100
 
-// at returns the open window at a moment, or else the next one; zero for none. Windows that overlap, or follow each
-// other at once, are one, up to a bound.
+// at returns the open window at a moment, or else the next one; zero for none. It joins overlapping and adjacent
+// windows, up to maxSteps.
 func (ws windows) at(now time.Time) Span {
 	open := Span{End: now}
 	for range maxSteps {

@@ -37,7 +37,7 @@ type Write struct {
 
 	// Made is the created object; nil for one that existed, and when the answer was lost.
 	Made *unstructured.Unstructured
-	// Lost is set when the answer did not come: the API server may carry the write out later, or not at all.
+	// Lost is set when there was no answer: the API server may carry the write out later, or not at all.
 	Lost bool
 	// Refused is set when the operator may not take the object back.
 	Refused bool
@@ -90,8 +90,8 @@ func (s *Writes) put(w *Write) {
 	s.releases[w.Record.Key][w.Object.ID] = w
 }
 
-// Follow begins next in place of an earlier write to the same object with a known result. It returns false, and begins
-// nothing, if a later write has the place: that one was made under a check of its own.
+// Follow begins next in place of an earlier write to the same object with a known result. If a later write has the
+// place, it begins nothing and returns false: the later write was made under a check of its own.
 func (s *Writes) Follow(earlier Write, next *Write) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Writes) Follow(earlier Write, next *Write) bool {
 	return true
 }
 
-// Again adds a write back for another check, unless there is another one to the same object by now.
+// Again adds a write back for another check, unless the object has another write now.
 func (s *Writes) Again(w Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
