@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// slackText is how many characters Slack takes in a section. Bytes are counted, which are never fewer.
+	// slackText is the limit of Slack for a section, in characters. The code counts bytes, which are never fewer.
 	slackText = 3000
-	// factText bounds one value, in bytes. A card has at most seven, and JSON makes at most six bytes of one, so a
-	// card stays below the 28 KB that Teams takes.
+	// factText bounds one value, in bytes. A card has at most seven values, and JSON makes at most six bytes of one, so a
+	// card stays below the 28 KB of Teams.
 	factText = 600
 )
 
-// titles are what people read first.
+// titles are the first line of a message.
 var titles = map[message.Type]string{
 	message.DriftReverted:    "A change was reverted",
 	message.DriftRecreated:   "A deleted object was re-created",
@@ -35,8 +35,8 @@ var titles = map[message.Type]string{
 // fact is a line of a message.
 type fact struct{ name, value string }
 
-// factsOf returns what a message says, for people. Of what tenants choose (names of fields and managers) each value is
-// one line of bounded length.
+// factsOf returns the facts of a message for people. Tenants choose some of the values (names of fields and managers),
+// so each value is one line of bounded length.
 func factsOf(m *message.Message) []fact {
 	var facts []fact
 	add := func(name, value string) {
@@ -97,7 +97,7 @@ func fields(paths []string, more int) string {
 	return text
 }
 
-// oneLine replaces what would begin another line, or hide something.
+// oneLine replaces unprintable characters, line ends among them, by spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -116,7 +116,7 @@ func clip(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit-len(ellipsis)], "") + ellipsis
 }
 
-// slackEscaper escapes the three characters that have a meaning to Slack, so that no name is a link or a mention.
+// slackEscaper escapes the three special characters of Slack, so that no name is a link or a mention.
 var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 type slackMessage struct {
@@ -172,8 +172,7 @@ type adaptiveCard struct {
 	Teams   map[string]any `json:"msteams"`
 }
 
-// richText is the one element with text that Adaptive Cards do not read as Markdown, so no name is a link. Version 1.2
-// has it.
+// richText is the only text element of Adaptive Cards without Markdown, so no name is a link. It needs version 1.2.
 type richText struct {
 	Type    string    `json:"type"`
 	Inlines []textRun `json:"inlines"`

@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// counters are an Observer with metrics. They have no label for the receiver: its address may hold what is secret.
+// counters are an Observer with metrics. They have no label for the receiver: its address may hold a secret.
 type counters struct {
 	registry *prometheus.Registry
 	ended    *prometheus.CounterVec
@@ -45,20 +45,17 @@ func newCounters() *counters {
 	return c
 }
 
-// Notified counts a notification with its result.
 func (c *counters) Notified(result string) { c.ended.WithLabelValues(result).Inc() }
 
-// missed counts messages that an operator had no more, if a message says so.
+// missed counts the messages that an operator no longer had, as a message of type MessagesWereLost reports them.
 func (c *counters) missed(lost *message.Lost) {
 	if lost != nil {
 		c.ended.WithLabelValues(ResultMissed).Add(float64(max(lost.Count, 1)))
 	}
 }
 
-// NotifyRetried counts an attempt to send a notification that failed and is made again.
 func (c *counters) NotifyRetried() { c.retries.Inc() }
 
-// NotifyWaiting changes the number of notifications that wait to be sent.
 func (c *counters) NotifyWaiting(change int) { c.waiting.Add(float64(change)) }
 
 // handler serves the metrics in the Prometheus text format.

@@ -1,10 +1,10 @@
 // Package notify sends the events of operators on, by HTTP: one message for each drift, each change of a lock, and each
-// fight. A message has what status.recentDrift and the conditions have, and so names fields and never carries their
+// fight. A message has the content of status.recentDrift and the conditions: it names fields, and never carries their
 // values. Run is the embedding API: a process of its own, which reads the streams of operators.
 //
 // No caller waits for a receiver. Send only puts the message into a queue of bounded length, one for each receiver, so
-// that one that is slow or gone does not keep others waiting either. What does not fit pushes out the oldest message of
-// the namespace with most, and the receiver gets the number of lost messages.
+// a slow or dead receiver delays no other. A full queue drops the oldest message of the namespace with most messages,
+// and the receiver gets the number of lost messages.
 package notify
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// Observer counts what becomes of messages, once for each receiver. Its methods must return at once.
+// Observer counts the results of messages, once for each receiver. Its methods must return at once.
 type Observer interface {
-	// Notified: a message has come to its end. The result is sent, skipped, dropped, expired, rejected or missed.
+	// Notified counts a message with its final result: sent, skipped, dropped, expired, rejected or missed.
 	Notified(result string)
-	// NotifyRetried: an attempt failed and will be made again.
+	// NotifyRetried counts a failed attempt before the next one.
 	NotifyRetried()
-	// NotifyWaiting: so many more messages (fewer, when negative) wait.
+	// NotifyWaiting changes the number of waiting messages.
 	NotifyWaiting(change int)
 }
 
@@ -46,8 +46,8 @@ type Notifier struct {
 	log       logrus.FieldLogger
 }
 
-// New returns a notifier. It fails when the options make no sense, name no receiver, or name a file that cannot be
-// read; the error never quotes a URL. Nothing is sent before Run.
+// New returns a notifier. It fails when the options are invalid, name no receiver, or name a file that cannot be read;
+// the error never quotes a URL. Nothing is sent before Run.
 func New(o Options, by clock.WithTicker, log logrus.FieldLogger, observer Observer) (*Notifier, error) {
 	encode, err := o.encoder()
 	if err != nil {
@@ -80,7 +80,7 @@ func (n *Notifier) Send(e message.Event) {
 	}
 }
 
-// Run sends until ctx ends, then what is left, for a few seconds at most. Messages sent later are lost.
+// Run sends until ctx ends, and then the remaining messages, for a few seconds at most. Messages sent later are lost.
 func (n *Notifier) Run(ctx context.Context) {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

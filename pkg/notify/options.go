@@ -33,13 +33,13 @@ var encoders = map[string]encoder{
 }
 
 const (
-	// queueLength is how many messages wait for one receiver; each is a few hundred bytes.
+	// queueLength bounds the waiting messages of one receiver; each is a few hundred bytes.
 	queueLength = 1000
 	// requestTime bounds one attempt.
 	requestTime = 10 * time.Second
-	// maxAge is how long a message is worth sending.
+	// maxAge is the age at which a waiting message expires.
 	maxAge = time.Hour
-	// flushTime bounds what is sent at the end. Kubernetes kills a Pod 30 s after it was asked to stop.
+	// flushTime bounds the sending at the end. Kubernetes kills a Pod 30 s after the request to stop.
 	flushTime = 5 * time.Second
 
 	// Attempts are spaced out from firstRetry to lastRetry. A receiver may ask for more with Retry-After.
@@ -50,24 +50,22 @@ const (
 // Formats returns the formats, sorted.
 func Formats() []string { return slices.Sorted(maps.Keys(encoders)) }
 
-// Options say who is told, and how.
+// Options name the receivers and the form of the messages.
 type Options struct {
-	// URLs are the receivers, http or https. What they hold beside scheme and host is taken for secret, and never
-	// logged.
+	// URLs are the receivers, http or https. Everything beside scheme and host counts as secret, and is never logged.
 	URLs []string
 	// Format is FormatCloudEvents (also when empty), FormatJSON, FormatSlack or FormatTeams.
 	Format string
-	// TemplateFile is a Go template (text/template) that makes the body of a message, instead of a format. It is read
-	// once.
+	// TemplateFile is a Go template (text/template) for the body of a message, instead of a format. It is read once.
 	TemplateFile string
 	// CAFile is a PEM file of authorities to trust beside those of the system; it is read once.
 	CAFile string
-	// TokenFile holds a bearer token that is sent to every receiver. It is read again for each attempt, because
-	// tokens in files are rotated. Receivers must then be https.
+	// TokenFile holds a bearer token for all receivers, which must then be https. It is read again for each attempt,
+	// because tokens in files are rotated.
 	TokenFile string
 }
 
-// targets returns the parsed URLs. Errors tell them apart by number.
+// targets returns the parsed URLs. Errors identify a URL by its number.
 func (o Options) targets() ([]*url.URL, error) {
 	targets := make([]*url.URL, 0, len(o.URLs))
 	for i, text := range o.URLs {
@@ -92,7 +90,7 @@ func (o Options) targets() ([]*url.URL, error) {
 	return targets, nil
 }
 
-// nameOf returns what a log may say of a URL: user, path and query may hold passwords.
+// nameOf returns a name for logs: user, path and query of a URL may hold passwords.
 func nameOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 func (o Options) client() (*http.Client, error) {
@@ -117,7 +115,7 @@ func (o Options) client() (*http.Client, error) {
 			Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 1, IdleConnTimeout: 90 * time.Second,
 		},
-		// A message, and the token with it, goes where it was meant to go and nowhere else.
+		// A redirect must not take a message, and the token with it, to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
@@ -134,7 +132,7 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-// encoder returns what makes the body of a message.
+// encoder returns the encoder for the body of a message.
 func (o Options) encoder() (encoder, error) {
 	if o.TemplateFile != "" {
 		return templated(o.TemplateFile)

@@ -11,18 +11,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// item is a message in a queue. Its id is the same for all receivers and attempts, so that one that gets it twice
-// can tell.
+// item is a message in a queue. Its id is the same for all receivers and attempts, so a receiver can detect a second
+// copy.
 type item struct {
 	message.Event
 	at time.Time // when it was put into the queue
-	// tally is set for the message about what this queue has lost.
+	// tally is set for the message about the losses of this queue.
 	tally bool
 }
 
-// queue holds the messages that wait for one receiver. The namespaces of the releases take turns, so that one of which
-// there is a lot to report delays no other; of each namespace, the oldest message comes first. Beyond the length of the
-// queue, the oldest message of the namespace goes that has most.
+// queue holds the waiting messages of one receiver. The namespaces of the releases take turns, so a namespace with many
+// messages delays no other. Within a namespace, the oldest message comes first. A full queue drops the oldest message
+// of the namespace with most.
 type queue struct {
 	length   int
 	observer Observer
@@ -48,7 +48,7 @@ func (q *queue) signal() {
 	}
 }
 
-// put adds a message and reports whether that is the first loss of an older one since the receiver was told.
+// put adds a message. It reports whether the queue dropped one, the first loss since the last report to the receiver.
 func (q *queue) put(i *item) (overflow bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,7 +74,7 @@ func (q *queue) put(i *item) (overflow bool) {
 	return overflow
 }
 
-// lose counts a message that the receiver will not get. q.mu is held.
+// lose counts a lost message. q.mu is held.
 func (q *queue) lose(result string, now time.Time) (first bool) {
 	q.observer.Notified(result)
 	if first = q.lost.Count == 0; first {
@@ -165,7 +165,7 @@ func (q *queue) expire(now time.Time) {
 	}
 }
 
-// allLost returns what is lost by now: while a message about it waits for the receiver, there may be more.
+// allLost returns the losses until now. They can grow while a message about them waits for the receiver.
 func (q *queue) allLost(now time.Time) message.Lost {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,14 +173,14 @@ func (q *queue) allLost(now time.Time) message.Lost {
 	return q.lost
 }
 
-// told takes off what the receiver now knows to be lost.
+// told subtracts the losses that were reported to the receiver.
 func (q *queue) told(known *message.Lost, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lost = message.Lost{Count: q.lost.Count - known.Count, Since: now.UTC()}
 }
 
-// close lets take return nil once the queue is empty.
+// close makes take return nil once the queue is empty.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -188,7 +188,7 @@ func (q *queue) close() {
 	q.signal()
 }
 
-// abandon empties the queue and returns how many messages were in it.
+// abandon empties the queue and returns the number of dropped messages.
 func (q *queue) abandon() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// receiver sends messages to one URL, one after another, so that those of a namespace arrive in their order.
+// receiver sends messages to one URL, one after another, so the messages of a namespace arrive in order.
 type receiver struct {
 	url      *url.URL
 	name     string
@@ -96,8 +96,8 @@ func (r *receiver) deliver(ctx context.Context, i *item) {
 	}
 }
 
-// ended counts what became of a message. What the receiver turned down it did get, and what the template makes nothing
-// of is not for it, so that is not lost. A message about lost ones is not lost either: the next one says it.
+// ended counts the final result of a message. A rejected or skipped message is not lost: the receiver got it, or its
+// template excludes it. A message about losses is not counted as lost either: the next one includes its count.
 func (r *receiver) ended(i *item, result string) {
 	got := result != ResultDropped && result != ResultExpired
 	switch {
@@ -136,7 +136,7 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("the receiver answered %d", f.status)
 }
 
-// bodyRead is how much of an answer is read, so that its connection can be used again. It is not parsed.
+// bodyRead bounds the part of an answer that is read to reuse its connection. It is not parsed.
 const bodyRead = 64 << 10
 
 func (r *receiver) post(ctx context.Context, body []byte, mediaType string) error {
@@ -175,7 +175,7 @@ func (r *receiver) post(ctx context.Context, body []byte, mediaType string) erro
 	return f
 }
 
-// withoutURL takes off what net/http says about every failed request: its URL.
+// withoutURL removes the URL from an error of net/http.
 func withoutURL(err error) error {
 	var about *url.Error
 	if errors.As(err, &about) {
@@ -184,7 +184,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// worthRetrying reports whether an answer may be another one later.
+// worthRetrying reports whether another attempt may succeed after an answer with this status.
 func worthRetrying(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

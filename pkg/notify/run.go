@@ -103,7 +103,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	return ending(ctx, group.Wait())
 }
 
-// ending returns an error, and nil for one of a context that has ended.
+// ending returns err, or nil for the error of an ended context.
 func ending(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

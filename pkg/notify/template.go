@@ -18,12 +18,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// templateOutput bounds what a template makes of one message, in bytes.
+// templateOutput bounds the output of a template for one message, in bytes.
 const templateOutput = 256 << 10
 
 var errTooLong = fmt.Errorf("the output is longer than %d KiB", templateOutput>>10)
 
-// templateData is what a template reads: the message, and what its envelope says.
+// templateData is the data of a template: the message and its envelope.
 type templateData struct {
 	ID      string
 	Source  string
@@ -32,7 +32,6 @@ type templateData struct {
 	*message.Message
 }
 
-// functions are what templates may call beside those of text/template.
 var functions = template.FuncMap{
 	"json": func(v any) (string, error) {
 		text, err := json.Marshal(v)
@@ -61,7 +60,7 @@ func templated(file string) (encoder, error) {
 	return encode, nil
 }
 
-// encodeTemplate returns what a template makes of a message. JSON is told from other text, so that its media type fits.
+// encodeTemplate returns the output of a template for a message, with the media type of JSON if it is valid JSON.
 func encodeTemplate(t *template.Template, id string, m *message.Message) ([]byte, string, error) {
 	var out bounded
 	err := t.Execute(&out, templateData{ID: id, Source: m.Source(), Subject: m.Subject(), Title: titles[m.Type],
@@ -79,10 +78,10 @@ func encodeTemplate(t *template.Template, id string, m *message.Message) ([]byte
 	return body, "text/plain; charset=utf-8", nil
 }
 
-// bounded is a buffer that takes templateOutput bytes.
+// bounded is a buffer of at most templateOutput bytes.
 type bounded struct{ bytes.Buffer }
 
-// Write takes all of p or fails.
+// Write writes all of p or fails.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > templateOutput {
 		return 0, errTooLong
@@ -90,7 +89,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// samples returns messages of each type: with as little as one of that type has, and with what it may have.
+// samples returns messages of each type, with and without the optional fields of a drift.
 func samples() []*message.Message {
 	at := time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)
 	object := v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "shop"}
