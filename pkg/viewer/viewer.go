@@ -1,6 +1,6 @@
-// Package viewer says who reads the status page or the metrics, and what they may. It decides nothing itself: the
-// API server says whose bearer token a request has (TokenReview) and what that user may do (SubjectAccessReview).
-// Answers are kept for some seconds, so that a right that is taken away ends as soon.
+// Package viewer authenticates and authorizes the readers of the status page and the metrics. It delegates both to the
+// API server: TokenReview for the bearer token of a request, and SubjectAccessReview for the rights of its user.
+// Answers are cached for some seconds, so a revoked right ends as soon.
 package viewer
 
 import (
@@ -27,28 +27,28 @@ import (
 )
 
 const (
-	// answersKept and keptFor bound what is remembered of the API server's answers, of each kind.
+	// answersKept and keptFor bound each cache of the API server's answers.
 	answersKept = 1024
 	keptFor     = 10 * time.Second
-	// viewersAtOnce bounds the requests to the API server about viewers that are in flight, viewerAtOnce those about
-	// one viewer, and viewerMost those about one that are in flight or wait.
+	// viewersAtOnce bounds the requests in flight to the API server about all viewers, and viewerAtOnce those about one.
+	// viewerMost also counts the waiting requests about one viewer.
 	viewersAtOnce, viewerAtOnce, viewerMost = 8, 4, 32
-	// strangersAtOnce, strangerAtOnce and strangerMost bound those about tokens that are not known, of all addresses
-	// and of one. Every client can send such tokens, so they take nothing of the share of viewers.
+	// strangersAtOnce, strangerAtOnce and strangerMost bound the requests about unknown tokens, from all addresses and
+	// from one. Every client can send such tokens, so they take nothing of the share of viewers.
 	strangersAtOnce, strangerAtOnce, strangerMost = 2, 1, 8
-	// strangersPerSecond bounds the load on the API server, which takes such requests for the operator's own.
+	// strangersPerSecond bounds the load on the API server, where such requests count as the operator's own.
 	strangersPerSecond = 20
-	// knownFor is how long a token that was valid counts as known. It is asked about all the same.
+	// knownFor is the time for which a valid token counts as known. The API server reviews it all the same.
 	knownFor = time.Hour
-	// questionTimeout is how long a question may take, waiting for others included.
+	// questionTimeout bounds the wait for an answer, waiting for others included.
 	questionTimeout = 10 * time.Second
 )
 
-// Refusal says that a viewer is turned away, and why. Its words are for the viewer.
+// Refusal is the error for a viewer without access. Its message is for the viewer.
 type Refusal struct {
 	// Status is http.StatusUnauthorized without a valid token, http.StatusForbidden without the right,
-	// http.StatusTooManyRequests when the viewer has too many requests under way, and http.StatusBadGateway when the
-	// API server does not tell.
+	// http.StatusTooManyRequests when the viewer has too many requests in flight, and http.StatusBadGateway when the API
+	// server does not answer.
 	Status  int
 	Message string
 }
@@ -63,14 +63,14 @@ func (r *Refusal) Write(w http.ResponseWriter) {
 	http.Error(w, plain.Line(r.Message), r.Status)
 }
 
-// User is who sent a request, as the API server says.
+// User is the authenticated sender of a request.
 type User struct {
 	info  authenticationv1.UserInfo
 	token string
 }
 
-// Account returns the user of a ServiceAccount, by its user name (system:serviceaccount:NAMESPACE:NAME), with the
-// groups that the API server gives it.
+// Account returns the user of a ServiceAccount, by its user name (system:serviceaccount:NAMESPACE:NAME), with its
+// groups in the API server.
 func Account(username string) User {
 	groups := []string{"system:serviceaccounts", "system:authenticated"}
 	if parts := strings.Split(username, ":"); len(parts) == 4 {
@@ -85,7 +85,7 @@ func (u User) Name() string { return u.info.Username }
 // Token returns the bearer token of the user's request; empty for an Account.
 func (u User) Token() string { return u.token }
 
-// Access is something that a user may do or not: with objects, or with a path.
+// Access is a verb on objects or on a path, to authorize.
 type Access struct {
 	Resource *authorizationv1.ResourceAttributes
 	Path     *authorizationv1.NonResourceAttributes
@@ -104,7 +104,7 @@ func (a Access) String() string {
 	return text + " at the cluster scope"
 }
 
-// Reviewer asks the API server who viewers are, and what they may. It is safe for concurrent use.
+// Reviewer authenticates and authorizes viewers by the API server. It is safe for concurrent use.
 type Reviewer struct {
 	client kubernetes.Interface
 	log    logrus.FieldLogger
@@ -118,7 +118,7 @@ type Reviewer struct {
 	timeout   time.Duration
 }
 
-// userAnswer is what the API server said about a token; user is nil for one that is not valid.
+// userAnswer is the API server's answer about a token; user is nil for an invalid one.
 type userAnswer struct{ user *User }
 
 // New returns a Reviewer. The client needs the permission to create tokenreviews and subjectaccessreviews.
@@ -133,7 +133,7 @@ func New(client kubernetes.Interface, clk clock.PassiveClock, log logrus.FieldLo
 	}
 }
 
-// Require returns who sent a request, when they may have the access, and otherwise a refusal.
+// Require returns the sender of a request if they have the access, and otherwise a refusal.
 func (r *Reviewer) Require(request *http.Request, access Access) (User, *Refusal) {
 	ctx, cancel := context.WithTimeout(request.Context(), r.timeout)
 	defer cancel()
@@ -178,7 +178,7 @@ func (r *Reviewer) May(ctx context.Context, user User, access Access) (bool, err
 	return allowed, nil
 }
 
-// user returns whose bearer token a request has. The error is a *Refusal when there is none, or one that is not valid.
+// user returns the user of a request's bearer token. The error is a *Refusal when the token is missing or invalid.
 func (r *Reviewer) user(ctx context.Context, request *http.Request) (User, error) {
 	scheme, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -199,7 +199,7 @@ func (r *Reviewer) user(ctx context.Context, request *http.Request) (User, error
 	return user, nil
 }
 
-// answer returns what the API server says about a token: lately, or now.
+// answer returns the API server's answer about a token, from the cache or by a review.
 func (r *Reviewer) answer(
 	ctx context.Context, request *http.Request, token string, digest [sha256.Size]byte,
 ) (answer userAnswer, err error) {
@@ -231,7 +231,7 @@ func (r *Reviewer) answer(
 	return answer, err
 }
 
-// review asks the API server about a token, and keeps the answer.
+// review sends a TokenReview, and caches the answer.
 func (r *Reviewer) review(ctx context.Context, token string, digest [sha256.Size]byte) (answer userAnswer, err error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	review, err = r.client.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -248,7 +248,7 @@ func (r *Reviewer) review(ctx context.Context, token string, digest [sha256.Size
 	return answer, nil
 }
 
-// refusal turns an error into what a viewer is told. What the API server says is for the log.
+// refusal turns an error into the answer for a viewer. The API server's message goes only to the log.
 func (r *Reviewer) refusal(err error) *Refusal {
 	var refused *Refusal
 	if errors.As(err, &refused) {
