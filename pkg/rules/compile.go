@@ -15,7 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// Bounds of an error, which goes into a condition.
+// Bounds of an error for a condition.
 const (
 	maxErrors  = 8
 	maxMessage = 400 // bytes
@@ -36,7 +36,7 @@ type compiler struct {
 	more int
 }
 
-// failf records what is wrong with a field.
+// failf records an error in a field.
 func (c *compiler) failf(field, format string, args ...any) {
 	if len(c.errs) == maxErrors {
 		c.more++
@@ -106,7 +106,8 @@ func (c *compiler) bound(field string, length int) {
 	}
 }
 
-// tooLong records a text that is longer than the definition of HelmReleases allows; an older definition may stand.
+// tooLong records an error for a text beyond the limit of the CustomResourceDefinition. The cluster may have an older
+// one.
 func (c *compiler) tooLong(field, text string, most int) bool {
 	if len(text) > most {
 		c.failf(field, "at most %d bytes are allowed, not %d", most, len(text))

@@ -8,13 +8,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// Bounds of what goes into the status for one object.
+// Bounds of the status of one object.
 const (
 	maxPaths       = 10
 	maxDescription = 500 // bytes
 )
 
-// Matcher holds the rules that one object is a target of. It is immutable. A nil Matcher ignores nothing.
+// Matcher holds the rules for one object. It is immutable. A nil Matcher ignores nothing.
 type Matcher struct {
 	whole    bool
 	deletion bool
@@ -23,7 +23,7 @@ type Matcher struct {
 	owned    []ownedRule
 }
 
-// ownedRule is a rule with managers. Without paths it is about every field.
+// ownedRule is a rule with managers. Without paths it covers every field.
 type ownedRule struct {
 	paths    []path
 	pointers []string
@@ -49,20 +49,19 @@ func (m *Matcher) add(r *rule) {
 	}
 }
 
-// Whole reports whether the object is exempt altogether, so that not even its deletion is undone.
+// Whole reports whether the object is exempt altogether, its deletion included.
 func (m *Matcher) Whole() bool { return m != nil && m.whole }
 
-// Deletion reports whether a deleted object is not to be created again.
+// Deletion reports whether a deleted object stays deleted.
 func (m *Matcher) Deletion() bool { return m != nil && (m.whole || m.deletion) }
 
-// NeedsOwnership reports whether Bind needs to know who owns the fields of the live object.
+// NeedsOwnership reports whether Bind needs the owners of the live object's fields.
 func (m *Matcher) NeedsOwnership() bool { return m != nil && !m.whole && len(m.owned) > 0 }
 
-// Bind returns the function for drift.Options.Ignore, or nil where nothing is ignored whatever the owners are. own
-// is that of the live object, with the desired one of the comparison; it may be nil, and then rules with managers
-// ignore nothing.
+// Bind returns the function for drift.Options.Ignore, or nil if it would ignore nothing. own is that of the live
+// object, with the desired one of the comparison. It may be nil, and then rules with managers ignore nothing.
 //
-// What the function ignores it ignores with all that is below it.
+// The function ignores everything below an ignored path, too.
 func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
 	switch {
 	case m == nil, !m.whole && len(m.paths) == 0 && (own == nil || len(m.owned) == 0):
@@ -79,15 +78,15 @@ func (m *Matcher) Bind(own *drift.Ownership) func(path []string) bool {
 	}
 }
 
-// Keeps reports whether what the manager owns stays, wherever it is in the object: whether it is in the managers of
-// a rule without paths. In scope Strict that is the allow-list.
+// Keeps reports whether all fields of the manager stay: whether a rule without paths names it. In scope Strict that is
+// the allow-list.
 func (m *Matcher) Keeps(manager string) bool {
 	return m != nil && slices.ContainsFunc(m.owned,
 		func(r ownedRule) bool { return len(r.paths) == 0 && r.names(manager) })
 }
 
-// Paths returns the pointers of the rules, as they were written, for the status: at most maxPaths, and none for a
-// whole object or where rules name managers only. Describe says the rest.
+// Paths returns the pointers of the rules, as written, for the status: at most maxPaths. It returns none for a whole
+// object or for rules with managers alone. Describe returns the rest.
 func (m *Matcher) Paths() []string {
 	if m == nil || m.whole {
 		return nil
@@ -95,8 +94,8 @@ func (m *Matcher) Paths() []string {
 	return slices.Clone(m.pointers[:min(len(m.pointers), maxPaths)])
 }
 
-// Describe says what Paths cannot: which fields are left alone only while certain managers own them, and how many
-// paths there are beyond those listed. It is empty where Paths says all.
+// Describe completes Paths: it names the fields that are ignored only under certain managers, and counts the paths
+// beyond maxPaths. It returns "" if Paths is complete.
 func (m *Matcher) Describe() string {
 	if m == nil || m.whole {
 		return ""

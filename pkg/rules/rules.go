@@ -1,8 +1,8 @@
-// Package rules makes the ignore rules of a HelmRelease into what a comparison asks: is this field of this object left
-// alone? It is pure: rules and objects go in, functions come out.
+// Package rules turns the ignore rules of a HelmRelease into functions for a comparison: is this field of this object
+// left alone? It is pure: rules and objects go in, functions come out.
 //
-// The API types say what a rule means. Rules are matched against the manifest and never against live objects, but
-// for the owners of a field: those are what a rule with managers is about, and they come from a drift.Ownership.
+// The API types define the meaning of a rule. Rules match the manifest and never a live object. The one exception is
+// the owners of a field: a rule with managers matches those, and they come from a drift.Ownership.
 package rules
 
 import (
@@ -28,23 +28,23 @@ type rule struct {
 	managers []string // globs
 }
 
-// path is a parsed pointer, of which a segment anySegment stands for every key or index.
+// path is a parsed pointer. Its segment anySegment stands for every key or index.
 type path []string
 
 const anySegment = "*"
 
-// target selects objects. What is nil selects all.
+// target selects objects. A nil field selects all.
 type target struct {
 	group, version, kind, name, namespace *regexp.Regexp
 	labels, annotations                   labels.Selector
 }
 
-// Compile compiles spec.ignore. The rules themselves are not kept.
+// Compile compiles spec.ignore. It keeps no reference to the rules.
 //
-// The API server refuses most of what is an error here when a HelmRelease is created. What it cannot see is a
-// selector of the right form with a key or value that no label can have. The error names every bad part of a rule
-// (up to maxErrors of them) as the API server would, and then there are no Rules: leaving a bad rule out would
-// revert what it means to spare.
+// The API server validates most of this when a HelmRelease is created. It accepts a selector of the right form with a
+// key or value that no label can have. The error names every bad part of a rule (up to maxErrors of them) as the API
+// server would. With an error there are no Rules at all: without the bad rule, the lock would revert fields that it
+// protects.
 func Compile(ignore []v1alpha1.IgnoreRule) (*Rules, error) {
 	c := compiler{}
 	if len(ignore) > v1alpha1.MaxIgnoreRules {
@@ -61,9 +61,9 @@ func Compile(ignore []v1alpha1.IgnoreRule) (*Rules, error) {
 	return r, nil
 }
 
-// For returns the rules that an object is a target of, or nil if there are none. The object is one that
-// manifest.Set.Resolve returned: its namespace is filled in where the manifest has none, and Helm's ownership
-// metadata is among its labels and annotations.
+// For returns the rules for an object, or nil if there are none. The object comes from manifest.Set.Resolve: its
+// namespace is filled in where the manifest has none, and Helm's ownership metadata is among its labels and
+// annotations.
 func (r *Rules) For(o manifest.Object) *Matcher {
 	return r.matcher(o, func(r *rule) *rule { return r })
 }
@@ -75,9 +75,9 @@ func (r *Rules) Names(o manifest.Object) bool {
 	})
 }
 
-// Declared is For without the paths at which the object declares nothing: a rule about /spec/replicas that targets
-// every object says nothing about a ConfigMap. It is nil if no rule is left. It is for people to read: what the API
-// server or others add at such a path is ignored all the same.
+// Declared is For without the paths at which the object declares nothing: a rule about /spec/replicas with every object
+// as its target does not concern a ConfigMap. It is nil if no rule is left. It is for people to read: the lock ignores
+// additions of the API server or others at such a path all the same.
 func (r *Rules) Declared(o manifest.Object) *Matcher {
 	return r.matcher(o, func(r *rule) *rule {
 		if len(r.paths) == 0 {
@@ -98,7 +98,7 @@ func (r *Rules) Declared(o manifest.Object) *Matcher {
 	})
 }
 
-// matcher returns the rules that an object is a target of, as narrow leaves them; nil leaves one out.
+// matcher returns the rules for an object after narrow; nil leaves a rule out.
 func (r *Rules) matcher(o manifest.Object, narrow func(*rule) *rule) *Matcher {
 	if r == nil {
 		return nil
@@ -159,8 +159,8 @@ func matches(expression *regexp.Regexp, text string) bool {
 	return len(at) == 2 && at[0] == 0 && at[1] == len(text)
 }
 
-// metadata returns the labels or annotations of a manifest. Values that are no text are none: the API server would not
-// take them.
+// metadata returns the labels or annotations of a manifest. It skips values other than strings, which the API server
+// would reject.
 func metadata(o manifest.Object, field string) labels.Set {
 	meta, _ := o.Content["metadata"].(map[string]any)
 	declared, _ := meta[field].(map[string]any)
