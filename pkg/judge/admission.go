@@ -12,8 +12,8 @@ import (
 
 // Admission is a request to change or delete a locked object, with everything needed to judge it in advance.
 type Admission struct {
-	// Input describes the object; Live and Last are ignored. Its Release is the release that the object should name as
-	// its own. Locked is the locked one: its record may be stored in another namespace.
+	// Input describes the object; Live and Last are ignored. Its Release is the release in the desired metadata of the
+	// object. Locked is the locked release: its record may be stored in another namespace.
 	Input
 	Locked release.Key
 	// Before is the object before the request; nil for a change that is Harmless. After is the object after the
@@ -23,8 +23,8 @@ type Admission struct {
 	// Guard is the guard of the lock, and Exempt are the exempt users and groups.
 	Guard  v1alpha1.Guard
 	Exempt []v1alpha1.GuardSubject
-	// Account is the user in whose name the operator writes the object; empty for its own. ReplaceImmutable is set when
-	// the operator may delete the object to re-create it.
+	// Account is the user to impersonate for writes; empty for the operator's own. ReplaceImmutable is set when the
+	// operator may delete the object to re-create it.
 	Account          string
 	ReplaceImmutable bool
 	// By is the sender of the request.
@@ -119,11 +119,11 @@ func (a *Admission) Harmless() bool {
 func (a *Admission) afterwards() Result {
 	in := a.Input
 	in.Live, in.Last, in.First = a.After, nil, false
-	// A webhook may inject another form of its elements by this request, which the sender did not ask for.
+	// The request may make a webhook inject another form of its elements. The sender did not ask for that.
 	if in.Strict {
 		in.Baseline = in.Baseline.WithoutInjected()
 	}
-	// An added owner deletes the object, which controllers of Kubernetes may do.
+	// An added owner can delete the object. Only controllers of Kubernetes may add one.
 	in.owners = func(map[string]any) bool { return a.By.isOfCluster() }
 	return in.compared()
 }
@@ -174,8 +174,8 @@ func (a *Admission) introduced() []drift.Change {
 	})
 }
 
-// ClaimedBefore returns the other release that the object names as its own before the request; the zero Key for none.
-// Claims returns the one after the request. Only a record of that release proves either.
+// ClaimedBefore returns the other release in the object's metadata before the request; the zero Key for none. Claims
+// returns the one after the request. Only a record of that release proves either.
 func (a *Admission) ClaimedBefore() release.Key { return a.claimantOf(a.Before) }
 
 // Claims is described at ClaimedBefore.

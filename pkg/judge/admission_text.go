@@ -8,7 +8,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// namedPaths is how many paths a text for a requester names before it only counts the rest.
+// namedPaths bounds the paths named in a text for a requester. It counts the rest.
 const namedPaths = 3
 
 // Refusal returns the text for the sender of a refused request, or of a dry run of one.
@@ -45,8 +45,8 @@ func (a *Admission) alternative() string {
 		"declares what that chart needs, and install the chart with --skip-crds", a.Locked.Name)
 }
 
-// Warning returns the text for the sender of a request that passes and will be reverted, or, with detected, is only
-// reported.
+// Warning returns the text for the sender of an admitted request. The operator will revert it or, with detected, only
+// report it.
 func (a *Admission) Warning(changes []drift.Change, detected bool) string {
 	what, fate := "its deletion", "will be undone"
 	if a.After != nil {

@@ -54,7 +54,7 @@ func (r *Range) String() string {
 	return fmt.Sprintf("%s sets %d to %d replicas", r.By, r.Min, r.Max)
 }
 
-// before orders the ranges of one object: the first one counts.
+// before orders the ranges of one object: the first one is active.
 func (r *Range) before(other *Range) bool {
 	if a, b := scalerOf(r.By.GroupKind()), scalerOf(other.By.GroupKind()); a != b {
 		return a < b

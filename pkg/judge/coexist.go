@@ -12,13 +12,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Coexist takes out of a desired object (a resolved one, whose content is the caller's own) what the manifest leaves to
-// others, and says what that is. It goes by the manifest alone, so that nothing about a live object exempts it.
+// Coexist removes from a desired object the fields that the manifest leaves to others, and returns the exceptions. The
+// object must be resolved, and its content the caller's own. Only the manifest decides, so no live object gains an
+// exemption.
 //
 //   - a caBundle that is declared empty: a controller (cert-manager's cainjector, say) fills it in
 //   - the rules of an aggregated ClusterRole, which the manifest package leaves out already
 //
-// It reports annotations that controllers of Kubernetes write, and leaves them in: see Input.Ignore.
+// It reports the annotations of Kubernetes' controllers, and leaves them in: see Input.Ignore.
 func Coexist(o manifest.Object) []v1alpha1.Exception {
 	if names := ofControllers(o.ID, o.Content); len(names) > 0 {
 		paths := make([]string, len(names))
@@ -82,7 +83,7 @@ func leaveCABundle(parent map[string]any, key string) bool {
 	if !ok {
 		return false
 	}
-	// A line break alone is what charts write to pass the API server's validation, which used to require a value.
+	// Charts write a single line break to pass the API server's validation, which used to require a value.
 	plain, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || strings.TrimSpace(string(plain)) != "" {
 		return false

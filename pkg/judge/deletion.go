@@ -34,6 +34,6 @@ var holdsData = map[schema.GroupKind]bool{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 }
 
-// HoldsData reports whether objects of a kind are never deleted by the operator: with them go data, or many other
-// objects. Helm would delete them, but an attempt on Helm's behalf is not worth the risk.
+// HoldsData reports whether the operator never deletes objects of a kind: their deletion takes data, or many other
+// objects, along. Helm would delete them, but an attempt on Helm's behalf is not worth the risk.
 func HoldsData(kind schema.GroupKind) bool { return holdsData[kind] }

@@ -13,12 +13,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// Input is all that a judgement depends on.
+// Input holds everything that a judgement depends on.
 type Input struct {
 	ID      manifest.ID
 	Release release.Key // the release that the object belongs to
 	Desired map[string]any
-	// Live is the object as it exists; nil when it does not. Last is then its last known state; nil when unknown.
+	// Live is the live object; nil when it does not exist. Last is then its last known state; nil when unknown.
 	Live, Last *unstructured.Unstructured
 	// GoneFor is the time since the object was reported as gone.
 	GoneFor time.Duration
@@ -32,10 +32,10 @@ type Input struct {
 	// Manager returns Helm's field manager of the release, for an object without a known owner; empty when unknown.
 	Manager func() string
 
-	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and
-	// Wanted what it wanted last, zero when unknown. Chosen is the last number of replicas that was seen within the
-	// range; nil for none. ScalersUnknown is set when it is not known which live autoscalers there are: no answer is
-	// not "none", so the number of replicas is left alone.
+	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and Wanted
+	// the number in its status, zero when unknown. Chosen is the last observed number of replicas within the range; nil
+	// for none. ScalersUnknown is set when the live autoscalers are unknown: there may be one, so the number of replicas
+	// is left alone.
 	Scalable       bool
 	Replicas       *Range
 	LiveRange      *Range
@@ -43,16 +43,17 @@ type Input struct {
 	Chosen         *int64
 	ScalersUnknown bool
 
-	// First is set when the object was not judged before. Baseline, Owner and Excused are what was learnt when it was.
+	// First is set for the first judgement of the object. Otherwise Baseline, Owner and Excused are results of an earlier
+	// one.
 	First    bool
 	Baseline drift.Baseline
 	Owner    drift.Owner
 	Excused  bool
 
-	// Left are the paths of declared fields that are neither compared nor written: see Leaving.
+	// Left are the paths of declared fields to leave alone, without comparison or write: see Leaving.
 	Left [][]string
 
-	// owners reports whether an owner reference that is not declared stays; nil for those that Adopted lets stay.
+	// owners reports whether an undeclared owner reference may stay. When it is nil, Adopted decides.
 	owners func(ref map[string]any) bool
 
 	// managed are the decoded managed fields of Live; nil when not decoded yet. Judge decodes them once, as that takes
@@ -60,38 +61,38 @@ type Input struct {
 	managed []metav1.ManagedFieldsEntry
 }
 
-// State is what an object is, compared with what Helm deployed.
+// State is the state of an object compared with the manifest that Helm deployed.
 type State string
 
 const (
 	// InSync means that the object is as declared, or in the API server's form of that.
 	InSync State = "InSync"
-	// BeingDeleted says that the content is as declared, and that the deletion of the object is pending.
+	// BeingDeleted means that the content is as declared, and the deletion of the object is pending.
 	BeingDeleted State = "BeingDeleted"
-	// Unclear says that the differences may be only the form that the API server gives to what Helm applied, or that a
-	// webhook gives to what it injects. A dry run of the revert shows that: see AfterDryRun.
+	// Unclear means that the differences may be only normalization: the API server's form of the applied object, or a
+	// webhook's form of an injected element. A dry run of the revert decides: see AfterDryRun.
 	Unclear State = "Unclear"
 	// Drifted means that the object was changed.
 	Drifted State = "Drifted"
 	// Missing means that the object does not exist, and is to be created.
 	Missing State = "Missing"
-	// NotRecreated says that the object does not exist, and stays away; Result.Why says why.
+	// NotRecreated means that the object does not exist, and is not to be created, by the reason in Result.Why.
 	NotRecreated State = "NotRecreated"
 )
 
 // Result is the answer to one Input.
 type Result struct {
 	State State
-	// Why is set for NotRecreated.
+	// Why is the reason for NotRecreated.
 	Why string
-	// Claimant is the other release that the object says it belongs to; zero for none. If the newest record of that
-	// release declares the object, the object is left alone.
+	// Claimant is the other release in the object's metadata; zero for none. If the newest record of that release declares
+	// the object, the object is left alone.
 	Claimant release.Key
 	// Deletion describes a pending deletion; empty for none.
 	Deletion string
-	// Changes are the departures from the desired state; none but for Unclear and Drifted.
+	// Changes are the differences from the desired state. Only Unclear and Drifted have some.
 	Changes []drift.Change
-	// Desired is what to restore: the input's, but for what an autoscaler chose and finalizers that are done.
+	// Desired is the state to restore: the input's, with an autoscaler's choice of replicas and without done finalizers.
 	Desired map[string]any
 	// Target, RemovesForeign and Unproven are those of drift.Result.
 	Target         map[string]any
@@ -99,21 +100,21 @@ type Result struct {
 	Unproven       bool
 	// Options are the rules of the comparison.
 	Options drift.Options
-	// Owner is Helm's field manager on the object. Unfinished is set when the content is as declared, and Helm does not
-	// own all of it yet by server-side apply, because an earlier revert was not completed.
+	// Owner is Helm's field manager on the object. Unfinished is set when the content is as declared, but Helm does not
+	// own all of it by server-side apply yet, because an earlier revert was not completed.
 	Owner      drift.Owner
 	Unfinished bool
-	// Baseline is what is normal for the object, and Chosen the number of its replicas, if an autoscaler may choose
-	// it.
+	// Baseline holds the normal departures of the object, and Chosen the number of its replicas, if an autoscaler may
+	// choose it.
 	Baseline drift.Baseline
 	Chosen   *int64
-	// Excused is set when managed fields alone say that a part of Baseline is normal: see Excuse.
+	// Excused is set when managed fields alone justify a part of Baseline: see Excuse.
 	Excused bool
 
 	managed []metav1.ManagedFieldsEntry // those of the input
 }
 
-// Judge compares an object with what Helm deployed.
+// Judge compares an object with the manifest that Helm deployed.
 func Judge(in Input) Result {
 	if in.Live == nil {
 		return in.absent()
@@ -149,13 +150,13 @@ func (in *Input) compared() Result {
 	return r
 }
 
-// found takes over what a comparison found.
+// found copies the result of a comparison.
 func (r *Result) found(found drift.Result) {
 	r.Changes, r.Target = found.Changes, found.Target
 	r.RemovesForeign, r.Unproven = found.RemovesForeign, found.Unproven
 }
 
-// decide sets what the object is, by what differs, who owns it, and whether it is being deleted.
+// decide sets the state by the changes, the owner, and a pending deletion.
 func (r *Result) decide() {
 	r.Unfinished = false
 	switch {
@@ -169,7 +170,7 @@ func (r *Result) decide() {
 	}
 }
 
-// Restored returns what is normal for an object once it is as done, the answer to its revert.
+// Restored returns the baseline of an object after its revert; done is the answer to the revert.
 func (in Input) Restored(r Result, done *unstructured.Unstructured) drift.Baseline {
 	options := r.Options
 	options.Schema, options.Accepted, options.Strict = in.Schema, nil, nil
@@ -205,15 +206,15 @@ func (in *Input) managedFieldsOf(live *unstructured.Unstructured) []metav1.Manag
 	return live.GetManagedFields()
 }
 
-// HasAdditions reports whether others added something to an object that scope Declared leaves alone, and scope Strict
-// removes. live is the object, or the answer to its revert. In scope Strict there is no such thing: it is drift.
+// HasAdditions reports whether an object has fields of others. Scope Declared leaves them alone, and in scope Strict
+// they are drift, so it returns false there. live is the object, or the answer to its revert.
 func (in Input) HasAdditions(r Result, live *unstructured.Unstructured) bool {
 	in.managed = r.managed
 	return !in.Strict && in.strictly(live).HasAdditions(r.Desired, live.Object, r.Options)
 }
 
-// Ignore returns what of the object is not compared: what the rules say, a number of replicas that an autoscaler chose,
-// annotations that controllers of Kubernetes write, and finalizers that must stay; nil for nothing.
+// Ignore returns a function for the ignored paths: those of the rules, a number of replicas that an autoscaler chose,
+// the annotations of Kubernetes' controllers, and finalizers that must stay; nil for none.
 func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	var ownership *drift.Ownership
 	if in.Rules.NeedsOwnership() {
@@ -235,7 +236,7 @@ func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	return ignored
 }
 
-// also returns a function that ignores what one of two does; a may be nil.
+// also returns a function that ignores the paths of either function; a may be nil.
 func also(a, b func(path []string) bool) func(path []string) bool {
 	if a == nil {
 		return b
@@ -243,8 +244,8 @@ func also(a, b func(path []string) bool) func(path []string) bool {
 	return func(path []string) bool { return a(path) || b(path) }
 }
 
-// owner returns Helm's field manager on the object. What was learnt while the object was as desired is trusted more
-// than what a drifted object says, whose ownership metadata may be what was tampered with.
+// owner returns Helm's field manager on the object. For a drifted object it prefers the one known from the object in
+// sync: the ownership metadata of a drifted object may be forged.
 func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) drift.Owner {
 	if in.Owner.Manager != "" && len(changes) > 0 {
 		return in.Owner
@@ -267,14 +268,14 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 	return owner
 }
 
-// Owned returns whether Helm's manager owns a field of the live object by server-side apply; nil where that does not
-// matter.
+// Owned returns a function that reports whether Helm's manager owns a field of the live object by server-side apply;
+// nil if ownership does not matter.
 func (in Input) Owned(r Result) func(path []string) bool {
 	in.managed = r.managed
 	return r.Owner.Applied(in.managedFieldsOf(in.Live), r.Desired, in.Live.Object)
 }
 
-// claimant returns the other release that the live object says it belongs to, the zero Key for none.
+// claimant returns the other release in the live object's metadata, the zero Key for none.
 func (in *Input) claimant() release.Key {
 	other := ClaimedBy(in.Live)
 	if other == in.Release {
@@ -283,8 +284,8 @@ func (in *Input) claimant() release.Key {
 	return other
 }
 
-// ClaimedBy returns the release that an object says it belongs to; the zero Key where Helm could have no such release.
-// Any writer of the object may have made that up.
+// ClaimedBy returns the release in an object's metadata; the zero Key if Helm could have no such release. Any writer of
+// the object may have forged it.
 func ClaimedBy(obj metav1.Object) release.Key {
 	annotations := obj.GetAnnotations()
 	return release.KeyOf(annotations[manifest.ReleaseNamespaceAnnotation],

@@ -24,8 +24,7 @@ func (r Result) Without(additions []drift.Addition) Result {
 	return r
 }
 
-// Leaving returns the input for another judgement that leaves the given changes alone: they are neither compared nor
-// written.
+// Leaving returns the input for another judgement without the given changes: it neither compares nor writes them.
 func (in Input) Leaving(changes []drift.Change) Input {
 	in.First, in.Left = false, make([][]string, 0, len(changes))
 	for _, ch := range changes {

@@ -81,8 +81,8 @@ func (in *Input) rescaled(desired map[string]any) map[string]any {
 	return withNumber(desired, in.Schema.Replicas(), r.Within(live, in.Chosen, in.Wanted))
 }
 
-// recreatedScaled returns the state to create for a deleted object: with the replicas that its autoscaler had chosen,
-// if any.
+// recreatedScaled returns the state to create for a deleted object, with the autoscaler's last choice of replicas, if
+// any.
 func (in *Input) recreatedScaled(desired map[string]any) map[string]any {
 	r := in.autoscaler()
 	if !in.Scalable || in.Chosen == nil || !r.Contains(*in.Chosen) {

@@ -25,7 +25,7 @@ type Scaler struct {
 	decides [][]string
 }
 
-// Scalers are all such kinds. If several of them have the same target, the earlier one counts: a ScaledObject has a
+// Scalers are all such kinds. If several of them have the same target, the earlier one is active: a ScaledObject has a
 // HorizontalPodAutoscaler for a part of its range.
 var Scalers = []Scaler{
 	{

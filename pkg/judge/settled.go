@@ -35,8 +35,8 @@ func (in Input) injected(r Result) drift.Baseline {
 	return drift.Learn(r.Desired, in.Live.Object, r.Options).Injected()
 }
 
-// Locally returns the result for an Unclear one without a dry run, for a reader: fields that are declared as unset are
-// normal as the API server seems to have set them.
+// Locally returns the result for an Unclear one without a dry run, for commands and the page. It accepts the API
+// server's values of fields that are declared as unset.
 func (in Input) Locally(r Result) Result {
 	unset := r.Owner.Unset(r.managed, r.Desired, in.Live.Object, r.Changes, in.Schema)
 	if len(unset) == 0 {
@@ -67,7 +67,7 @@ func (in Input) Excuse(r Result, deployed metav1.Time, fresh bool) Result {
 	return r
 }
 
-// accepting returns a result in which the entries of some baselines are normal. A later baseline wins where two differ.
+// accepting returns a result that accepts the entries of some baselines as normal. The later baseline wins.
 func (in Input) accepting(r Result, baselines ...drift.Baseline) Result {
 	accepted := drift.Baseline{}
 	for _, b := range baselines {
