@@ -2,11 +2,12 @@ package drift
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/pkg/managers"
 )
 
 // systemManagers are the field managers of Kubernetes itself. What they own stays in scope Strict. A manager is
@@ -40,18 +41,11 @@ const cloudManager = "-cloud-controller-manager"
 // tracked fields under the first, and a client that gave no name under the others.
 var unknownManagers = map[string]bool{"before-first-apply": true, "unknown": true, "": true}
 
-// RevertManager is the field manager of helm-locker's writes whose fields then become Helm's, by requests that follow.
-// As long as it owns anything, Helm does not own all that it declares.
-const RevertManager = "helm-locker-revert"
+// RevertManager is the field manager of writes whose fields then become Helm's.
+const RevertManager = managers.Revert
 
 // earlierManager is what RevertManager was called.
 const earlierManager = "helm-locker"
-
-// Unfinished reports whether a revert has not been completed: RevertManager owns something of the object.
-func Unfinished(managedFields []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(managedFields,
-		func(e metav1.ManagedFieldsEntry) bool { return e.Manager == RevertManager })
-}
 
 // keeps reports whether what the manager of an entry owns stays; helm is the name of Helm's manager.
 func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rancher/helm-locker/pkg/managers"
 )
 
 // Owner is the field manager through which Helm wrote an object.
@@ -17,13 +19,6 @@ type Owner struct {
 	Operation metav1.ManagedFieldsOperationType
 	// Known is false when no manager owns Helm's metadata on the object, and the rest is the default: helm, Update.
 	Known bool
-}
-
-// helmMarkers are the fields that Helm sets on every object, as they are named in the JSON of managedFields.
-var helmMarkers = [...][]byte{
-	[]byte(`"f:meta.helm.sh/release-name"`),
-	[]byte(`"f:meta.helm.sh/release-namespace"`),
-	[]byte(`"f:app.kubernetes.io/managed-by"`),
 }
 
 // ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where another
@@ -52,7 +47,7 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 func MadeBy(managedFields []metav1.ManagedFieldsEntry, manager string) bool {
 	return slices.ContainsFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
-			e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), helmMarkers[0])
+			managers.Owns(&e, managers.ReleaseName)
 	})
 }
 
@@ -62,20 +57,8 @@ const defaultManager = "helm"
 // helmScore is higher the more of Helm's metadata an entry owns, and for equal parts with helm in its name. It is 0
 // for an entry that cannot be Helm's.
 func helmScore(entry *metav1.ManagedFieldsEntry) int {
-	if entry.FieldsV1 == nil || entry.Subresource != "" || entry.Manager == RevertManager {
-		return 0
-	}
-	fields := entry.FieldsV1.GetRawBytes()
-	score := 0
-	for _, marker := range helmMarkers {
-		if bytes.Contains(fields, marker) {
-			score += 2
-		}
-	}
-	if score == 0 || score == 2 && !bytes.Contains(fields, helmMarkers[0]) {
-		return 0
-	}
-	if hasHelmName(entry) {
+	score := 2 * managers.HelmFields(entry)
+	if score > 0 && hasHelmName(entry) {
 		score++
 	}
 	return score

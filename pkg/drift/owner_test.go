@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// managers returns managedFields as an object has them.
-func managers(t testing.TB, fields string) []metav1.ManagedFieldsEntry {
+// someManagers returns managedFields as an object has them.
+func someManagers(t testing.TB, fields string) []metav1.ManagedFieldsEntry {
 	t.Helper()
 	var live map[string]any
 	check.NoError(t, json.Unmarshal([]byte(`{"metadata": {"managedFields": `+fields+`}}`), &live))
@@ -52,7 +52,7 @@ func TestOfTwoToolsTheOneThatWroteLastIsHelm(t *testing.T) {
 			later + `", "fieldsV1": {"f:meta.helm.sh/release-name": {}}}`, "helm"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ManagedBy(managers(t, "["+c.fields+"]")).Manager; got != c.want {
+			if got := ManagedBy(someManagers(t, "["+c.fields+"]")).Manager; got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})

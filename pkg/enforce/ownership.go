@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/managers"
 )
 
 // finish makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else: where content
@@ -24,7 +25,7 @@ import (
 func (w *writer) finish(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
-	if drift.Unfinished(done.GetManagedFields()) {
+	if managers.Unfinished(done.GetManagedFields()) {
 		applied, err := w.applyExactly(ctx, r, done)
 		if err != nil {
 			return done, err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/managers"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/rules"
@@ -166,7 +167,7 @@ func (r *Result) decide() {
 		r.State = BeingDeleted
 	default:
 		r.State = InSync
-		r.Unfinished = r.Owner.Operation == metav1.ManagedFieldsOperationApply && drift.Unfinished(r.managed)
+		r.Unfinished = r.Owner.Operation == metav1.ManagedFieldsOperationApply && managers.Unfinished(r.managed)
 	}
 }
 

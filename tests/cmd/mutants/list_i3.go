@@ -82,9 +82,9 @@ func asHelmLeftIt() []mutant {
 			edit{"pkg/enforce/ownership.go", `			return adopt(done, now, owned), nil
 		case !apierrors.IsConflict(err) || attempt == attempts:`, `			return adopt(done, now, owned), nil
 		case !apierrors.IsConflict(err) || attempt == 1:`}, order, "TestI4_AControllerWritesBeforeTheHandOver").
-			and(edit{judged, `drift.Unfinished(r.managed)`, `len(r.managed) == 0`}),
+			and(edit{judged, `managers.Unfinished(r.managed)`, `managers.Unfinished(nil)`}),
 		breaks("I4", "a revert that was not completed counts as one that was",
-			edit{judged, `drift.Unfinished(r.managed)`, `len(r.managed) == 0`}, order,
+			edit{judged, `managers.Unfinished(r.managed)`, `managers.Unfinished(nil)`}, order,
 			"TestHostile_AnOperatorDiesWithinARevert/renamed_port/after_request_1|"+
 				"TestHostile_AnOperatorDiesWithinARevert/deleted_services/after_request_2"),
 		breaks("I4", "an event of an object whose revert was not completed is skipped",

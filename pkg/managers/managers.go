@@ -1,0 +1,47 @@
+// Package managers knows the field managers of an object that matter to a write: Helm's, and the one of a revert that
+// is not complete.
+package managers
+
+import (
+	"bytes"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Revert is the field manager of helm-locker's writes whose fields then become Helm's, by requests that follow. As long
+// as it owns anything, Helm does not own all that it declares.
+const Revert = "helm-locker-revert"
+
+// Unfinished reports whether a revert has not been completed: Revert owns something of the object.
+func Unfinished(managedFields []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Revert })
+}
+
+// ReleaseName is the field of Helm's metadata that names the release, as it is named in the JSON of managedFields.
+const ReleaseName = "f:meta.helm.sh/release-name"
+
+// helmFields are the fields that Helm sets on every object.
+var helmFields = [...]string{ReleaseName, "f:meta.helm.sh/release-namespace", "f:app.kubernetes.io/managed-by"}
+
+// Owns reports whether an entry names a field, wherever in the object.
+func Owns(entry *metav1.ManagedFieldsEntry, field string) bool {
+	return entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"`+field+`"`))
+}
+
+// HelmFields returns how many of the fields that Helm sets on every object an entry owns; none for an entry that cannot
+// be Helm's.
+func HelmFields(entry *metav1.ManagedFieldsEntry) (owned int) {
+	if entry.Subresource != "" || entry.Manager == Revert {
+		return 0
+	}
+	for _, field := range helmFields {
+		if Owns(entry, field) {
+			owned++
+		}
+	}
+	if owned == 1 && !Owns(entry, ReleaseName) {
+		return 0
+	}
+	return owned
+}
