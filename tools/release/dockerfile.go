@@ -14,29 +14,29 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/shell"
 )
 
-// recipe is the last stage of a Dockerfile: what is in the image, and how it is run.
+// recipe is the last stage of a Dockerfile: the content of the image and its command.
 type recipe struct {
 	labels     map[string]string
 	user       string
 	entrypoint []string
-	// files are the paths of the image's files, with where each comes from.
+	// files maps the paths of the image's files to their origins.
 	files map[string]origin
-	// staged are the files that stand for what the build stage writes, by their path there.
+	// staged maps outputs of the build stage, by their path there, to the files in their place.
 	staged map[string]string
 }
 
-// builtProgram is where the build stage writes the program.
+// builtProgram is the path of the program in the build stage.
 const builtProgram = "/out/helm-locker"
 
-// origin is where a file of the image comes from: a file of this machine, or the program of the image's platform.
+// origin is the source of a file of the image: a file of this machine, or the program for the image's platform.
 type origin struct {
 	file    string
 	program bool
 }
 
-// readDockerfile reads the last stage of the Dockerfile in a build context. It knows the instructions that an image
-// of one static binary needs, and refuses every other, so that the image is what docker build would make of the
-// same file. The files in staged stand for those that the build stage writes beside the program.
+// readDockerfile reads the last stage of the Dockerfile in a build context. It refuses every instruction that an image
+// of one static binary does not need, so the image is the same as docker build's. The files in staged replace those
+// that the build stage writes beside the program.
 func readDockerfile(context string, arguments, staged map[string]string) (*recipe, error) {
 	file, err := os.Open(filepath.Join(context, "Dockerfile"))
 	if err != nil {

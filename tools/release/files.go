@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// sumsFile is what the checksums are written to, and signaturesDir is the directory of what is made of them. They
-// are no part of the checksums.
+// sumsFile holds the checksums, and signaturesDir their signatures. The checksums cover neither.
 const (
 	sumsFile      = "SHA256SUMS"
 	signaturesDir = "signatures"
 )
 
-// writeSums prints the SHA-256 of every file below a directory, in the form that sha256sum checks, sorted by name.
+// writeSums prints the SHA-256 of every file below a directory in the form of sha256sum, sorted by name.
 func writeSums(w io.Writer, dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && path == filepath.Join(dir, signaturesDir) {
@@ -45,8 +44,8 @@ func writeSums(w io.Writer, dir string) error {
 	})
 }
 
-// normalizeChart rewrites a packed chart in place: the same files in order, owned by nobody in particular, with the
-// given time. Helm stamps the moment of packing on them.
+// normalizeChart rewrites a packed chart in place: the same files in order, without an owner, with the given time. Helm
+// stamps the time of packing on them.
 func normalizeChart(file string, date time.Time) error {
 	packed, err := os.ReadFile(file)
 	if err != nil {
@@ -75,7 +74,7 @@ func normalizeChart(file string, date time.Time) error {
 		}
 		members = append(members, member{header.Name, content})
 	}
-	// Chart.yaml stays first, where Helm puts it for those who read no further.
+	// Chart.yaml stays first, like in Helm's archives, for readers of the metadata alone.
 	slices.SortStableFunc(members[1:], func(a, b member) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
 
 	var buffer bytes.Buffer

@@ -20,12 +20,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// refName is the annotation of an image layout that says how an image in it is called.
+// refName is the annotation with the name of an image in an image layout.
 // https://github.com/opencontainers/image-spec/blob/v1.1.1/annotations.md
 const refName = "org.opencontainers.image.ref.name"
 
-// writeImage writes the image that the Dockerfile of a build context describes, with one binary per platform in
-// place of the one that the build stage builds, to the OCI image layout o.out, and prints the digest of its index.
+// writeImage writes the image of the Dockerfile in a build context to the OCI image layout o.out, and prints the digest
+// of its index. It takes one binary per platform instead of the build stage's.
 func writeImage(w io.Writer, o options, binaries []string) error {
 	if o.context == "" || o.out == "" || len(binaries) == 0 {
 		return errUsage
@@ -99,8 +99,7 @@ func (r *recipe) image(platform v1.Platform, binary string, date time.Time) (v1.
 	return mutate.ConfigFile(image, config)
 }
 
-// layer returns the files as a tar archive: sorted, owned by root, of the release's date, with the permissions that
-// they need.
+// layer returns the files as a tar archive: sorted, owned by root, with the release's date and minimal permissions.
 func (r *recipe) layer(binary string, date time.Time) ([]byte, error) {
 	directories := map[string]bool{}
 	for name := range r.files {

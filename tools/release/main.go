@@ -1,6 +1,6 @@
-// Command release makes of built binaries and packed charts what a release consists of: an image, bills of
-// materials, checksums, signatures. scripts/package and scripts/release run it. Everything it writes depends on its
-// input alone, so that a second run writes the same; only signatures differ, as ECDSA wants it.
+// Command release turns binaries and packed charts into a release: an image, bills of materials, checksums, signatures.
+// scripts/package and scripts/release run it. Its output depends only on its input, so a second run writes the same.
+// Signatures differ, because ECDSA is randomized.
 package main
 
 import (

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// inTotoPayload is the type of what is signed, and provenanceType of what it says.
+	// inTotoPayload is the type of the signed content, and provenanceType the type of its statement.
 	// https://github.com/in-toto/attestation/blob/main/spec/v1/envelope.md, https://slsa.dev/spec/v1.0/provenance
 	inTotoPayload  = "application/vnd.in-toto+json"
 	provenanceType = "https://slsa.dev/provenance/v1"
 
 	source = "https://github.com/rancher/helm-locker"
-	// buildType says how the parameters are to be read; the page describes it.
+	// buildType defines the meaning of the parameters; the page describes it.
 	buildType = source + "/blob/main/docs/release.md#provenance"
-	// builder is what ran the build: the script, on the machine of who signed.
+	// builder is the build system: the script on the signer's machine.
 	builder = source + "/blob/main/scripts/release"
 )
 
-// provenanceOf returns the statement that the files in SHA256SUMS, and the image, were made by scripts/release from
-// a commit: an in-toto statement with SLSA provenance, as JSON.
+// provenanceOf returns an in-toto statement with SLSA provenance, as JSON: scripts/release made the files in
+// SHA256SUMS, and the image, from a commit.
 func provenanceOf(o options, sums string, image name.Digest) ([]byte, error) {
 	listed, err := files(sums)
 	if err != nil {
@@ -53,7 +53,7 @@ func provenanceOf(o options, sums string, image name.Digest) ([]byte, error) {
 	return compact(protojson.Marshal(statement))
 }
 
-// predicateOf says how a release was made. A version that is not of a clean commit names no commit as its source.
+// predicateOf describes the build of a release. The version of a dirty tree names no commit as its source.
 func predicateOf(o options) (*structpb.Struct, error) {
 	parameters, err := structpb.NewStruct(map[string]any{"version": o.version, "commit": o.commit})
 	if err != nil {
@@ -83,7 +83,7 @@ func predicateOf(o options) (*structpb.Struct, error) {
 	return predicate, protojson.Unmarshal(text, predicate)
 }
 
-// compact removes the spaces that protojson puts in at random.
+// compact removes protojson's random spaces.
 func compact(text []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// writeSBOM prints what the Go linker recorded in a binary (go version -m shows it) as a CycloneDX document: the
-// program, the modules in it with their checksums from go.sum, and Go's standard library.
+// writeSBOM prints the Go linker's records in a binary (see go version -m) as a CycloneDX document: the program, the
+// modules in it with their checksums from go.sum, and Go's standard library.
 func writeSBOM(w io.Writer, binary, version string, date time.Time) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -49,7 +49,7 @@ func writeSBOM(w io.Writer, binary, version string, date time.Time) error {
 	}
 
 	bom := cdx.NewBOM()
-	// Named after the binary, so that the same binary has the same document.
+	// The number derives from the binary, so the same binary has the same document.
 	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceURL, sum[:]).URN()
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: date.UTC().Format(time.RFC3339), Component: &program,
@@ -71,7 +71,7 @@ func component(kind cdx.ComponentType, path, version, sum string) cdx.Component 
 	return c
 }
 
-// settings are those of the build that matter to who wants to repeat it.
+// settings returns the build settings needed to repeat the build.
 func settings(info *debug.BuildInfo, file string) *[]cdx.Property {
 	properties := []cdx.Property{{Name: "file", Value: file}, {Name: "go", Value: info.GoVersion}}
 	for _, setting := range info.Settings {

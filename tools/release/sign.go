@@ -21,9 +21,8 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/payload"
 )
 
-// What cosign looks for in a registry: an image whose tag is made of the digest of the signed one, and whose layers are
-// payloads (signatures) or envelopes (attestations).
-// https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
+// The objects of cosign in a registry: an image with a tag from the digest of the signed image. Its layers are payloads
+// (signatures) or envelopes (attestations). https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md
 const (
 	simpleSigning       = types.MediaType("application/vnd.dev.cosign.simplesigning.v1+json")
 	dsseEnvelope        = types.MediaType("application/vnd.dsse.envelope.v1+json")
@@ -31,10 +30,10 @@ const (
 	predicateAnnotation = "predicateType"
 )
 
-// signRelease writes to DIR/signatures what shows that the holder of the key made the release in DIR:
+// signRelease writes signatures of the release in DIR by the holder of the key to DIR/signatures:
 //
 //	SHA256SUMS.sig           the signature of SHA256SUMS, in base64 (cosign verify-blob)
-//	provenance.intoto.jsonl  where every file and the image come from, in a signed envelope (cosign verify-blob-attestation)
+//	provenance.intoto.jsonl  the origin of every file and the image, in a signed envelope (cosign verify-blob-attestation)
 //	image.sig, image.att     signature and provenance of the image, as images to push beside it (cosign verify,
 //	                         cosign verify-attestation)
 func signRelease(o options, dir string) error {
@@ -116,7 +115,7 @@ func signImage(signer signature.Signer, image name.Digest, out string) error {
 		map[string]string{signatureAnnotation: string(encode(signed))})
 }
 
-// writeLayer writes an image of one layer that is no file system as an image layout.
+// writeLayer writes an image of one layer without a file system as an image layout.
 func writeLayer(out string, layer v1.Layer, annotations map[string]string) error {
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err := mutate.Append(base, mutate.Addendum{Layer: layer, Annotations: annotations})

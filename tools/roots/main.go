@@ -1,5 +1,5 @@
-// Command roots prints the certificate authorities of Mozilla's root program as PEM, in the version that go.mod
-// pins. The image has them as its bundle, so that notifications reach public https receivers. The Dockerfile and
+// Command roots prints the certificate authorities of Mozilla's root program as PEM, in the version pinned in go.mod.
+// The image has them as its bundle, so that notifications reach public https receivers. The Dockerfile and
 // scripts/package both run it.
 package main
 
@@ -19,8 +19,7 @@ func main() {
 	}
 }
 
-// write leaves out authorities that are trusted only with a constraint, such as a last day of issue: a PEM file
-// cannot say it.
+// write omits authorities with a constraint, such as a last day of issue: PEM has no form for it.
 func write(w io.Writer) error {
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// finding is a vulnerability in a version of a module that is used.
+// finding is a vulnerability in a module version in use.
 type finding struct {
 	id, summary, module, version, fixed string
-	// via is how the program reaches the vulnerable function, the program first; empty when it does not.
+	// via is the call path from the program to the vulnerable function; empty when there is none.
 	via []string
 }
 
-// about is what was asked: which database, how old, for which Go.
+// about describes the scan: the database and its age, and the versions of the scanner and of Go.
 type about struct {
 	Scanner  string     `json:"scanner_version"`
 	DB       string     `json:"db"`
@@ -26,9 +26,9 @@ type about struct {
 	Go       string     `json:"go_version"`
 }
 
-// readFindings reads govulncheck's stream of JSON messages (protocol v1.0.0). Findings of one vulnerability come at
-// several levels (the module is required, the package is imported, the function is called); the most exact one
-// counts. https://pkg.go.dev/golang.org/x/vuln/internal/govulncheck
+// readFindings reads govulncheck's stream of JSON messages (protocol v1.0.0). A vulnerability has findings at several
+// levels (the module is required, the package is imported, the function is called). The most exact one is used.
+// https://pkg.go.dev/golang.org/x/vuln/internal/govulncheck
 func readFindings(r io.Reader) ([]finding, about, error) {
 	type frame struct{ Module, Version, Package, Function, Receiver string }
 	var of about

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// exception is a vulnerability that is known not to matter, until a day on which somebody has to think again.
+// exception accepts a vulnerability without effect until a day. Then a person has to review it.
 type exception struct {
 	id, reason string
 	until      time.Time
 }
 
-// parseExceptions reads lines of the form "GO-2026-0001 2026-12-31 why it does not matter"; a line that begins with
-// # is a comment.
+// parseExceptions reads lines of the form "GO-2026-0001 2026-12-31 why it does not matter". Lines that begin with # are
+// comments.
 func parseExceptions(text string) ([]exception, error) {
 	var all []exception
 	n := 0
@@ -38,8 +38,8 @@ func parseExceptions(text string) ([]exception, error) {
 	return all, nil
 }
 
-// report prints what was found and what becomes of it. The error says what fails: a vulnerable function that is
-// reached and not excepted, an exception that has run out, one for what is not found any more.
+// report prints the findings with their results. The error lists the failures: a reachable vulnerable function without
+// an exception, an expired exception, an exception without a finding.
 func report(out io.Writer, found []finding, of about, exceptions []exception, today time.Time) error {
 	asked := "of unknown age"
 	if of.Modified != nil {

@@ -1,5 +1,5 @@
-// Command vuln runs govulncheck on a module and judges what it finds: a vulnerability that the program can reach
-// fails, unless it is excepted, with a reason and until a day. scripts/vulncheck runs it.
+// Command vuln runs govulncheck on a module. It fails for a vulnerability that the program can reach, unless an
+// exception accepts it, with a reason and until a day. scripts/vulncheck runs it.
 package main
 
 import (
@@ -70,10 +70,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return report(out, found, about, exceptions, today)
 }
 
-// patience is how long the database may take to answer at all.
+// patience bounds the wait for the database to answer at all.
 const patience = 15 * time.Second
 
-// reachable says why a database does not answer. A directory is left to govulncheck.
+// reachable returns the reason why a database does not answer. A directory is left to govulncheck.
 func reachable(ctx context.Context, db string) error {
 	if !strings.HasPrefix(db, "http") {
 		return nil
