@@ -58,8 +58,8 @@ func connect(ctx context.Context, config *rest.Config, o ControllerOptions) (*co
 	return c, nil
 }
 
-// listsReadStorage reports what consistent lists cost where the operator runs, and false when the API server does
-// not tell its version.
+// listsReadStorage reports whether consistent lists read etcd on this API server, and logs the consequence. It returns
+// false when the API server does not return its version.
 func listsReadStorage(server discovery.ServerVersionInterface, log logrus.FieldLogger) bool {
 	version, err := server.ServerVersion()
 	if err != nil {

@@ -79,13 +79,13 @@ func (e *events) drain(ctx context.Context) {
 	e.End(ctx)
 }
 
-// newIdentity returns a key and a certificate of its own for the name by which readers know an operator.
+// newIdentity returns a key and a self-signed certificate for lease.EventsHost, the name of every operator.
 func newIdentity(now time.Time) (tls.Certificate, string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, "", err
 	}
-	// It ends with the process; the time is for clocks that differ, and for processes that live long.
+	// The certificate ends with the process; its times allow for clock skew and long lives.
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), DNSNames: []string{leases.EventsHost},
 		NotBefore: now.AddDate(0, 0, -1), NotAfter: now.AddDate(10, 0, 0),
@@ -99,7 +99,7 @@ func newIdentity(now time.Time) (tls.Certificate, string, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(text), nil
 }
 
-// on returns a listener that takes TLS beside plain HTTP, and keeps its address for the Lease.
+// on returns a listener that accepts TLS beside plain HTTP, and keeps its address for the Lease.
 func (e *events) on(listener net.Listener, log logrus.FieldLogger) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *events) on(listener net.Listener, log logrus.FieldLogger) (net.Listener
 	}
 	if ip := net.ParseIP(host); ip.IsUnspecified() {
 		if ip, err = utilnet.ResolveBindAddress(nil); err != nil {
-			// Work does not depend on readers.
+			// A failure must not stop the operator, so readers of this machine remain.
 			log.Warnf("events: no address for readers but this machine's own: %v", err)
 			ip = net.IPv6loopback
 		}
@@ -133,7 +133,7 @@ func (e *events) begin(lease *coordinationv1.Lease) {
 	e.Begin(string(lease.UID), int64(transitions(lease)))
 }
 
-// announcing is the client of the election: it announces the events with what the election writes.
+// announcing is the client of the election. It adds the announcement of the events to the election's writes.
 type announcing struct {
 	typedcoordinationv1.LeasesGetter
 	events *events
@@ -184,8 +184,8 @@ func (l announcingLeases) Update(
 	return written, err
 }
 
-// announceAlone announces the events of an operator without election, again until that succeeds. The Lease then has no
-// holder and no time, and so claims nothing about a leader.
+// announceAlone announces the events of an operator without election, and retries until it succeeds. The Lease then has
+// no holder and no time, and so claims nothing about a leader.
 func (e *events) announceAlone(ctx context.Context, conn *connection, o ControllerOptions) {
 	client := conn.leases.Leases(o.Namespace)
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {

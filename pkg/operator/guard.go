@@ -21,32 +21,32 @@ import (
 	"github.com/rancher/helm-locker/pkg/serving"
 )
 
-// guardPort is the port of a guard's Service that names none.
+// guardPort is the default port of a guard's Service.
 const guardPort = 443
 
-// GuardOptions say how the API server reaches the guard. All are unset for an operator without one.
+// GuardOptions configure the guard and the API server's way to it. All are unset for an operator without one.
 type GuardOptions struct {
 	// Address serves the guard, for example ":9443"; nothing is served when empty.
 	Address string
 	// Service is the Service in front of it, "name" or "name:port", in the operator's namespace.
 	Service string
-	// URL is "https://host:port", for an operator outside of the cluster that it watches. It excludes Service.
+	// URL is "https://host:port", for an operator outside of the cluster. It excludes Service.
 	URL string
-	// Secret is the Secret, in the operator's namespace, that holds the certificate; the name of the lease with
-	// "-guard" when empty.
+	// Secret is the Secret in the operator's namespace with the certificate; the name of the lease with "-guard" when
+	// empty.
 	Secret string
-	// CertManager is set when cert-manager keeps that Secret, and the operator is only to read it.
+	// CertManager is set when cert-manager writes that Secret. The operator only reads it then.
 	CertManager bool
-	// ClientCA is a file with the authorities that sign the client certificates of API servers. Other clients are then
-	// turned away; when empty, every client is answered that knows the path of the registration.
+	// ClientCA is a file with the authorities for client certificates of API servers. The guard then rejects other
+	// clients. When empty, it accepts every client with the path of the registration.
 	ClientCA string
-	// Owner is a ClusterRole: when that is deleted, Kubernetes deletes the guard's registration; empty for none.
+	// Owner is a ClusterRole: with its deletion, Kubernetes deletes the guard's registration; empty for none.
 	Owner string
 }
 
 func (g *GuardOptions) served() bool { return g.Address != "" && g.Address != "0" }
 
-// check returns what is wrong with the options, and the name and port of the Service.
+// check validates the options, and returns the name and port of the Service.
 func (g *GuardOptions) check() (service string, port int32, err error) {
 	switch {
 	case !g.served():
@@ -68,7 +68,7 @@ func (g *GuardOptions) check() (service string, port int32, err error) {
 	return service, int32(number), nil
 }
 
-// newGuard returns what keeps the guard registered; nil for an operator without one.
+// newGuard returns the Keeper of the guard; nil for an operator without a guard.
 func newGuard(
 	config *rest.Config,
 	conn *connection,
@@ -110,8 +110,8 @@ func (p *program) retireGuard(ctx context.Context) {
 	}
 }
 
-// guardLimits are those of API servers: each opens a connection for every request that it has under way, of which it
-// may have 600, and waits 2 seconds for an answer. The guard bounds the requests by namespace.
+// guardLimits are those for API servers: each opens a connection for every request in flight, 600 by default, and waits
+// 2 seconds for an answer. The guard bounds the requests by namespace.
 func guardLimits() serving.Limits {
 	limits := serving.Standard()
 	limits.Connections, limits.Read, limits.Write, limits.Idle = 2048, 2*time.Second, 5*time.Second, 2*time.Minute

@@ -39,7 +39,7 @@ func (p *program) lead(ctx context.Context) error {
 	}.Run(ctx)
 }
 
-// setLeading tells the controller, the metrics and the guard whether this operator leads.
+// setLeading informs the controller, the metrics and the guard of a change of leadership.
 func (p *program) setLeading(leading bool) {
 	p.metrics.Leading(leading)
 	if p.guard != nil {

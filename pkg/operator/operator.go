@@ -1,5 +1,5 @@
 // Package operator wires the operator together: clients, controller, leader election, health and metrics. Run is the
-// embedding API: a program that wants to lock Helm releases calls it and needs nothing else of this module.
+// embedding API: a program that locks Helm releases needs nothing else of this module.
 package operator
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
-// program is an operator that is made and not yet running.
+// program is an operator before and during its run.
 type program struct {
 	options    ControllerOptions
 	conn       *connection
@@ -27,9 +27,8 @@ type program struct {
 	events     *events       // nil when none are asked for
 }
 
-// Run runs an operator until ctx ends, and returns nil then, after its work in progress is done and its lease is
-// given up. It returns an error when it cannot start, or has to stop: an operator that lost its lease must not go
-// on writing.
+// Run runs an operator until ctx ends. It then finishes its work in progress, releases its lease, and returns nil. It
+// returns an error when it cannot start, or has to stop: an operator without its lease must not write.
 func Run(ctx context.Context, options ControllerOptions) error {
 	o, err := options.complete()
 	if err != nil {

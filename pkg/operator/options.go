@@ -26,21 +26,19 @@ const (
 	DefaultControllerName = v1alpha1.DefaultControllerName
 )
 
-// ControllerOptions configure an operator. The first five are the classic ones; a program that embeds the operator and
-// sets nothing else gets an operator that opens no port.
+// ControllerOptions configure an operator. The first five are the classic ones. An embedded operator with no others set
+// opens no port.
 type ControllerOptions struct {
-	// ClientConfig says how to reach the API server. Required.
+	// ClientConfig is for the API server. Required.
 	ClientConfig clientcmd.ClientConfig
-	// Namespace is where HelmReleases count, DefaultNamespace when empty.
+	// Namespace is the namespace of the HelmReleases, DefaultNamespace when empty.
 	Namespace string
-	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when
-	// empty.
+	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when empty.
 	ControllerName string
-	// ShardSelector is a label selector, as kubectl takes it: only HelmReleases with such labels count.
-	// Several operators of one name split the HelmReleases of a namespace that way. All of them when empty.
+	// ShardSelector is a label selector in kubectl's form for the HelmReleases of this operator, all when empty. Several
+	// operators of one name can split the HelmReleases of a namespace by it.
 	ShardSelector string
-	// NodeName is the node that the operator runs on; it becomes part of its identity in the leader election and of
-	// its events.
+	// NodeName is the operator's node. It becomes part of its identity in the leader election and of its events.
 	NodeName string
 	// PprofEnabled serves Go's profiles on localhost:6060.
 	PprofEnabled bool
@@ -49,41 +47,40 @@ type ControllerOptions struct {
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
 	HealthAddress string
-	// MetricsHosts are host names by which the metrics may be asked for, beside addresses, localhost and names
-	// inside of the cluster.
+	// MetricsHosts are further host names for requests to the metrics, beside addresses, localhost and names inside of the
+	// cluster.
 	MetricsHosts []string
-	// MetricsAuth lets only those read the metrics whose bearer token is one of a user that may get the path /metrics.
+	// MetricsAuth requires a bearer token of a user with the right to get the path /metrics.
 	MetricsAuth bool
-	// Guard says how the API server reaches the guard, which refuses changes before they happen; none when unset.
+	// Guard configures the guard, which denies changes in advance; none when unset.
 	Guard GuardOptions
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
 	LeaderElection bool
-	// LeaseDuration is how long a leader that vanished is waited for; 15 s when zero.
+	// LeaseDuration is the time after which a standby replaces a vanished leader; 15 s when zero.
 	LeaseDuration time.Duration
-	// Events serves what the operator does as a stream, at /events of the MetricsAddress, over TLS: only to those whose
-	// bearer token is one of a user that may get that path. The Lease of the operator leads readers to it.
+	// Events serves the operator's actions as a stream, at /events of the MetricsAddress, over TLS. It requires a bearer
+	// token of a user with the right to get that path. Readers find the address in the operator's Lease.
 	Events bool
 	// SkipCRD leaves the CustomResourceDefinition to another installer.
 	SkipCRD bool
-	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap. It says
-	// what the drivers of Helm say, HELM_DRIVER.
+	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap. The values
+	// are those of Helm's HELM_DRIVER.
 	ReleaseStorage string
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool
-	// Impersonate has every object of a release written in the name of a ServiceAccount in the namespace of the
-	// release, never in the operator's own: of the one that spec.serviceAccountName names, else of
-	// DefaultServiceAccount. A release for which neither is given is not locked. Without Impersonate only
-	// spec.serviceAccountName has that effect.
+	// Impersonate makes the operator write every object of a release as a ServiceAccount in the namespace of the release:
+	// the one in spec.serviceAccountName, or else DefaultServiceAccount. A release with neither is not locked. Without
+	// Impersonate, only spec.serviceAccountName has that effect.
 	Impersonate bool
 	// DefaultServiceAccount needs Impersonate.
 	DefaultServiceAccount string
 	// Log receives all log lines; text on standard error at level info when nil.
 	Log *logrus.Logger
 
-	// Clock tells the time and times what waits; the real one when nil. Tests make time pass with it.
+	// Clock is for the time and for timers; the real one when nil. Tests make time pass with it.
 	Clock clock.WithTicker
 
-	// shard and lease are made of ShardSelector and ControllerName, storages of ReleaseStorage.
+	// shard and lease are parsed from ShardSelector and ControllerName, storages from ReleaseStorage.
 	shard    labels.Selector
 	lease    string
 	storages []release.Storage
@@ -141,7 +138,7 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	return o, nil
 }
 
-// accounts returns in whose name objects are written.
+// accounts returns the policy for the accounts of writes.
 func (o ControllerOptions) accounts() accounts.Policy {
 	return accounts.Policy{Impersonate: o.Impersonate, DefaultServiceAccount: o.DefaultServiceAccount}
 }

@@ -24,7 +24,7 @@ func (p *program) listenMetrics(ctx context.Context) (net.Listener, error) {
 	return p.events.on(listener, o.Log)
 }
 
-// serve runs the HTTP listeners that are asked for until ctx ends. The one of the metrics may be open already.
+// serve runs the configured HTTP listeners until ctx ends. The one of the metrics may be open already.
 func (p *program) serve(ctx context.Context, metrics net.Listener) error {
 	o := p.options
 	var viewers *viewer.Reviewer
