@@ -14,8 +14,8 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Name returns the name of an operator's Lease from its controller name and its shard, which is empty where one
-// operator manages everything. Shards do not exclude each other. Equal selectors in different notations have the same
+// Name returns the name of an operator's Lease from its controller name and its shard. The shard is empty for an
+// operator without shards. Shards do not exclude each other. Equal selectors in different notations have the same
 // Lease.
 func Name(controller string, shard labels.Selector) string {
 	if shard == nil || shard.Empty() {
@@ -26,11 +26,11 @@ func Name(controller string, shard labels.Selector) string {
 	return controller + "-" + hex.EncodeToString(sum[:4])
 }
 
-// Policies returns the name of the Lease of the process that follows policies beside the operator of a Lease.
+// Policies returns the name of the Lease of the policies process beside the operator of a Lease.
 func Policies(operator string) string { return operator + "-policies" }
 
-// Of returns the name of the Lease of the operator that manages a HelmRelease, in the same namespace; false for an
-// unclaimed HelmRelease.
+// Of returns the name of the Lease of a HelmRelease's operator, in the same namespace; false for an unclaimed
+// HelmRelease.
 func Of(hr *v1alpha1.HelmRelease) (string, bool) {
 	controller := hr.Annotations[v1alpha1.ManagedByAnnotation]
 	shard, err := labels.Parse(hr.Status.Shard)
@@ -40,8 +40,8 @@ func Of(hr *v1alpha1.HelmRelease) (string, bool) {
 	return Name(controller, shard), true
 }
 
-// LastSeen returns the last renewal of a Lease, and whether its holder is gone: it released the Lease, or has let it
-// expire. One more duration is added for clocks that differ.
+// LastSeen returns the last renewal of a Lease, and whether its holder is gone: it released the Lease, or let it
+// expire. Expiry counts twice the lease duration, because clocks differ.
 func LastSeen(lease coordinationv1.LeaseSpec, now time.Time) (seen time.Time, gone bool) {
 	if lease.RenewTime == nil || lease.LeaseDurationSeconds == nil {
 		return time.Time{}, false
@@ -53,7 +53,7 @@ func LastSeen(lease coordinationv1.LeaseSpec, now time.Time) (seen time.Time, go
 	return seen, now.Sub(seen) > 2*time.Duration(*lease.LeaseDurationSeconds)*time.Second
 }
 
-// NotRunning reports that the operator of a HelmRelease, last seen at a time, does not run.
+// NotRunning returns the message for a HelmRelease whose operator was last seen at a time and does not run.
 func NotRunning(hr *v1alpha1.HelmRelease, seen time.Time) string {
 	return fmt.Sprintf("no operator %s is running in namespace %s (last seen %s)",
 		hr.Annotations[v1alpha1.ManagedByAnnotation], hr.Namespace, seen.UTC().Format(time.RFC3339))

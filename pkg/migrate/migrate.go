@@ -20,14 +20,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// ErrHelmAtWork reports that the release is not deployed, or that its record has changed since it was read: nothing
-// is written.
+// ErrHelmAtWork means that the release is not deployed, or that its record has changed since the read. Nothing is
+// written.
 var ErrHelmAtWork = errors.New("Helm is at work on it, or did not finish")
 
 // attempts bounds the reads of a changing object.
 const attempts = 5
 
-// together is how many objects are asked for at a time.
+// together bounds the concurrent reads of objects.
 const together = 8
 
 // Object is one object of a release.
@@ -47,18 +47,17 @@ type Object struct {
 type Plan struct {
 	Key      release.Key
 	Revision int
-	// Declared is how many objects the release declares.
+	// Declared counts the declared objects of the release.
 	Declared int
-	// Marked are the objects with something to remove, Unseen those that could not be read; by kind, namespace and
-	// name.
+	// Marked are the objects with something to remove, Unseen the unreadable ones; by kind, namespace and name.
 	Marked, Unseen []*Object
 
 	record     release.Record
 	serverSide bool
 }
 
-// Look returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for
-// a release that is not deployed, and an *inspect.NotFoundError for one that does not exist.
+// Look returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for a
+// release in another state than deployed, and an *inspect.NotFoundError for one that does not exist.
 func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, error) {
 	record, err := c.Find(ctx, key, 0)
 	if err != nil {
@@ -106,7 +105,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	return p, nil
 }
 
-// look finds the older operator's writes on an object; nothing on one that does not exist, or is being deleted.
+// look finds the older operator's writes on an object; nothing on a missing object, or one in deletion.
 func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err error) {
 	o.Legacy = &enforce.Legacy{}
 	if o.live, err = c.Get(ctx, o.target); err != nil || o.live == nil || o.live.GetDeletionTimestamp() != nil {
@@ -120,8 +119,8 @@ func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err err
 }
 
 // Carry executes the plan, object by object, and sets each object's Err on a failure; with dryRun the API server only
-// validates. An object that has changed since the plan was made is read again, so that no write of the meantime is
-// undone. The returned error is the reason for stopping early.
+// validates. It reads an object again if it has changed since the plan, so no write of the meantime is undone. The
+// returned error is the reason for stopping early.
 func (p *Plan) Carry(ctx context.Context, c *inspect.Cluster, dryRun bool) error {
 	for _, o := range p.Marked {
 		err := p.carry(ctx, c, o, dryRun)

@@ -1,12 +1,12 @@
 // Package minimal finds a minimal subset by a bounded number of trials.
 package minimal
 
-// Subset returns a subset of all for which works reports true, and no element of which could be left out: works would
-// then report false. works(all) must be true and works of nothing false, and neither is tried. A superset of a subset
-// that works must work, too. The number of trials is about k*log2(n/k)+2k for k of n elements (QuickXplain: Junker,
-// "Preferred Explanations and Relaxations for Over-Constrained Problems", AAAI 2004).
+// Subset returns a minimal subset of all for which works reports true: without any one of its elements works reports
+// false. works(all) must be true and works of nothing false; Subset tries neither. Every superset of a working subset
+// must work, too. The number of trials is about k*log2(n/k)+2k for k of n elements (QuickXplain: Junker, "Preferred
+// Explanations and Relaxations for Over-Constrained Problems", AAAI 2004).
 //
-// When works returns an error, Subset returns with it the smallest subset known to work by then, which need not be
+// When works returns an error, Subset returns it with the smallest subset known to work by then, which need not be
 // minimal.
 func Subset[T any](all []T, works func([]T) (bool, error)) ([]T, error) {
 	s := search[T]{works: works, err: nil}
@@ -19,8 +19,8 @@ type search[T any] struct {
 	err   error // ends the search
 }
 
-// among returns a minimal part of rest that works together with kept; kept and rest together do. try is set when it is
-// not known whether kept works by itself.
+// among returns a minimal part of rest that works together with kept; kept and rest together do. try is set when kept
+// alone may work.
 func (s *search[T]) among(kept, rest []T, try bool) []T {
 	if try && s.err == nil {
 		var enough bool

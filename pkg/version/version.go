@@ -1,5 +1,5 @@
-// Package version says what was built. The linker sets the variables of a release (scripts/build); a program that
-// was made by `go build` or `go install` takes what Go recorded in it.
+// Package version identifies the build. The linker sets the variables of a release (scripts/build). A program from `go
+// build` or `go install` uses Go's build information.
 package version
 
 import (
@@ -22,10 +22,9 @@ var (
 	Date = built.date
 )
 
-// build is what was built.
 type build struct{ version, commit, date string }
 
-// of returns what was linked in, and for what was not, what the build information says.
+// of returns the linked values, completed by the build information.
 func of(info *debug.BuildInfo, ok bool) build {
 	var b build
 	if ok && info.Main.Version != "(devel)" {
