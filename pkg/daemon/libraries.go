@@ -8,9 +8,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// quietLibraries redirects the logs of libraries, whose format differs and which repeat our reports, to our log at
-// level trace, and discards them at other levels. Only the program does this: a program that embeds the operator
-// keeps its own settings.
+// quietLibraries redirects the logs of libraries to our log at level trace, and discards them at other levels: their
+// format differs, and they repeat our reports. Only the program does this: a program that embeds the operator keeps its
+// own settings.
 func quietLibraries(log *logrus.Logger) {
 	lassolog.Infof, lassolog.Errorf = log.Tracef, log.Debugf
 	w := io.Discard

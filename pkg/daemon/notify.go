@@ -18,7 +18,6 @@ import (
 
 const categoryNotify = "Notifications"
 
-// notificationsName is the command that sends notifications.
 const notificationsName = "notifications"
 
 func notificationsCommand(stderr io.Writer) *cli.Command {
@@ -38,7 +37,7 @@ func notificationsCommand(stderr io.Writer) *cli.Command {
 	}
 }
 
-// readerFlags are the operator's flags that its readers have, too, and one more.
+// readerFlags are the flags shared with the operator, and one more.
 func readerFlags() []cli.Flag {
 	flags := pick(slices.Concat(classicFlags(), serveFlags()), "kubeconfig", "namespace", "controller-name",
 		"shard-selector", "metrics-address", "health-address", "log-level", "log-format", "debug", "debug-level")
@@ -46,8 +45,8 @@ func readerFlags() []cli.Flag {
 		Usage: "`NAME` of the ConfigMap, in the operators' namespace, that keeps which events were read; the controller name with -notifications without it"})
 }
 
-// notifyFlags are the flags of the receivers. Defaults that may hold a secret are not shown: the help text would
-// print the environment, which is only read when the command is run.
+// notifyFlags are the flags of the receivers. Defaults that may hold a secret are not shown: the help text would print
+// the environment, which is only read when the command is run.
 func notifyFlags() []cli.Flag {
 	return []cli.Flag{
 		notifyURLFlag(false),
@@ -71,8 +70,8 @@ func notifyURLFlag(hidden bool) cli.Flag {
 		Usage: "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"}
 }
 
-// movedFlags are former flags of the operator, now of the command notifications: they are accepted, so that the error
-// names the command.
+// movedFlags are former flags of the operator, now of the command notifications. The operator accepts them, so that its
+// error can name the command.
 func movedFlags() []cli.Flag {
 	flags := []cli.Flag{notifyURLFlag(true)}
 	for _, name := range []string{"notify-format", "notify-template-file", "notify-ca-file", "notify-token-file"} {

@@ -22,7 +22,6 @@ const (
 	categoryMore    = "Behaviour"
 )
 
-// operatorName is the command that runs the operator.
 const operatorName = "operator"
 
 func operatorCommand(stderr io.Writer) *cli.Command {
@@ -137,7 +136,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	})
 }
 
-// traceFrom is the --debug-level from which on everything is logged.
+// traceFrom is the lowest --debug-level that logs everything.
 const traceFrom = 8
 
 func level(cmd *cli.Command) string {

@@ -17,7 +17,6 @@ import (
 
 const categoryPage = "Status page"
 
-// pageName is the command that serves the status page.
 const pageName = "page"
 
 func pageCommand(stderr io.Writer) *cli.Command {
@@ -51,7 +50,7 @@ func pageFlags(hidden bool) []cli.Flag {
 	}
 }
 
-// warnOfPage logs that an operator with the flags of the page serves none. Locks go on: this is no reason not to start.
+// warnOfPage warns that an operator ignores the flags of the page. It is no error: the operator still locks releases.
 func warnOfPage(cmd *cli.Command, log logrus.FieldLogger) {
 	if process.Asked(cmd.String("page-address")) {
 		log.Warn("--page-address (PAGE_ADDRESS): the operator serves no page; run `helm-locker page` with the same --page " +

@@ -14,7 +14,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/process"
 )
 
-// policiesName is the command that follows policies.
 const policiesName = "policies"
 
 func policiesCommand(stderr io.Writer) *cli.Command {

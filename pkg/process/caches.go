@@ -32,7 +32,7 @@ func NewFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
 		&helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
 }
 
-// Cached returns a controller of a factory whose cache has no managedFields, and whose handlers stay until ctx ends.
+// Cached returns a controller of a factory. Its cache has no managedFields, and its handlers stay until ctx ends.
 func Cached[T generic.RuntimeMetaObject, L runtime.Object](
 	ctx context.Context, c generic.ControllerInterface[T, L],
 ) (generic.ControllerInterface[T, L], error) {
@@ -45,8 +45,8 @@ func Cached[T generic.RuntimeMetaObject, L runtime.Object](
 // syncTimeout bounds how long the objects of a factory may take to be listed at the start.
 const syncTimeout = 2 * time.Minute
 
-// Fill starts the caches of a factory. It waits until they are filled or ctx has ended (nil), or syncTimeout has
-// passed; what names the objects in errors.
+// Fill starts the caches of a factory. It waits until they are filled, ctx has ended (nil), or syncTimeout has passed.
+// what names the objects in errors.
 func Fill(ctx context.Context, factory *helm.Factory, what string) error {
 	started := make(chan error, 1)
 	go func() { started <- factory.Start(ctx, 1) }()
@@ -63,8 +63,8 @@ func Fill(ctx context.Context, factory *helm.Factory, what string) error {
 	}
 }
 
-// trim takes managedFields out of an object before it is cached. They are a large part of one, no code reads them, and
-// what is written are patches, which leave them to the API server.
+// trim removes managedFields from an object before it is cached. They are a large part of an object, and no code reads
+// them. All writes are patches, so the API server keeps them.
 func trim(obj any) (any, error) {
 	if o, ok := obj.(metav1.Object); ok {
 		o.SetManagedFields(nil)
@@ -72,15 +72,15 @@ func trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// uncheckedFactory is a client factory that takes the API server for healthy without asking it. Lasso asks before it
-// starts a cache, again and again until the answer is yes, also when its context has ended long ago: an operator that
-// is told to stop while it starts would hang. The cache's own list is retried anyway.
+// uncheckedFactory is a client factory without a health check of the API server. Lasso repeats the check before it
+// starts a cache until it succeeds, even after the end of its context: an operator would hang if stopped while it
+// starts. The cache retries its list anyway.
 type uncheckedFactory struct{ client.SharedClientFactory }
 
 func (uncheckedFactory) IsHealthy(context.Context) bool { return true }
 
-// handlersUntil is a controller that keeps handlers registered until ctx ends, which is after the work. Lasso takes
-// handlers out of a list that its worker may be going through, when the context ends with which they were registered.
+// handlersUntil is a controller that keeps handlers registered until ctx ends, after the work. When the context of a
+// registration ends, Lasso removes the handler from a list that its worker may be iterating over.
 type handlersUntil[T generic.RuntimeMetaObject, L runtime.Object] struct {
 	generic.ControllerInterface[T, L]
 	ctx context.Context

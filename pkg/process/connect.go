@@ -23,9 +23,9 @@ const (
 
 // Connect returns the configuration of all clients of a process; their requests pass through count. The clients are
 // client-go's, and share the connections of one transport. client-go pings a silent HTTP/2 connection, and closes it
-// without an answer: HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS in the environment set how soon.
-// There is no client-side rate limit: the API server's own priority and fairness limits requests, and requests that
-// wait in a client help no user.
+// without an answer; HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS in the environment set the times.
+// There is no client-side rate limit: the API server's priority and fairness limits requests, and a wait in the client
+// helps no user.
 func Connect(
 	from clientcmd.ClientConfig, count transport.WrapperFunc, log logrus.FieldLogger,
 ) (*rest.Config, error) {
@@ -41,14 +41,14 @@ func Connect(
 	return config, nil
 }
 
-// Requests returns the configuration of clients that watch nothing.
+// Requests returns the configuration of clients without watches.
 func Requests(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Timeout = requestTimeout
 	return config
 }
 
-// Typed returns the configuration of clients of built-in kinds, which the API server encodes as protobuf.
+// Typed returns the configuration of clients of built-in kinds, with protobuf as the encoding.
 func Typed(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -56,7 +56,7 @@ func Typed(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Leases returns the client of leases that last so long.
+// Leases returns the client for leases of this duration.
 func Leases(config *rest.Config, duration time.Duration) (coordinationv1.CoordinationV1Interface, error) {
 	config = Typed(config)
 	config.Timeout = min(leaseTimeout, renewDeadline(duration)/2)

@@ -1,3 +1,3 @@
-// Package process has the parts that each process of helm-locker is built of: the connection to the API server, the
-// election of a leader, the log, the recorder of events, the caches of this module's kinds and the HTTP listeners.
+// Package process has the common parts of helm-locker's processes: the connection to the API server, the election of a
+// leader, the log, the recorder of events, the caches of this module's kinds and the HTTP listeners.
 package process

@@ -11,9 +11,9 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Recorder returns a recorder of events from a component on a node, and the function that ends it. client-go
-// aggregates repeated events and limits floods. It limits by object, so that after a storm of drift no user would get
-// an event for minutes about a contended or unlocked release: here, the limit is by object and reason.
+// Recorder returns a recorder of events from a component on a node, and the function that stops it. client-go
+// aggregates repeated events and limits floods, by object. After a storm of drift, users would get no event about a
+// contended or unlocked release for minutes. So here the limit is by object and reason.
 func Recorder(
 	client typedcorev1.EventsGetter, component, node string,
 ) (recorder record.EventRecorder, stop func(), err error) {

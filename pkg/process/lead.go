@@ -18,20 +18,20 @@ import (
 )
 
 // errLeaseLost ends the process: another one leads now. Its writes carry preconditions, so a moment with two leaders
-// does no harm, but one that cannot renew its lease has no business writing.
+// does no harm. But a leader that cannot renew its lease must not write.
 var errLeaseLost = errors.New("lost the leader lease")
 
 // Election decides which of several replicas leads.
 type Election struct {
 	// Client is that of Leases.
 	Client coordinationv1.LeasesGetter
-	// Namespace and Name are those of the Lease, and Duration is how long it lasts without a renewal.
+	// Namespace and Name are those of the Lease, and Duration is its lifetime without a renewal.
 	Namespace, Name string
 	Duration        time.Duration
-	// NodeName is the host in the identity of the replica, where the replica does not know its own.
+	// NodeName is the fallback for the host name in the identity of the replica.
 	NodeName string
 	Log      logrus.FieldLogger
-	// Lead and Unlead are called when this replica begins and ceases to lead. The context of Lead ends then.
+	// Lead and Unlead are called at the beginning and the end of this replica's leadership. The context of Lead ends then.
 	Lead   func(context.Context)
 	Unlead func()
 }

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// toldLock is a lock that logs why the lease can be neither read nor written: client-go logs it where no user looks,
-// and an operator without rights to the lease is a silent standby for ever. The election calls it from one goroutine
-// at a time.
+// toldLock is a lock that logs the errors of reads and writes of the lease. client-go logs them where no user sees
+// them, and an operator without rights to the lease would be a silent standby for ever. The election calls it from one
+// goroutine at a time.
 type toldLock struct {
 	resourcelock.Interface
 	log  logrus.FieldLogger
@@ -39,8 +39,8 @@ func (l *toldLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 }
 
 // tell logs an error once until a different one occurs. A lease that does not exist yet, and a faster replica, are no
-// errors. A lease that cannot be created because something is not found lacks its namespace. A request ended by the
-// operator itself is no error either: the cause, such as a port in use, is reported separately.
+// errors. If creating the lease fails with not found, its namespace is missing. A request ended by the operator itself
+// is no error either: the cause, such as a port in use, is reported separately.
 func (l *toldLock) tell(ctx context.Context, doing string, err error) {
 	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) && doing != creating || apierrors.IsConflict(err) ||
 		apierrors.IsAlreadyExists(err) {

@@ -30,8 +30,8 @@ func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
 	return log, nil
 }
 
-// neutral keeps what a message quotes of the cluster from moving the cursor of a terminal, or passing for a line of
-// its own. logrus quotes fields, and messages only where it writes to no terminal.
+// neutral keeps quotes of the cluster in a message from moving the cursor of a terminal, or passing for a line of their
+// own. logrus quotes fields, and on a terminal no messages.
 type neutral struct{ logrus.Formatter }
 
 func (n neutral) Format(entry *logrus.Entry) ([]byte, error) {

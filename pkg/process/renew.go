@@ -7,10 +7,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// seldomRenewed is a lease that its holder renews less often than the elector asks for: a standby has to read it
-// several times a second to take over in time, and with client-go a leader writes as often as a standby reads. It
-// leaves out renewals so soon after the previous one that, if they are the last ones, the leader still ends before
-// the lease does.
+// seldomRenewed is a lease whose holder skips some of the elector's renewals. A standby has to read the lease several
+// times a second to take over in time, and in client-go a leader writes as often as a standby reads. A renewal is
+// skipped soon after the previous one. If all later renewals fail, the leader still ends before its lease.
 type seldomRenewed struct {
 	resourcelock.Interface
 	every time.Duration
@@ -37,13 +36,13 @@ func (l *seldomRenewed) Update(ctx context.Context, record resourcelock.LeaderEl
 	return nil
 }
 
-// renewSeldom returns a lock that is renewed as seldom as its lease allows.
+// renewSeldom returns a lock with as few renewals as its lease allows.
 func renewSeldom(lease time.Duration, lock resourcelock.Interface) resourcelock.Interface {
 	return &seldomRenewed{Interface: lock, every: renewPeriod(lease), now: time.Now}
 }
 
-// renewPeriod is the interval of a leader's writes to its lease. With the renew deadline of two thirds of the lease,
-// it is so short that a leader that cannot renew ends before its lease does.
+// renewPeriod is the interval of a leader's writes to its lease. The renew deadline is two thirds of the lease, so a
+// leader that cannot renew ends before its lease does.
 func renewPeriod(lease time.Duration) time.Duration {
 	return min(lease/8, 2*time.Second)
 }

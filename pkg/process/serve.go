@@ -18,10 +18,10 @@ import (
 // profilesAddress is that of Go's profiles.
 const profilesAddress = "localhost:6060"
 
-// Listeners are the addresses of a process for questions about itself; empty or 0 for none.
+// Listeners are the addresses of a process for metrics, health and profiles; empty or 0 for none.
 type Listeners struct {
-	// Metrics answers at MetricsAddress, and Ready decides the answer of /readyz at HealthAddress: an error is why the
-	// process is not ready.
+	// Metrics answers at MetricsAddress. Ready decides the answer of /readyz at HealthAddress: its error is the reason why
+	// the process is not ready.
 	MetricsAddress, HealthAddress string
 	Metrics                       http.Handler
 	Ready                         func() error
@@ -77,7 +77,7 @@ func Asked(address string) bool { return address != "" && address != "0" }
 // metricsName is the name of the metrics' address in errors and in the log.
 const metricsName = "metrics"
 
-// Listen opens a listener; what names it in errors and in the log.
+// Listen opens a listener. what is its name in errors and in the log.
 func Listen(ctx context.Context, what, address string, log logrus.FieldLogger) (net.Listener, error) {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", address)
@@ -116,8 +116,8 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// profilesHandler answers `go tool pprof`, for programs of this machine: there is no Service in front of it, and no
-// web site reaches it by its own name. It does not serve the command line: URLs in it may hold passwords.
+// profilesHandler answers `go tool pprof` on this machine: there is no Service in front of it, and no web site reaches
+// it by its own name. It does not serve the command line, because URLs in it may hold passwords.
 func profilesHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
