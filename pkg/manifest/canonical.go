@@ -9,17 +9,17 @@ import (
 
 // Canonical writes the leaves of an object as the API server returns them: cpu "1000m" as "1", base64 without line
 // breaks, times in UTC. At each path of obj it takes the value of the object after decoding into its Go type and
-// back.
+// encoding.
 //
-// Nothing is added and nothing is lost: leaves unknown to the type or omitted by it (an empty text, false) stay as
-// declared. An object of a kind missing from client-go, or that does not fit its type (a quoted boolean), is returned
-// unchanged. obj is not changed.
+// It adds and loses nothing. Leaves unknown to the type or omitted by it (an empty text, false) stay as declared. It
+// returns an object unchanged if client-go does not know its kind, or if it does not fit its type (a quoted boolean).
+// It does not change obj.
 func Canonical(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
 		return obj
 	}
-	// As JSON, for this is how the server decodes it: the converter of unstructured content would let overflows pass.
+	// The server decodes JSON, so this does too: the converter of unstructured content would let overflows pass.
 	data, err := json.Marshal(obj)
 	if err != nil {
 		return obj

@@ -1,9 +1,9 @@
-// Package manifest turns the manifest of a Helm release into the set of objects that the release wants. It is pure: no
-// client, no logging, no context.
+// Package manifest turns the manifest of a Helm release into the set of its desired objects. It is pure: no client, no
+// logging, no context.
 //
-// Parse reads the YAML as Helm does, all or nothing. Resolve adds what only the cluster and the release know (which
-// kinds are namespaced, Helm's ownership metadata) and brings each object into the form in which it is compared
-// with the live one. Manifests hold Secrets: errors name documents, lines and paths, never values.
+// Parse reads the YAML as Helm does, all or nothing. Resolve adds facts of the cluster and the release (the namespaced
+// kinds, Helm's ownership metadata) and brings each object into the form for the comparison with the live one.
+// Manifests hold Secrets: errors name documents, lines and paths, never values.
 package manifest
 
 import (
@@ -44,8 +44,8 @@ func (id ID) Compare(other ID) int {
 // GroupKind returns the group and kind of the object.
 func (id ID) GroupKind() schema.GroupKind { return schema.GroupKind{Group: id.Group, Kind: id.Kind} }
 
-// InEitherScope returns the identities that an object of a manifest may have while it is not known whether its kind
-// lives in namespaces: without a namespace, and with the one that the manifest declares, or else the release's.
+// InEitherScope returns the possible identities of an object of a kind in unknown scope: one without a namespace, and
+// one with the declared namespace, or else the release's.
 func (id ID) InEitherScope(release Release) []ID {
 	global, namespaced := id, id
 	global.Namespace = ""
@@ -64,14 +64,13 @@ type Object struct {
 	// Keep is set by the annotation helm.sh/resource-policy: keep on the object or on the List it came in: Helm
 	// does not delete such an object, and neither may anyone on Helm's behalf.
 	Keep bool
-	// OptedOut is set by the annotations helmreleases.cattle.io/lock and helm.toolkit.fluxcd.io/driftDetection with
-	// the value disabled, on the object itself: its chart does not want it to be protected. It comes from the
-	// manifest, as all of this does; the same annotation on a live object means nothing. OptedOut objects are in
-	// the Set like all others.
+	// OptedOut is set by the annotations helmreleases.cattle.io/lock and helm.toolkit.fluxcd.io/driftDetection with the
+	// value disabled, on the object in the manifest: its chart opts out of protection. The same annotation on a live
+	// object has no effect. OptedOut objects are in the Set like all others.
 	OptedOut bool
 }
 
-// Skipped is something in a manifest that is not locked, and why.
+// Skipped is a part of a manifest that is not locked, with the reason.
 type Skipped struct {
 	// Doc counts the documents of the manifest from 1, empty ones too.
 	Doc    int
@@ -92,11 +91,10 @@ func (s Skipped) String() string {
 	return fmt.Sprintf("%sin document %d: %s", subject, s.Doc, s.Reason)
 }
 
-// Set is what a manifest declares. Objects come in the manifest's order; no two have the same ID.
+// Set holds the declared objects of a manifest in its order; no two have the same ID.
 //
-// Of an object that is declared twice, the last declaration counts, at its own place; the others are in Skipped. So
-// does Helm: an upgrade (3 and 4) writes one document after the other, the last one prevails. (Helm 3 cannot
-// install such a chart at all: its second create fails.)
+// The last declaration of an object wins, at its own place; the others are in Skipped. Helm does the same: an upgrade
+// (3 and 4) writes one document after the other. (Helm 3 cannot install such a chart: its second create fails.)
 type Set struct {
 	Objects []Object
 	Skipped []Skipped
@@ -105,7 +103,7 @@ type Set struct {
 // Annotations that Helm reads from manifests. Those for the operator are in the API package.
 const (
 	hookAnnotation = "helm.sh/hook"
-	// policyAnnotation with the value PolicyKeep has Helm leave an object that it would otherwise delete.
+	// policyAnnotation with the value PolicyKeep makes Helm keep an object instead of deleting it.
 	policyAnnotation = "helm.sh/resource-policy"
 	PolicyKeep       = "keep"
 )

@@ -13,9 +13,9 @@ import (
 // null is the path of keys and indexes to a declared null.
 type null []any
 
-// keptNulls returns the nulls of an object that the API server may keep: as null in a custom resource and in content
-// without a type, as an empty text in a map of texts (the data of a ConfigMap). A null in a struct field of a
-// built-in kind is always the same as none.
+// keptNulls returns the nulls of an object that the API server may keep: as null in a custom resource and in untyped
+// content, as an empty text in a map of texts (the data of a ConfigMap). A null in a struct field of a built-in kind is
+// always the same as none.
 func keptNulls(content map[string]any, gvk schema.GroupVersionKind) []null {
 	t, known := scheme.Scheme.AllKnownTypes()[gvk]
 	w := nullWalk{}

@@ -22,15 +22,15 @@ const (
 // kindName matches names of kinds.
 var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
 
-// Parse reads a manifest, all or nothing: one bad document makes an error (a *DocumentError), and no Set.
+// Parse reads a manifest, all or nothing: for one bad document it returns an error (a *DocumentError) and no Set.
 //
 // It ignores documents that are empty or only comments. An object with items is a list, whatever its kind, and stands
-// for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods). Hooks and
-// objects with generateName but no name are skipped.
+// for its items; an item without apiVersion and kind gets them from the list (PodList holds v1 Pods). Hooks and objects
+// with generateName but no name are skipped.
 //
-// The size, the documents, the elements, the objects and the nesting of a manifest are bounded: a user who may write
-// Secrets in one namespace must not be able to exhaust the memory of a program that reads those of all. All bounds
-// are checked in one pass over the text, before the YAML library reads it, or while its result is converted.
+// The size, the documents, the elements, the objects and the nesting of a manifest are bounded. Otherwise a user with
+// access to the Secrets of one namespace could exhaust the memory of a program for all. All bounds are checked in one
+// pass over the text, before the YAML library reads it, or during the conversion of its result.
 func Parse(manifest string) (*Set, error) {
 	if len(manifest) > maxBytes {
 		return nil, document{index: 1}.errorf(1, "the manifest has %d bytes, more than %d", len(manifest), maxBytes)
@@ -83,7 +83,7 @@ type inherited struct {
 	keep             bool
 }
 
-// add takes up one object, or the items of a list.
+// add adds one object, or the items of a list.
 func (p *parser) add(content map[string]any, from inherited, depth int) error {
 	apiVersion, err := p.text(content, "apiVersion")
 	if err != nil {
@@ -268,7 +268,7 @@ func isKeep(annotations map[string]any) bool {
 	return keeps(policy)
 }
 
-// Kept reports whether Helm would leave an object with these annotations alone where it deletes others.
+// Kept reports whether Helm would keep an object with these annotations instead of deleting it.
 func Kept(annotations map[string]string) bool { return keeps(annotations[policyAnnotation]) }
 
 // keeps reads the policy as leniently as helm uninstall does.

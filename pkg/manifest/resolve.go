@@ -20,14 +20,14 @@ const (
 	ReleaseNamespaceAnnotation = "meta.helm.sh/release-namespace"
 )
 
-// Release names the release that a Set belongs to. A release.Key converts to it.
+// Release identifies the release of a Set. A release.Key converts to it.
 type Release struct {
 	Namespace string
 	Name      string
 }
 
-// Scope tells whether objects of a kind live in namespaces. Its error satisfies meta.IsNoMatchError (wrapped or not)
-// when the cluster does not know the kind.
+// Scope reports whether a kind is namespaced. Its error satisfies meta.IsNoMatchError (wrapped or not) when the cluster
+// does not know the kind.
 type Scope func(schema.GroupVersionKind) (namespaced bool, err error)
 
 // serverOwned are the metadata fields that only the API server writes.
@@ -37,17 +37,17 @@ var serverOwned = []string{
 	"selfLink", "uid",
 }
 
-// Resolve returns the desired state of each object, in the manifest's order. It changes the objects of s, which
-// must not be used afterwards: a copy of a large manifest would take as much memory again.
+// Resolve returns the desired state of each object, in the manifest's order. It changes the objects of s, which must
+// not be used afterwards: a copy of a large manifest would take as much memory again.
 //
-// The namespace is the release's where a namespaced kind declares none, and none for cluster-scoped kinds, whatever
-// they declare. Helm's ownership metadata wins over what the chart declares. Dropped are status, metadata that the
-// server owns, null values in mappings where the API server takes them for absent, which it does in most places (in
-// lists they stay, because there they count as elements), and the rules of an aggregated ClusterRole, which a
-// controller fills in. The stringData of a Secret is folded into data. Leaves have their Canonical form.
+// A namespaced object without a namespace gets the release's; a cluster-scoped object loses a declared one. Helm's
+// ownership metadata overrides the chart's. Resolve drops status and the metadata that the server owns. It drops null
+// values in mappings where the API server ignores them, which it does in most places; in lists they count as elements,
+// and stay. It drops the rules of an aggregated ClusterRole, which a controller fills in. The stringData of a Secret is
+// folded into data. Leaves have their Canonical form.
 //
-// Objects of a kind that the cluster does not know are in unknown, as parsed: share their Content, do not change it.
-// Any other error of scope, or an object that the API could never have accepted, ends with an error and no objects.
+// Objects of unknown kinds are in unknown, as parsed: share their Content, do not change it. Resolve returns an error
+// and no objects for any other error of scope, and for an object that the API could never accept.
 func (s *Set) Resolve(release Release, scope Scope) (resolved, unknown []Object, err error) {
 	type answer struct {
 		namespaced bool
@@ -103,8 +103,7 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 			return Object{}, err
 		}
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
-		// What counts for the controller is whether there is a rule at all: an empty one aggregates nothing and clears
-		// rules.
+		// The controller tests whether there is a rule at all: an empty one aggregates nothing and clears rules.
 		if _, aggregated := content["aggregationRule"].(map[string]any); aggregated {
 			delete(content, "rules")
 		}
@@ -116,8 +115,8 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 	return o, nil
 }
 
-// own sets Helm's ownership metadata in the way Helm does. As there, labels or annotations with a value that is no text
-// are lost as a whole, and null becomes empty text.
+// own sets Helm's ownership metadata as Helm does. As in Helm, labels or annotations with a value other than text are
+// lost as a whole, and null becomes empty text.
 func own(live *unstructured.Unstructured, release Release) {
 	live.SetLabels(labels.Merge(live.GetLabels(), labels.Set{ManagedByLabel: ManagedByHelm}))
 	live.SetAnnotations(labels.Merge(live.GetAnnotations(), labels.Set{
@@ -143,7 +142,7 @@ func dropNulls(value any) {
 	}
 }
 
-// foldStringData does what the API server does to a Secret: stringData is written into data, over what is there.
+// foldStringData merges stringData into data, over existing keys, as the API server does to a Secret.
 func foldStringData(secret map[string]any) error {
 	declared, found := secret["stringData"]
 	if !found {

@@ -16,8 +16,8 @@ import (
 const (
 	// maxDepth bounds how deep a document nests. The deepest real ones, CRDs, stay well below 100.
 	maxDepth = 500
-	// aliasGrowth bounds the nodes and the bytes of text that all aliases of a manifest together may add. The API
-	// server accepts no request above 3 MiB, so that real manifests need far less.
+	// aliasGrowth bounds the nodes and the bytes of text added by all aliases of a manifest together. The API server
+	// accepts no request above 3 MiB, so real manifests need far less.
 	aliasGrowth = 4 << 20
 	// maxBytes bounds a manifest. A release Secret holds 1 MiB compressed, and real manifests compress by a factor
 	// of 5 to 20.
@@ -31,7 +31,7 @@ const (
 	// maxObjectNodes is maxNodes for one object; several copies of it are in memory while it is written. The largest
 	// definitions have less than half of that.
 	maxObjectNodes = 1 << 16
-	// maxObjects bounds the objects of a release. Each is remembered, and watched, while the release is locked.
+	// maxObjects bounds the objects of a release. Each one takes memory and is watched while the release is locked.
 	maxObjects = 20000
 	// MaxDocuments bounds the documents of a manifest, those without an object included.
 	MaxDocuments = 2 * maxObjects
@@ -63,8 +63,8 @@ func (d document) errorf(line int, format string, args ...any) error {
 	return &DocumentError{Doc: d.index, Line: line, Source: d.source(), Reason: fmt.Sprintf(format, args...)}
 }
 
-// decoder decodes documents into unstructured JSON. budget is how many nodes and bytes of text it may still
-// produce, nodes how many nodes.
+// decoder decodes documents into unstructured JSON. budget bounds the nodes and bytes of text still to come, nodes the
+// nodes.
 type decoder struct{ budget, nodes int }
 
 func newDecoder(manifest string) *decoder {
@@ -72,9 +72,9 @@ func newDecoder(manifest string) *decoder {
 	return &decoder{budget: 3*len(manifest) + aliasGrowth, nodes: maxNodes}
 }
 
-// marks counts the characters of a text that may begin an element of YAML: every element begins with one, so that a
-// document has at most three nodes for each. It is counted before the YAML library builds the nodes. Text that only
-// looks like structure, such as JSON in a ConfigMap, counts too.
+// marks counts the characters of a text that may begin an element of YAML. Every element begins with one, so a document
+// has at most three nodes for each. The count precedes the YAML library's building of nodes. Text in the form of
+// structure, such as JSON in a ConfigMap, counts too.
 func marks(text string) int {
 	count := 0
 	for i := range len(text) {
@@ -109,15 +109,15 @@ func undecodable(text string) string {
 	return ""
 }
 
-// Large reports whether it takes more than a few MiB of memory to parse a manifest. Then do not parse many at the
-// same time.
+// Large reports whether parsing a manifest takes more than a few MiB of memory. Do not parse many of those at the same
+// time.
 func Large(manifest string) bool {
 	return len(manifest) > smallBytes || marks(manifest) > smallMarks
 }
 
-// decode returns the document's content as Helm (sigs.k8s.io/yaml, then apimachinery's JSON) decodes it: YAML 1.1,
+// decode returns the content of the document as Helm (sigs.k8s.io/yaml, then apimachinery's JSON) decodes it: YAML 1.1,
 // keys as strings, numbers as int64 or float64; the last one of duplicate keys. It returns nil for an empty document.
-// rest reports text after the end of the document, which Helm ignores.
+// rest reports text after the end of the document. Helm ignores such text.
 func (d *decoder) decode(doc document) (content any, rest bool, err error) {
 	if why := undecodable(doc.text); why != "" {
 		return nil, false, doc.errorf(doc.firstLine(), "%s", why)
@@ -152,7 +152,7 @@ func guard(decode func() error) (err error) {
 
 var (
 	lineInError = regexp.MustCompile(`line (\d+)`)
-	// yamlProblems are the YAML library's messages that may be passed on. Others may quote the document.
+	// yamlProblems are the YAML library's messages without quotes of the document.
 	yamlProblems = []string{
 		"document contains excessive aliasing", "value contains itself", "unknown anchor",
 		"did not find expected", "could not find expected", "found character that cannot start any token",
