@@ -16,11 +16,11 @@ import (
 // 1000-fold size of a decompression bomb.
 const DefaultLimit int64 = 32 << 20
 
-// maxValue bounds one value of the payload: the manifest, in which an escaped line end has two bytes, or the files of
-// the chart. The JSON decoder keeps a whole value in a buffer of up to twice its size.
+// maxValue bounds one value of the payload: the manifest, with two bytes for each line end, or the files of the chart.
+// The JSON decoder keeps a whole value in a buffer of up to twice its size.
 const maxValue int64 = 20 << 20
 
-// largeBytes is from how many decompressed bytes on a payload is a large one. Hardly any real one is.
+// largeBytes is the decompressed size from which on a payload is large. Hardly any real one is.
 const largeBytes int64 = 4 << 20
 
 // Errors of payloads. Every error of Decode, DecodeRecord and DecodeDetails is one of these (errors.Is); Matches
@@ -42,13 +42,13 @@ var (
 	ErrMismatch = errors.New("release payload does not belong to its record")
 )
 
-// advice names the remedy. The tool that deployed the release need not be the helm command: an upgrade by that would
-// store its record in another namespace, and deploy the chart a second time.
+// advice names the remedy. The release may come from another tool than the helm command. With that command, an upgrade
+// would store its record in another namespace, and deploy the chart a second time.
 const advice = "restore the record, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
 
-// DecodeRecord decodes the payload of a record as the Secret or ConfigMap holds it (Kubernetes' own base64 of a Secret
-// taken off), with DefaultLimit. Large, unless nil, is called before more than 4 MiB of it are decompressed: it may
-// wait until there is memory for more.
+// DecodeRecord decodes the payload in the Secret or ConfigMap of a record (without Kubernetes' own base64 of a Secret),
+// with DefaultLimit. Large, unless nil, is called before more than 4 MiB of it are decompressed. It may wait for
+// memory.
 func DecodeRecord(payload []byte, large func()) (*Release, error) {
 	return decode(payload, DefaultLimit, nil, large)
 }
@@ -169,7 +169,7 @@ func (r *Release) complete() error {
 	return fmt.Errorf("%w: it has no %s; %s", ErrIncomplete, missing, advice)
 }
 
-// explain turns errors of the standard library, some of which quote their input, into ours, which never do.
+// explain replaces errors of the standard library, some of which quote their input, by errors without quotes.
 func explain(err error) error {
 	var (
 		base64Err base64.CorruptInputError

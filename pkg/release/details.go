@@ -10,14 +10,14 @@ import (
 )
 
 // Details is a stored release with parts for users that are not needed for locking. Values, like Notes, can hold
-// passwords: a caller that shows them has to know which of them are in a Secret of the manifest.
+// passwords. A caller must mask the values that are in a Secret of the manifest before it shows them.
 type Details struct {
 	Release
 	// AppVersion is the version of the deployed application according to the chart; often empty.
 	AppVersion string
-	// Values are the user's values, as a JSON object; nil when there were none. The chart's own are not in it.
+	// Values are the user's values, as a JSON object; nil when there were none. The chart's own values are not included.
 	Values json.RawMessage
-	// Hooks are run, and not managed, by Helm.
+	// Hooks are the hooks of the release. Helm runs them, and does not manage them.
 	Hooks []Hook
 }
 

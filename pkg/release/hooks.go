@@ -8,9 +8,9 @@ import (
 
 // firstHooks is the state of a release's hooks that run before Helm touches objects, for locking.
 type firstHooks struct {
-	// stopped is set when one of them began and is not known to have succeeded.
+	// stopped is set when a hook began and is not known to have succeeded.
 	stopped bool
-	// ahead are the statuses during which a hook runs that has not begun.
+	// ahead are the statuses with a hook that has not begun.
 	ahead map[Status]bool
 	names Hooks
 }
@@ -69,6 +69,6 @@ var firstIn = map[helmrelease.HookEvent]Status{
 	helmrelease.HookPreRollback: StatusPendingRollback,
 }
 
-// stand reports whether hooks stand between Helm and the objects of a revision with a status. While Helm works its
-// record does not show that the last one has succeeded.
+// stand reports whether Helm has hooks to run before it reaches the objects of a revision in a status. While Helm
+// works, its record does not show whether the last hook has succeeded.
 func (f firstHooks) stand(status Status) bool { return f.stopped || f.ahead[status] }

@@ -14,9 +14,9 @@ type Key struct {
 // String returns "namespace/name".
 func (k Key) String() string { return k.Namespace + "/" + k.Name }
 
-// KeyOf returns the release of that name in that namespace, and the zero Key for names that Helm or Kubernetes
-// refuses. Every text that a tenant may have written (an annotation, above all) becomes a Key here and nowhere else,
-// because a Key becomes a part of requests.
+// KeyOf returns the release of that name in that namespace, and the zero Key for names that Helm or Kubernetes refuses.
+// It is the only conversion of a tenant's text (above all, an annotation) to a Key, because a Key becomes part of
+// requests.
 func KeyOf(namespace, name string) Key {
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(name) > maxName ||
 		len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// What Helm's storage drivers write.
+// The format of Helm's storage drivers.
 const (
-	// SecretType is the type of every release Secret. Metadata does not show it: select by it.
+	// SecretType is the type of every release Secret. Metadata does not include it: select by it.
 	SecretType = "helm.sh/release.v1"
 	// NamePrefix begins the name of every record.
 	NamePrefix = "sh.helm.release.v1."
@@ -32,19 +32,19 @@ const (
 	ModifiedLabel = "modifiedAt"
 )
 
-// Labels are those of a record that say something.
+// Labels are the meaningful labels of a record.
 var Labels = [...]string{OwnerLabel, NameLabel, StatusLabel, VersionLabel, CreatedLabel, ModifiedLabel}
 
-// What an operator writes to a Secret of its own in order to learn how far its watch of records has come.
+// The fence: an operator writes a Secret of its own to learn the progress of its watch of records.
 const (
-	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not read it, but it is of the type
-	// of records, so that a watch of records may deliver it.
+	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not read it. It has the type of records, so
+	// that a watch of records delivers it.
 	OwnerFence = "helm-locker"
-	// FenceAnnotation holds the token of a fence, which is another one with every write.
+	// FenceAnnotation holds the token of a fence. Each write has a new one.
 	FenceAnnotation = "helm.cattle.io/mark"
 )
 
-// ErrRecord is what every error of RecordOf is: the metadata of a record is not what Helm writes.
+// ErrRecord is the error of RecordOf: the metadata of a record is not in Helm's format.
 var ErrRecord = errors.New("not a Helm release record")
 
 // Record is the metadata of one stored record: one revision of a release.
@@ -61,21 +61,21 @@ type Record struct {
 	// Created is when Helm stored the revision, Modified when Helm last changed its record. Whole seconds.
 	Created  time.Time
 	Modified time.Time
-	// As is the release that the objects say they belong to, where that is not Key: the record is stored elsewhere.
-	// Only the payload names it; it is zero in a Record that is made of metadata.
+	// As is the release in the objects' metadata, if it differs from Key: the record is stored in another namespace. Only
+	// the payload names it; a Record from metadata has the zero value.
 	As Key
 	// Contested is set by Newest when the release has records in another storage, too. Helm reads one of the two, and
-	// nothing tells which, so such a release is not locked.
+	// nothing identifies which, so such a release is not locked.
 	Contested bool
 }
 
-// Object returns what holds the record, for people: "Secret NAMESPACE/NAME".
+// Object names the object with the record, for people: "Secret NAMESPACE/NAME".
 func (r Record) Object() string {
 	return fmt.Sprintf("%s %s/%s", r.Storage.Kind(), r.Key.Namespace, r.ObjectName)
 }
 
 // Selector returns the label selector for the records of the release called name, or for all records when name is
-// empty. A name that is no value of a label is an error: a selector made of it would select something else.
+// empty. It returns an error for a name that is no valid value of a label.
 func Selector(name string) (string, error) {
 	set := labels.Set{OwnerLabel: OwnerHelm}
 	if name != "" {
@@ -91,18 +91,16 @@ func Selector(name string) (string, error) {
 // SelectorWithFences returns the label selector for all records, and for the Secrets of OwnerFence.
 func SelectorWithFences() string { return OwnerLabel + " in (" + OwnerHelm + "," + OwnerFence + ")" }
 
-// ObjectName returns the name of the Secret or ConfigMap that holds one revision of a release.
+// ObjectName returns the name of the Secret or ConfigMap for one revision of a release.
 func ObjectName(name string, revision int) string {
 	return NamePrefix + name + ".v" + strconv.Itoa(revision)
 }
 
-// RecordOf reads the metadata of a record in this storage. A status that this version does not know becomes
-// StatusUnknown.
+// RecordOf reads the metadata of a record in this storage. An unknown status becomes StatusUnknown.
 //
-// Labels that Helm does not write, or that disagree with the object's name, are an ErrRecord. The Record returned
-// with it still tells the object, and Key and Revision as the object's name has them (zero when that is no record's
-// name), so that the error can be shown where it belongs. Do not skip such a record and lock an older one: it may be
-// the newest.
+// Labels that Helm does not write, or that disagree with the object's name, are an ErrRecord. The Record returned with
+// it still names the object, with Key and Revision from the object's name (zero when that is no record's name), so that
+// the error can be reported for the release. Do not skip such a record and lock an older one: it may be the newest.
 func (s Storage) RecordOf(m metav1.Object) (Record, error) {
 	rec := Record{Storage: s, ObjectName: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
 	rec.Key.Namespace = m.GetNamespace()
@@ -162,20 +160,20 @@ func (s Storage) RecordOf(m metav1.Object) (Record, error) {
 	return rec, nil
 }
 
-// Same reports whether two records are the very same stored object in the same state: same uid and resourceVersion,
-// and contested alike. Revision numbers do not tell: a re-install starts again at 1. A record that lacks either is the
-// same as none.
+// Same reports whether two records are the same stored object in the same state: same uid and resourceVersion, and
+// contested alike. Revision numbers do not suffice: a re-install starts again at 1. A record without uid or
+// resourceVersion is the same as none.
 func (r Record) Same(o Record) bool {
 	return r.UID != "" && r.ResourceVersion != "" && r.UID == o.UID && r.ResourceVersion == o.ResourceVersion &&
 		r.Contested == o.Contested
 }
 
 // Newest returns the record with the highest revision, false when there is none. The records must be of one release.
-// Two records of one revision (a list that saw a re-install) are ordered by age, then by uid and resourceVersion.
+// Two records of one revision (a list during a re-install) are ordered by age, then by uid and resourceVersion.
 //
-// Each storage counts for itself, since Helm reads one of them. Where both have records, the newest one that was
-// modified last is returned, and it is contested; but a release that is uninstalled in one storage (helm uninstall
-// --keep-history) is only in the other one.
+// Each storage has a newest record of its own, because Helm reads one of them. If both have records, Newest returns the
+// one modified last as contested. A release that is uninstalled in one storage (helm uninstall --keep-history) is only
+// in the other one.
 func Newest(records []Record) (Record, bool) {
 	newest := newestByStorage(records)
 	last, found := newest[Secrets]
@@ -199,8 +197,8 @@ func Newest(records []Record) (Record, bool) {
 	return last, true
 }
 
-// NewestOfEach returns the newest record of each storage in which the release exists: one that is uninstalled there
-// does not. Helm may work by any of them. The records must be of one release.
+// NewestOfEach returns the newest record of each storage with the release. It leaves out a storage in which the release
+// is uninstalled. Helm may work by any of them. The records must be of one release.
 func NewestOfEach(records []Record) (each []Record) {
 	newest := newestByStorage(records)
 	for _, storage := range Storages {
@@ -222,8 +220,8 @@ func newestByStorage(records []Record) map[Storage]Record {
 }
 
 // writtenAfter reports whether a record was written after one of the other storage. Their times are whole seconds, so
-// resourceVersions order records of one second. That is right where the API server keeps both kinds in one etcd, which
-// is its default. Elsewhere the order may be wrong, and nothing relies on it: the release is contested in either case.
+// resourceVersions order records of one second. That is right if the API server keeps both kinds in one etcd, its
+// default. Otherwise the order may be wrong, and nothing relies on it: the release is contested in either case.
 func writtenAfter(a, b Record) bool {
 	if !a.Modified.Equal(b.Modified) {
 		return a.Modified.After(b.Modified)
@@ -242,8 +240,8 @@ func compareAge(a, b Record) int {
 	)
 }
 
-// splitObjectName takes the name apart at the last ".v", because release names may contain dots. The revision must be
-// written as Helm writes it, so that one revision has one name.
+// splitObjectName splits the name at the last ".v", because release names may contain dots. The revision must be in
+// Helm's notation, so that one revision has one name.
 func splitObjectName(object string) (name string, revision int, ok bool) {
 	rest, ok := strings.CutPrefix(object, NamePrefix)
 	if !ok {

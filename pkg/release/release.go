@@ -1,9 +1,9 @@
-// Package release decodes stored releases of Helm: the metadata of a record into a Record, its payload into a
-// Release. It is pure: no client, no logging, no context.
+// Package release decodes stored releases of Helm: the metadata of a record into a Record, its payload into a Release.
+// It is pure: no client, no logging, no context.
 //
 // Helm keeps one Secret (or ConfigMap, see Storage) per revision, named sh.helm.release.v1.NAME.vREVISION, in the
-// release's namespace. The labels name, owner, status and version repeat values of the payload, so that the metadata
-// alone shows the current revision; the payload is needed only for a revision that is going to be locked.
+// release's namespace. The labels name, owner, status and version repeat values of the payload, so the metadata alone
+// shows the current revision. The payload is needed only for a revision to lock.
 package release
 
 import (
@@ -43,8 +43,8 @@ func Known(s Status) bool {
 // Transitioning reports whether a release with the status s is being changed by Helm, or was when Helm was interrupted.
 func Transitioning(s Status) bool { return s.IsPending() || s == StatusUninstalling }
 
-// parseStatus maps values of a Helm newer than us to StatusUnknown: such a release must stay visible (an error would
-// make an older revision look like the newest one), and must stay unlocked.
+// parseStatus maps values of a newer Helm to StatusUnknown. Such a release must stay unlocked, and must stay visible:
+// with an error, an older revision would look like the newest one.
 func parseStatus(value string) Status {
 	if s := Status(value); Known(s) {
 		return s
@@ -76,10 +76,10 @@ type Release struct {
 	Notes       string
 	// Manifest is the rendered YAML without hooks. Never empty.
 	Manifest string
-	// BeforeObjects is set when Helm has not reached the objects of the revision, according to its hooks: an earlier
-	// one has failed, or may still run. Only Decode and DecodeRecord set it.
+	// BeforeObjects is set when Helm has not reached the objects of the revision, according to its hooks: an earlier one
+	// has failed, or may still run. Only Decode and DecodeRecord set it.
 	BeforeObjects bool
-	// Hooks are the names of the hooks, which Helm runs and does not manage. Only Decode and DecodeRecord set them.
+	// Hooks are the names of the hooks. Only Decode and DecodeRecord set them.
 	Hooks Hooks
 	// ApplyMethod is one of the ApplyMethod constants.
 	ApplyMethod string

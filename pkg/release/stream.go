@@ -17,7 +17,7 @@ func (e *fieldError) Error() string { return e.field + " " + e.problem }
 
 const wrongType = "has the wrong type"
 
-// stream reads a release token by token, so that no more than one wanted value is in memory at a time.
+// stream reads a release token by token, so that at most one wanted value is in memory at a time.
 type stream struct {
 	dec *json.Decoder
 	in  *bounded
@@ -29,7 +29,7 @@ func newStream(in *bounded, details *Details) stream {
 	return stream{dec: json.NewDecoder(in), in: in, details: details}
 }
 
-// stored is a payload in Helm's own types. Those of Helm 3 have no field for the apply method, which Helm 4 stores.
+// stored is a payload in Helm's own types. Helm 3's types have no field for the apply method of Helm 4.
 type stored struct {
 	helmrelease.Release
 	applyMethod string
@@ -92,7 +92,7 @@ func (r *stored) part() *Release {
 	return rel
 }
 
-// info keeps the wanted parts of the release's info. Its resources, which Helm does not store, could have any size.
+// info keeps the wanted parts of the release's info. Its resources could have any size; Helm does not store them.
 func (s stream) info(info *helmrelease.Info) error {
 	return s.object("info", func(key string) error {
 		field := "info." + key
@@ -167,7 +167,7 @@ func (s stream) object(field string, member func(key string) error) error {
 // value decodes the value of a field into into, a pointer.
 func (s stream) value(field string, into any) error { return s.valueWithin(maxValue, field, into) }
 
-// valueWithin is value for a value of at most so many bytes.
+// valueWithin is value for a value of at most this many bytes.
 func (s stream) valueWithin(bytes int64, field string, into any) error {
 	s.in.begin(bytes)
 	err := s.dec.Decode(into)
@@ -187,7 +187,7 @@ func (s stream) valueWithin(bytes int64, field string, into any) error {
 	return err
 }
 
-// skipped is an unwanted value: it is read, and nothing of it kept.
+// skipped is an unwanted value.
 type skipped struct{}
 
 // UnmarshalJSON takes any value.
