@@ -21,8 +21,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// Autoscalers follows the objects of the judge.Scalers in the cluster while they are needed: while an object is
-// locked whose replicas one of them could set. It watches the served kinds. It is safe for concurrent use.
+// Autoscalers follows the objects of the judge.Scalers in the cluster while an object is locked whose replicas one of
+// them could set. It watches the served kinds. It is safe for concurrent use.
 type Autoscalers struct {
 	client      dynamic.Interface
 	definitions *Definitions

@@ -140,9 +140,9 @@ func eventOf(line []byte) (kind apiwatch.EventType, object []byte, err error) {
 	return kind, object, err
 }
 
-// Live is a live object as sent by the API server: JSON text that is not decoded, because most events only change a
-// status, and the digest shows that. Of the metadata, namespace, name and resourceVersion are set, and GetAnnotations
-// works; for all other fields decode it.
+// Live is a live object as sent by the API server: undecoded JSON text. Most events only change a status, and a digest
+// of the text shows that without decoding. Namespace, name and resourceVersion of the metadata are set, and
+// GetAnnotations works; for all other fields decode it.
 type Live struct {
 	metav1.ObjectMeta
 	kind        metav1.TypeMeta // of an object whose text does not tell
@@ -186,14 +186,14 @@ func (l *Live) readMetadata(name []byte, at int) (end int, err error) {
 	return end, err
 }
 
-// largeObject is from how many bytes of JSON on an object is a large one. Hardly any is, but for definitions and
+// largeObject is the size in bytes of JSON from which on an object is large. Hardly any is, except for definitions and
 // dashboards.
 const largeObject = 64 << 10
 
-// Large reports whether the object is a large one.
+// Large reports whether the object is large.
 func (l *Live) Large() bool { return len(l.text) > largeObject }
 
-// IsLarge reports whether a decoded object is a large one. Counted are its texts.
+// IsLarge reports whether a decoded object is large, by the size of its texts.
 func IsLarge(obj *unstructured.Unstructured) bool { return textsOf(obj.Object) > largeObject }
 
 func textsOf(value any) (bytes int) {

@@ -1,4 +1,3 @@
 // Package watch owns every watch of the operator and its goroutines: the records of releases, the objects of locked
-// releases, and the custom resource definitions. Watches keep no objects; they pass every event to a sink, which
-// judges it.
+// releases, and the custom resource definitions. Watches keep no objects; they pass every event to a sink.
 package watch

@@ -16,43 +16,41 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sink takes what a feed delivers, in order, from one goroutine.
+// sink receives the events of a feed, in order, from one goroutine.
 type sink[T any] interface {
 	observed(obj T)
 	gone(obj T)
-	// listed comes at the start and after a gap, when everything that exists was delivered to observed: what is not in
-	// present does not exist.
+	// listed is called at the start and after a gap, once every existing object was passed to observed. An object outside
+	// of present does not exist.
 	listed(present map[types.NamespacedName]struct{})
 }
 
-// feed runs one client-go Reflector that stores nothing: it is a list and a watch, with the Reflector's care for
-// bookmarks, expired resource versions and back-off, and passes every event on. Even what the Reflector collects
-// while it lists is judged as it arrives and only its name kept, so that a list of thousands of objects takes no
-// memory for them.
+// feed runs one client-go Reflector without a store. It lists and watches, with the Reflector's support for bookmarks,
+// expired resource versions and back-off, and passes every event on. It passes on the objects of a list as they arrive
+// and keeps only their names, so a list of thousands of objects takes no memory for them.
 type feed[T metav1.Object] struct {
 	name      string
 	sink      sink[T]
 	log       logrus.FieldLogger
 	reflector *cache.Reflector
-	// begun is closed right before the first list is delivered, synced right after. A caller that registers for
-	// events and then finds begun open gets all of the list; one that finds it closed may have missed some, and has to
-	// get them.
+	// begun is closed right before the first list is delivered, synced right after. A caller that registers for events and
+	// then finds begun open receives all of the list. Otherwise it may have missed some objects, and must get them.
 	begun, synced   chan struct{}
 	beginOnce, once sync.Once
-	// troubled, if set, is called when lastError has become another one; it is set before the feed runs.
+	// troubled, if set, is called after each change of lastError; it is set before the feed runs.
 	troubled func()
 	// rewound, if set, is called when resource versions begin again; it is set before the feed runs.
 	rewound func()
 
-	// Only the goroutine of run uses these. delivered is set by what comes over a watch, bookmarks included. newest is
-	// the resource version up to which everything is delivered; zero when unknown.
+	// Only the goroutine of run uses these. delivered is set by every event of a watch, bookmarks included. newest is the
+	// resource version up to which everything is delivered; zero when unknown.
 	delivered bool
 	newest    uint64
 	retry     wait.Backoff
 
 	mu  sync.Mutex
 	err error
-	// again ends the attempt that runs, so that the next one lists again; nil before the first.
+	// again ends the running attempt, so that the next one lists again; nil before the first.
 	again context.CancelFunc
 }
 
@@ -70,8 +68,8 @@ func newFeed[T metav1.Object](
 const (
 	// longestDelay bounds the delay between two attempts to list and watch.
 	longestDelay = 15 * time.Second
-	// longestRefusedDelay bounds the delay between two attempts to go on with a watch when there is nothing to
-	// connect to. It is short, because the Reflector does not reset that delay for two minutes.
+	// longestRefusedDelay bounds the delay between two attempts to resume a watch when the connection is refused. It is
+	// short, because the Reflector does not reset that delay for two minutes.
 	longestRefusedDelay = 3 * time.Second
 )
 
@@ -80,8 +78,8 @@ func backoff(longest time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 8, Cap: longest}
 }
 
-// run lists and watches until ctx ends. It is the Reflector's own loop, but it tells errors to those who ask for
-// them, and its delays begin again when a watch has delivered something or has lasted for a while.
+// run lists and watches until ctx ends. It is the Reflector's own loop with two differences: it reports errors, and it
+// resets its delays after a watch that delivered something or lasted for a while.
 func (f *feed[T]) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -118,7 +116,7 @@ func (f *feed[T]) relist() {
 	}
 }
 
-// delay returns how long to wait after an attempt that lasted so long.
+// delay returns the wait after an attempt of a duration.
 func (f *feed[T]) delay(lasted time.Duration) time.Duration {
 	if f.delivered || lasted > longestDelay {
 		f.retry = backoff(longestDelay)
@@ -126,16 +124,15 @@ func (f *feed[T]) delay(lasted time.Duration) time.Duration {
 	return f.retry.Step()
 }
 
-// UpdateResourceVersion makes the feed a cache.ResourceVersionUpdater: the Reflector calls it for all that comes
-// over a watch.
+// UpdateResourceVersion makes the feed a cache.ResourceVersionUpdater: the Reflector calls it for every event of a
+// watch.
 func (f *feed[T]) UpdateResourceVersion(version string) {
 	f.delivered = true
 	f.advance(version)
 }
 
-// advance records up to which resource version everything is delivered. Versions grow, unless the storage of the API
-// server is restored from a backup. Then no version that was delivered before says what is newer, and everything is
-// listed again.
+// advance records the resource version up to which everything is delivered. Versions grow, unless the storage of the
+// API server is restored from a backup. Then earlier versions no longer order events, and everything is listed again.
 func (f *feed[T]) advance(version string) {
 	n, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
@@ -233,10 +230,10 @@ func (f *feed[T]) Replace(items []any, version string) error {
 
 func (f *feed[T]) begin() { f.beginOnce.Do(func() { close(f.begun) }) }
 
-// listedObject is what is left of an object that was delivered while the Reflector still lists.
+// listedObject is the name of an object that was delivered while the Reflector still lists.
 type listedObject struct{ metav1.PartialObjectMetadata }
 
-// deliver passes on an object of a list that is not complete yet.
+// deliver passes on an object of an incomplete list.
 func (f *feed[T]) deliver(obj T) *listedObject {
 	f.begin()
 	f.sink.observed(obj)
@@ -245,7 +242,8 @@ func (f *feed[T]) deliver(obj T) *listedObject {
 	return listed
 }
 
-// Transformer makes the feed a cache.TransformingStore: the Reflector passes it what a list streams, one by one.
+// Transformer makes the feed a cache.TransformingStore: the Reflector passes it the objects of a streamed list, one by
+// one.
 func (f *feed[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		o, err := f.object(obj)

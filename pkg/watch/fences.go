@@ -10,10 +10,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// fences show the progress of a watch. A fence is a write of a new token to a Secret that the watch delivers, too:
-// the watch of one resource delivers in the order of the writes, so the token proves that all earlier writes were
-// delivered. Resource versions cannot prove that: those of different kinds are not comparable, and the watch is
-// silent between events.
+// fences show the progress of a watch. A fence is a write of a new token to a Secret that the watch delivers, too. The
+// watch of one resource delivers in the order of the writes, so the token proves that all earlier writes were
+// delivered. Resource versions cannot prove that: those of different kinds are not comparable, and the watch is silent
+// between events.
 type fences struct {
 	secret types.NamespacedName
 

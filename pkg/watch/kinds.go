@@ -17,7 +17,7 @@ type Kind struct {
 	Namespaced bool
 }
 
-// Kinds returns the resource that serves a kind. Answers are kept until Reset. It is safe for concurrent use.
+// Kinds returns the resource that serves a kind. It caches answers until Reset. It is safe for concurrent use.
 type Kinds struct {
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper

@@ -15,13 +15,13 @@ const (
 	// Lifetime is the duration of a watch. The API server ends it, and sends a bookmark right before, so the next watch
 	// continues from there. It costs one request per watched kind in that time.
 	Lifetime = 35 * time.Second
-	// Deadline is the time after which the client ends a watch of Lifetime. Such a watch is that of an API server that
-	// hangs, or of a load balancer that keeps its connection open.
+	// Deadline is the time after which the client ends a watch of Lifetime. Only a hanging API server, or a load balancer
+	// with a dead connection, leaves a watch open for so long.
 	Deadline = Lifetime + 3*time.Second
 )
 
-// Limit asks for a watch of Lifetime. Options of a list, and of a watch that begins with a list, stay as they are:
-// a list takes as long as it takes.
+// Limit sets Lifetime as the timeout of a watch. It does not change the options of a list, or of a watch that begins
+// with a list: a list has no limit here.
 func Limit(o *metav1.ListOptions) {
 	if o.TimeoutSeconds == nil || lists(o) {
 		return
@@ -31,9 +31,9 @@ func Limit(o *metav1.ListOptions) {
 }
 
 // limited returns lw with watches of Lifetime that the client ends at the deadline. While nothing listens at the API
-// server's address, the Reflector asks again for the watch that it had. What answers then may have been restored from
-// a backup. It would deliver nothing before its resource versions are those of that watch, so everything is listed
-// again.
+// server's address, the Reflector repeats the request for its last watch. The server that answers then may have been
+// restored from a backup. It would deliver nothing until its resource versions reach those of that watch, so everything
+// is listed again.
 func limited(lw *cache.ListWatch, deadline time.Duration) *cache.ListWatch {
 	copied := *lw
 	away := false // only the goroutine of the Reflector calls the function

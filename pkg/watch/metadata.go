@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NewMetadataClient returns a client for the metadata of objects. It adds two checks to client-go's: a namespace or
-// name that is no segment of a path is an error, and so is an answer larger than its objects can be. client-go joins
-// the segments of a path without a check: a namespace "../x" would lead to another resource.
+// NewMetadataClient returns a client for the metadata of objects. It adds two checks to client-go's. It rejects a
+// namespace or name that is no segment of a path: client-go joins the segments without a check, and a namespace "../x"
+// would lead to another resource. It rejects an answer larger than its objects can be.
 func NewMetadataClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return boundedAnswers{next} })
@@ -57,7 +57,7 @@ func (g checkedGetter) Namespace(namespace string) metadata.ResourceInterface {
 	return checkedResource{of: g.all.Namespace(namespace), namespace: namespace}
 }
 
-// checkedResource embeds nothing, so that no method of client-go's is reached without a check.
+// checkedResource embeds nothing, so every call of a method of client-go's passes a check.
 type checkedResource struct {
 	of        metadata.ResourceInterface
 	namespace string

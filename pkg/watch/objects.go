@@ -111,7 +111,7 @@ func (o *Objects) Need(owner string, kinds map[schema.GroupVersionKind]Kind) (be
 	return begun
 }
 
-// listPage is how many objects one request asks for. It does not bound memory: one object is read at a time.
+// listPage is the number of objects in one request. It does not bound memory: one object is read at a time.
 const listPage = 250
 
 // listTimeout bounds a list in all; the client has no limit of its own, as watches have none.

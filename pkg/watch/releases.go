@@ -132,8 +132,8 @@ func (r *Releases) Current(key release.Key) (release.Record, bool, error) {
 	return rec, found, nil
 }
 
-// Before returns the records of a release with a lower revision than the given one, newest first. Those in another
-// storage are not of its history.
+// Before returns the records of a release with a lower revision than the given one, newest first. Records in another
+// storage are not part of its history.
 func (r *Releases) Before(rec release.Record) []release.Record {
 	earlier := slices.DeleteFunc(r.all(rec.Key), func(o release.Record) bool {
 		return o.Storage != rec.Storage || o.Revision >= rec.Revision
@@ -184,8 +184,8 @@ func placeOf(storage release.Storage, m *metav1.PartialObjectMetadata) place {
 	return place{storage, types.NamespacedName{Namespace: m.Namespace, Name: m.Name}}
 }
 
-// pretended returns the releases claimed by an object that is no record: the one in its name, if any, and the one of
-// the label by which Helm finds records.
+// pretended returns the releases claimed by an object that is no record: the one in its name, if any, and the one in
+// Helm's label.
 func pretended(named release.Key, m *metav1.PartialObjectMetadata) []release.Key {
 	labelled := release.Key{Namespace: m.Namespace, Name: m.Labels[release.NameLabel]}
 	switch {

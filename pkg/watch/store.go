@@ -51,7 +51,7 @@ func (s *store) listWatch() *cache.ListWatch {
 	}
 }
 
-// recordsPage is how many records are listed at a time, where the API server does not stream them.
+// recordsPage is the number of records in one request, if the API server does not stream them.
 const recordsPage = 50
 
 // page lists some records. The Reflector keeps all pages, so each is reduced to the needed metadata. A list at
