@@ -12,9 +12,9 @@ import (
 const (
 	// forgottenAfter is the duration after which a suspension may be forgotten, as in the chart's alert.
 	forgottenAfter = 24 * time.Hour
-	// takenUpWithin is how soon an operator takes up a new HelmRelease.
+	// takenUpWithin is the time in which an operator handles a new HelmRelease.
 	takenUpWithin = time.Minute
-	// mostAttention is how many releases are listed.
+	// mostAttention bounds the listed releases.
 	mostAttention = 10
 )
 

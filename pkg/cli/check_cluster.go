@@ -65,8 +65,8 @@ func definitionFinding(ctx context.Context, c *connection) finding {
 	return finding{levelOK, subject, "installed, and as this version of the program needs it", ""}
 }
 
-// operatorFindings reports, by their Leases, whether the operators of the HelmReleases run, or the usual one where
-// there are none. It also returns those that do not run.
+// operatorFindings reports, by their Leases, whether the operators of the HelmReleases run. Without HelmReleases it
+// checks the usual operator. It also returns the stopped ones.
 func operatorFindings(
 	ctx context.Context, l leases, locks []*v1alpha1.HelmRelease, usual types.NamespacedName,
 ) (found []finding, gone []types.NamespacedName) {

@@ -75,7 +75,7 @@ func releaseFindings(
 	return found
 }
 
-// some returns the first names of a list, and how many more there are.
+// some returns the first names of a list, and the number of the others.
 func some(names []string) string {
 	const most = 10
 	text := strings.Join(names[:min(most, len(names))], ", ")

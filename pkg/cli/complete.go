@@ -21,15 +21,14 @@ import (
 // completionPatience is how long a person at a prompt is made to wait for names.
 const completionPatience = 3 * time.Second
 
-// plainName matches names that may be offered to a shell.
+// plainName matches names that are safe to offer to a shell.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // namer returns candidates for the argument of a command.
 type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error)
 
-// completeWith returns the completion of a command whose arguments are names, with the maximum most (0 for any
-// number, less for none), and of its flags and their values. Errors yield no names: they cannot be printed while a
-// user types.
+// completeWith returns the completion of a command with names as arguments, at most most (0 for any number, less for
+// none), and of its flags and their values. Errors yield no names: they cannot be printed while a user types.
 func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 	return func(ctx context.Context, cmd *cli.Command) {
 		wanted := names

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// locksOf returns the HelmReleases whose rules apply to the comparison. There are none without the operator; hidden
-// reports that there may be some that the user must not see.
+// locksOf returns the HelmReleases whose rules apply to the comparison. There are none without the operator. hidden is
+// set when the user has no right to list them all.
 func (a *app) locksOf(
 	ctx context.Context, cmd *cli.Command, source inspect.Source,
 ) (locks []*v1alpha1.HelmRelease, hidden bool) {

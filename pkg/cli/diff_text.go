@@ -16,7 +16,7 @@ type diffShown struct {
 	format string
 	now    time.Time
 	style  report.Style
-	// several says that the command is about several releases, brief that those without drift are only counted.
+	// several is set for a command about several releases. brief only counts those without drift.
 	several, brief bool
 }
 
@@ -61,7 +61,7 @@ func (o diffShown) output(found *gathered) (string, error) {
 	return b.String(), nil
 }
 
-// summary counts what was gathered.
+// summary returns the totals of the gathered releases.
 func (g *gathered) summary() report.Summary {
 	s := report.Summary{Releases: len(g.comparisons) + len(g.failed), Incomplete: len(g.failed),
 		LeftOut: len(g.leftOut)}
@@ -107,7 +107,7 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	}
 }
 
-// differenceText describes an object that differs: what, who and when, and the diff.
+// differenceText describes a drifted object: the changes, their authors and times, and the diff.
 func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time, style report.Style) (string, error) {
 	var b strings.Builder
 	fmt.Fprintln(&b, style.Bold(plain.Line(d.ID.String()))+": "+style.Yellow(plain.Line(whatDiffers(d))))
@@ -126,7 +126,7 @@ func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time,
 	return b.String(), nil
 }
 
-// whatDiffers says in a few words how an object differs.
+// whatDiffers describes a difference in a few words.
 func whatDiffers(d *inspect.Difference) string {
 	switch {
 	case d.Note != "":
@@ -149,7 +149,7 @@ func unified(d *inspect.Difference, from, to string, style report.Style) (string
 	return report.Unified(from, to, want, have, style)
 }
 
-// differencePatch returns a unified diff from what the release declares to what is there, for other programs.
+// differencePatch returns a unified diff from the declared to the live object, for other programs.
 func differencePatch(_ *inspect.Comparison, d *inspect.Difference, _ time.Time, _ report.Style) (string, error) {
 	parts := slices.DeleteFunc([]string{d.ID.Namespace, d.ID.Kind, d.ID.Group, d.ID.Name},
 		func(s string) bool { return s == "" })

@@ -26,7 +26,7 @@ func encode(value any, format string) (string, error) {
 	return plain.Block(encoded), nil
 }
 
-// contentOf returns a HelmRelease as one would write it: without status and what the API server adds.
+// contentOf returns a HelmRelease as a user would write it: without status and the fields of the API server.
 func contentOf(hr *v1alpha1.HelmRelease) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hr)
 	if err != nil {

@@ -51,7 +51,7 @@ type candidate struct {
 	records []release.Record
 	// labels are those of the newest record.
 	labels labels.Set
-	// err reports a record that is none of Helm's; nil when all are valid.
+	// err reports an invalid record; nil when all are valid.
 	err error
 	// details are the compared revision, if read already.
 	details *release.Details
@@ -137,7 +137,7 @@ type gathered struct {
 	// revision.
 	failed, leftOut []failedRelease
 	locks           []*v1alpha1.HelmRelease
-	// hidden is set when there may be locks that the user may not see.
+	// hidden is set when the user has no right to list all HelmReleases.
 	hidden bool
 }
 

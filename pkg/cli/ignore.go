@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-// pointer is what a path of an ignore rule looks like.
+// pointer matches a path of an ignore rule.
 var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
 
 func checkPaths(ctx context.Context, cmd *cli.Command) error {
@@ -32,8 +32,8 @@ func checkPaths(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// ignoreRules returns ignore rules with what --ignore adds and without what --unignore takes back. of says whose they
-// are.
+// ignoreRules returns ignore rules with the paths of --ignore and without those of --unignore. of names their owner in
+// notes.
 func (a *app) ignoreRules(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Command) []v1alpha1.IgnoreRule {
 	var ignore []v1alpha1.IgnoreRule
 	back := cmd.StringSlice("unignore")
@@ -65,7 +65,7 @@ func (a *app) ignoreRules(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Comma
 	return ignore
 }
 
-// isPlain reports whether a rule is about paths of all objects, whoever writes them, as those of --ignore are.
+// isPlain reports whether a rule covers paths of all objects, for every writer, like the rules of --ignore.
 func isPlain(rule v1alpha1.IgnoreRule) bool {
 	return len(rule.Managers) == 0 && rule.Target == nil && !rule.Deletion
 }

@@ -128,8 +128,8 @@ func (a *app) load(ctx context.Context, cmd *cli.Command) (*release.Details, err
 	return c.Read(ctx, record)
 }
 
-// keyInFile returns the wanted release of a file: a name may be given. Only a namespace from a flag counts; that of
-// the environment is about the cluster.
+// keyInFile returns the wanted release of a file. The name is optional. It ignores the namespace of the environment,
+// which belongs to the cluster.
 func (a *app) keyInFile(ctx context.Context, cmd *cli.Command) (release.Key, error) {
 	var key release.Key
 	switch cmd.Args().Len() {

@@ -67,7 +67,7 @@ func applyMethod(method string) string {
 	return "three-way patch"
 }
 
-// objectCounts returns how many objects of each kind a manifest declares.
+// objectCounts returns the numbers of objects in a manifest by kind.
 func objectCounts(text string) string {
 	set, err := manifest.Parse(text)
 	if err != nil {
@@ -88,7 +88,7 @@ func objectCounts(text string) string {
 	return fmt.Sprintf("%d (%s)", len(set.Objects), strings.Join(kinds, ", "))
 }
 
-// maskJSON returns a JSON value with all texts masked that are or contain one of the values.
+// maskJSON returns a JSON value with every occurrence of the values in its texts masked.
 func maskJSON(raw json.RawMessage, masker report.Masker, secrets report.Values) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return raw, nil

@@ -46,7 +46,7 @@ func (l leases) get(ctx context.Context, key types.NamespacedName) (coordination
 	return found.Spec, err
 }
 
-// leaseOf returns the Lease of the operator that manages a HelmRelease; false for an unclaimed one.
+// leaseOf returns the Lease of a HelmRelease's operator; false for an unclaimed one.
 func leaseOf(hr *v1alpha1.HelmRelease) (types.NamespacedName, bool) {
 	name, ok := lease.Of(hr)
 	return types.NamespacedName{Namespace: hr.Namespace, Name: name}, ok

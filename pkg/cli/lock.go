@@ -19,7 +19,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// changeFlags are the flags of all commands that change a HelmRelease.
+// changeFlags are the common flags of the commands that change a HelmRelease.
 func changeFlags(more ...cli.Flag) []cli.Flag {
 	return slices.Concat(clusterFlags(namespaceOfRelease), []cli.Flag{
 		helmReleaseNamespaceFlag(),

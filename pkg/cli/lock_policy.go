@@ -141,7 +141,7 @@ func labelSelector(text string) (*metav1.LabelSelector, error) {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// policyName derives a name from a text: the same for the same flags, so that a second run finds the policy.
+// policyName derives a name from a text. Equal flags give an equal name, so a second run finds the policy.
 func policyName(text string) string {
 	const longest = 63 // it is the value of a label
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")

@@ -45,7 +45,7 @@ func (a *app) migrateCommand() *cli.Command {
 // migration is a release to clean up.
 type migration struct {
 	plan *migrate.Plan
-	// taken is set unless a HelmRelease shows that no operator of this kind has taken the release over.
+	// taken is set unless a HelmRelease shows that no operator of this kind manages the release yet.
 	taken bool
 }
 
@@ -98,8 +98,8 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 	return a.carry(ctx, c, todo, dryRun, failed)
 }
 
-// migrationKeys returns the releases selected by arguments and flags, and those among them that the older operator
-// still manages.
+// migrationKeys returns the releases selected by arguments and flags. fresh are those that the older operator still
+// manages.
 func (a *app) migrationKeys(
 	ctx context.Context, cmd *cli.Command, c *connection, names []string,
 ) (keys []release.Key, fresh map[release.Key]bool, err error) {
@@ -214,7 +214,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 	return nil
 }
 
-// confirm asks a question at the terminal; where there is none it is an error.
+// confirm asks a question at the terminal. Without a terminal it returns an error.
 func (a *app) confirm(question string) (bool, error) {
 	if !isTerminal(a.in) {
 		return false, command.Hinted(errors.New("nothing was changed: there is no terminal to ask at"),

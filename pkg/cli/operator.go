@@ -14,10 +14,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-// operatorProgram is the name of the program that has the processes of a cluster.
+// operatorProgram is the name of the program with the processes of a cluster.
 const operatorProgram = "helm-locker-operator"
 
-// processCommands run the processes of a cluster, which are commands of a program of their own.
+// processCommands run the processes of a cluster. Those are commands of a program of their own.
 func processCommands() []*cli.Command {
 	return []*cli.Command{
 		processCommand("operator", "run the operator: the program "+operatorProgram),

@@ -18,7 +18,7 @@ import (
 type previewOut struct {
 	Policy string `json:"policy"`
 	Mode   string `json:"mode"`
-	// Rights describes with whose rights releases are enforced.
+	// Rights names the account that enforces the releases.
 	Rights   string                  `json:"rights"`
 	Summary  v1alpha1.PolicyCounts   `json:"summary"`
 	Rollout  *v1alpha1.RolloutStatus `json:"rollout,omitempty"`
@@ -28,13 +28,13 @@ type previewOut struct {
 type previewRelease struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Outcome is what the policy does about the release, By who has it instead, Why the reason of an unlock.
+	// Outcome is the policy's effect on the release, By its other owner, and Why the reason of an unlock.
 	Outcome  string `json:"outcome"`
 	By       string `json:"by,omitempty"`
 	Why      string `json:"why,omitempty"`
 	Revision int    `json:"revision,omitempty"`
 	Objects  int    `json:"objects"`
-	// Differences are what enforcing would change.
+	// Differences are the changes that enforcing would make.
 	Differences []report.ObjectDrift `json:"differences,omitempty"`
 	LeftOut     string               `json:"leftOut,omitempty"`
 	Error       string               `json:"error,omitempty"`
@@ -54,7 +54,7 @@ func (a *app) printPreview(cmd *cli.Command, out *previewOut) error {
 	return err
 }
 
-// previewTable returns a table of the releases, a line for each object that would change, and a total.
+// previewTable returns a table of the releases with a line for each object to change, and a total.
 func previewTable(out *previewOut, style report.Style, width int) string {
 	var t report.Table
 	t.Add(func(_ int, text string) string { return style.Bold(text) }, "RELEASE", "OBJECTS", "DRIFTED", "POLICY",
@@ -90,7 +90,7 @@ func previewTable(out *previewOut, style report.Style, width int) string {
 	return t.String(width) + "\n" + total
 }
 
-// locked counts the releases that the policy would have a HelmRelease for.
+// locked counts the releases with a HelmRelease under the policy.
 func (out *previewOut) locked() (n int) {
 	for _, r := range out.Releases {
 		switch policy.Outcome(r.Outcome) {
@@ -101,7 +101,7 @@ func (out *previewOut) locked() (n int) {
 	return n
 }
 
-// outcome says in a few words what the policy does about the release.
+// outcome describes the policy's effect on the release in a few words.
 func (r *previewRelease) outcome() string {
 	switch policy.Outcome(r.Outcome) {
 	case policy.Create:
@@ -128,7 +128,7 @@ func (r *previewRelease) outcome() string {
 	return r.Outcome
 }
 
-// changes says what enforcing would do, a line for each object.
+// changes describes the changes that enforcing would make, a line for each object.
 func (r *previewRelease) changes() []string {
 	switch {
 	case r.Error != "":

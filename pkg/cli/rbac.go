@@ -120,7 +120,7 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 	return slices.Compact(keys), nil
 }
 
-// addDeclared adds the objects of one release, and reports those that the rules cannot cover.
+// addDeclared adds the objects of one release, and prints those that the rules cannot cover.
 func (a *app) addDeclared(
 	objects []permissions.Object, c *connection, d *inspect.Declared,
 ) ([]permissions.Object, error) {

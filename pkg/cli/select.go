@@ -26,7 +26,7 @@ func selectorFlag(usage string) cli.Flag {
 	return &cli.StringFlag{Name: "selector", Aliases: []string{"l"}, Category: categoryWhat, Usage: usage}
 }
 
-// lockSelectFlags are the flags that select releases by their HelmReleases.
+// lockSelectFlags are the flags for selecting releases by their HelmReleases.
 func lockSelectFlags() []cli.Flag {
 	return []cli.Flag{
 		allNamespacesFlag(),
@@ -44,8 +44,8 @@ func parseSelector(cmd *cli.Command) (labels.Selector, error) {
 	return selector, nil
 }
 
-// checkSelection refuses a command line that names no release, or that both names and selects some. As with kubectl,
-// -A only determines the namespaces, so that two letters cannot change everything.
+// checkSelection rejects a command line without a release, and one with both names and a selection. As with kubectl, -A
+// only determines the namespaces, so that two letters cannot change everything.
 func checkSelection(ctx context.Context, cmd *cli.Command) error {
 	selects := cmd.Bool("all") || cmd.String("selector") != ""
 	var err error
@@ -93,7 +93,7 @@ func (c *connection) keys(cmd *cli.Command, existing func(name string) ([]releas
 	return keys, nil
 }
 
-// called returns the releases of a name in all namespaces. There being none is an error.
+// called returns the releases of a name in all namespaces, or an error when there are none.
 func (c *connection) called(ctx context.Context, name string) ([]release.Key, error) {
 	records, err := c.Records(ctx, "", name)
 	if err != nil {
@@ -117,7 +117,7 @@ func compareKeys(x, y release.Key) int {
 // target is a release to be changed by a command.
 type target struct {
 	key release.Key
-	// locks are the HelmReleases that name it: any number for a named release, and one for a selected one.
+	// locks are the HelmReleases of the release: any number for a named release, and one for a selected one.
 	locks []*v1alpha1.HelmRelease
 	// similar are releases of this name with a HelmRelease in other namespaces; only without locks.
 	similar []release.Key

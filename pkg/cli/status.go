@@ -56,7 +56,7 @@ const (
 
 // statusQuery selects HelmReleases.
 type statusQuery struct {
-	// name is that of a HelmRelease or of a release, namespace that of a release; empty for all.
+	// name is the name of a HelmRelease or of a release, namespace that of a release; empty for all.
 	name, namespace string
 	// policy and state filter; empty for all. now is the time for the computation of states.
 	policy, state string
