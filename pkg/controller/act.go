@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// act reverts what drifted, in the order that proves that no write of Helm's is undone: the objects were observed, now
-// the record is read, then the writes go out with the observed versions, and each of them is proven.
+// act reverts drifted objects in an order that undoes no write of Helm's. The objects were observed. Now act reads the
+// record, then writes with the observed versions, and proves each write.
 func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result) {
 	for _, v := range drifted {
 		v.attribute()
@@ -29,7 +29,7 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result)
 		return
 	}
 	if !rm.leading.Load() {
-		// A standby keeps what it saw, and asks the API server nothing about it again. Lead has it worked on.
+		// A standby keeps its observations, and sends no request about them. Lead makes workers handle them.
 		for _, v := range drifted {
 			again := v.Observation
 			if l.Done(v.ID, lock.Outcome{Again: &again, Waits: true, Problem: rm.driftProblem(v),
@@ -59,8 +59,8 @@ func (rm *remediation) act(ctx context.Context, l *lock.Lock, drifted []*result)
 	writes.Wait()
 }
 
-// postpone hands objects back because the record is not the locked one, or, with an error, not known to be. The event
-// that ends the lock is on its way; if it were not, the wait keeps this from spinning.
+// postpone returns objects to the lock because the record is not the locked one, or, with an error, because that is
+// unknown. The event that ends the lock is on its way. The wait keeps this from spinning if it is not.
 func (rm *remediation) postpone(l *lock.Lock, drifted []*result, err error) {
 	for _, v := range drifted {
 		again := v.Observation
@@ -101,8 +101,8 @@ func (rm *remediation) readAgain(v *result) *lock.Observation {
 	return &lock.Observation{NeedsGet: true, Last: v.Last, Seen: v.Seen}
 }
 
-// recreate creates objects again: those that others need first (namespaces, then definitions), then the rest side by
-// side.
+// recreate re-creates objects: first namespaces, then definitions, because others need them, then the rest
+// concurrently.
 func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*result) {
 	for rank := range 3 {
 		var writes sync.WaitGroup
@@ -177,8 +177,8 @@ func (rm *remediation) notCreated(ctx context.Context, l *lock.Lock, v *result, 
 				"next one", Drifted: true,
 		}})
 	case apierrors.IsNotFound(err):
-		// The namespace or the kind is missing. A kind that has gone has to wait for its definition. Of a missing
-		// namespace nothing is forgotten: a tenant can have objects in one for as long as it likes.
+		// The namespace or the kind is missing. A removed kind has to wait for its definition. Objects in a missing namespace
+		// stay in memory: a tenant can keep them there as long as it likes.
 		if !isNamespaceMissing(err) {
 			rm.rediscover()
 			rm.entries.update(l.Key, func(e *entry) { e.reload = e.reload || !rm.served(v) })
@@ -198,8 +198,8 @@ func (rm *remediation) served(v *result) bool {
 	return err == nil
 }
 
-// restored records a revert and learns from its result what the API server makes of the desired state. With an error
-// Helm does not own all of the object yet: it is judged again.
+// restored records a revert and learns the API server's form of the desired state from its result. With an error, Helm
+// does not own all of the object yet, and it is judged again.
 func (rm *remediation) restored(
 	l *lock.Lock, v *result, done *unstructured.Unstructured, action v1alpha1.DriftAction, err error,
 ) {
@@ -229,7 +229,7 @@ func (rm *remediation) restored(
 	}
 }
 
-// report records drift that is only reported.
+// report records drift without a revert.
 func (rm *remediation) report(l *lock.Lock, v *result) {
 	p := rm.driftProblem(v)
 	outcome := lock.Outcome{Reported: true, Digest: v.Digest, Problem: p}
@@ -247,7 +247,7 @@ func (rm *remediation) report(l *lock.Lock, v *result) {
 	rm.reporter.record(l, v, v1alpha1.DriftActionReported)
 }
 
-// refused records that the API server did not take a revert, and has it tried again later.
+// refused records a failed revert, and schedules another attempt.
 func (rm *remediation) refused(ctx context.Context, l *lock.Lock, v *result, err error) {
 	if errors.Is(err, context.Canceled) {
 		l.Done(v.ID, lock.Outcome{Again: rm.readAgain(v), Now: rm.Clock.Now()})

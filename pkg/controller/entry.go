@@ -16,24 +16,24 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// entry is what is known of one HelmRelease beside its lock. entries guards all fields but history, which has a lock of
-// its own because remediation writes it.
+// entry is the state of one HelmRelease beside its lock. entries guards all fields but history, which has a lock of its
+// own because remediation writes it.
 type entry struct {
 	facts
 	as release.Key // what the objects said they belong to when the release was last locked
-	// names is the release that the record names, where that is in another namespace; zero for none.
+	// names is the release in the record's payload, if it is in another namespace; zero for none.
 	names release.Key
-	// refused is the record that problem is about, where nothing but another record ends it.
+	// refused is the record behind problem, if only another record ends the problem.
 	refused release.Record
-	// elsewhere is what is known of records where none are read, asked for at this generation of the HelmRelease; 0
-	// when it was not asked for.
+	// elsewhere is the result of a search for records in unread storages, at this generation of the HelmRelease; 0 before
+	// a search.
 	elsewhere   lock.Elsewhere
 	elsewhereAt int64
-	// fresh is set while the newest record is one that was seen becoming deployed, until all its objects were judged.
+	// fresh is set if the newest record became deployed under the operator's eyes, until all its objects are judged.
 	fresh bool
-	// reload asks for a new lock although the record is the same.
+	// reload requests a new lock for the same record.
 	reload bool
-	// candidates is what is known of earlier revisions.
+	// candidates is the state of the search for prune candidates.
 	candidates candidates
 
 	history history
@@ -41,12 +41,11 @@ type entry struct {
 	manager string
 }
 
-// facts are what the status of a HelmRelease is made of, beside its lock and its history. A worker that changes one of
+// facts are the inputs of the status of a HelmRelease, beside its lock and its history. A worker that changes one of
 // its maps or slices replaces it.
 type facts struct {
 	uid types.UID // of the HelmRelease
-	// handled is set once the HelmRelease has been, at a generation: the lock, or that there is none, follows the spec
-	// of that.
+	// handled is set once the lock of the HelmRelease, or its absence, follows the spec of this generation.
 	handled    bool
 	generation int64
 
@@ -55,7 +54,7 @@ type facts struct {
 	record   release.Record
 	found    bool
 
-	// problem is why a release that should be locked is not, or not wholly; zero reason for none.
+	// problem is the reason why a release that should be locked is not, or only in part; zero reason for none.
 	problem problem
 	// info is of the revision last read.
 	info      info
@@ -65,13 +64,14 @@ type facts struct {
 	denials   denials
 	skipped   []manifest.Skipped
 	kinds     []schema.GroupVersionKind
-	// guarded is what the guard is asked about; nil for nothing.
+	// guarded describes the requests for the guard; nil for none.
 	guarded *guard.Wanted
-	// lockedAt is when the lock began.
+	// lockedAt is the beginning of the lock.
 	lockedAt time.Time
 }
 
-// sees takes in the newest record, before facts has it. The first one that is seen may have been deployed for long.
+// sees compares the newest record with that in facts, and sets fresh. The first record after a start may have been
+// deployed long ago.
 func (e *entry) sees(rec release.Record, found bool) {
 	same := found && e.found && rec.UID == e.record.UID
 	if e.handled && !(same && e.record.Status == rec.Status) {
@@ -106,7 +106,7 @@ func (h *history) add(records ...v1alpha1.DriftRecord) {
 	}
 }
 
-// addDenied remembers a request that was refused. The same one of the same user is remembered once, and counted.
+// addDenied records a denied request. It counts an equal request of the same user in the same record.
 func (h *history) addDenied(r v1alpha1.DriftRecord) {
 	h.mu.Lock()
 	same := slices.IndexFunc(h.recent, func(o v1alpha1.DriftRecord) bool {
@@ -120,7 +120,7 @@ func (h *history) addDenied(r v1alpha1.DriftRecord) {
 	h.add(r)
 }
 
-// seed takes over what an earlier process wrote into the status, once.
+// seed copies the history of an earlier process from the status, once.
 func (h *history) seed(recent []v1alpha1.DriftRecord) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,14 +141,14 @@ func (h *history) locked() {
 	h.reverted = 0
 }
 
-// entries is what is known of the HelmReleases, by their keys. It is safe for concurrent use; the zero value is empty.
+// entries is the state of the HelmReleases, by their keys. It is safe for concurrent use; the zero value is empty.
 type entries struct {
 	mu sync.Mutex
 	of map[string]*entry
 }
 
-// update changes the entry of a HelmRelease, if there is one: late work of one that is gone must not bring it back.
-// It reports whether there is one.
+// update changes the entry of a HelmRelease, and reports whether there is one. It creates none: late work on a deleted
+// HelmRelease must not bring it back.
 func (es *entries) update(key string, change func(*entry)) bool {
 	es.mu.Lock()
 	defer es.mu.Unlock()
@@ -168,7 +168,7 @@ func (es *entries) each(f func(key string, e *entry)) {
 	}
 }
 
-// enter makes the entry of a HelmRelease unless there is one, and reports whether the one there is of an earlier
+// enter creates the entry of a HelmRelease if there is none. It reports whether an existing one belongs to an earlier
 // HelmRelease of the same name.
 func (es *entries) enter(key string, uid types.UID) (stale bool) {
 	es.mu.Lock()
@@ -191,7 +191,7 @@ func (es *entries) forget(key string) *entry {
 	return e
 }
 
-// naming returns the HelmReleases of releases whose records, in another namespace, name this release.
+// naming returns the HelmReleases whose records, in another namespace, name this release.
 func (es *entries) naming(named release.Key) (keys []string) {
 	es.each(func(key string, e *entry) {
 		if e.names == named {
@@ -201,9 +201,9 @@ func (es *entries) naming(named release.Key) (keys []string) {
 	return keys
 }
 
-// storedElsewhere returns the release whose objects say that they belong to another one, because its records are in
-// another namespace; of several, that of the HelmRelease whose key is the first; zero for none. It is known of releases
-// that were locked since the operator began, also while Helm works.
+// storedElsewhere returns the release with the records of the release as, if those are in another namespace; zero for
+// none. Of several, it returns that of the HelmRelease with the first key. It knows the releases that were locked since
+// the operator began, even while Helm works.
 func (es *entries) storedElsewhere(as release.Key) (rel release.Key) {
 	first := ""
 	es.each(func(key string, e *entry) {

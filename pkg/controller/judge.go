@@ -14,23 +14,22 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// result is an object that is not as Helm left it, with all that acting on it takes.
+// result is an object that is not as Helm left it, with the inputs for acting on it.
 type result struct {
 	*lock.Work
 	in    judge.Input
 	found judge.Result
-	// unknown is why it is not known which live autoscalers there are; nil when that is known or does not matter.
+	// unknown is the reason why the live autoscalers are unknown; nil when they are known or do not matter.
 	unknown error
 
 	operation v1alpha1.DriftOperation
 	authors   []drift.Attribution
 	revert    *enforce.Revert
-	// forbidding reports the additions of others that were taken out because they forbid declared values; empty for
-	// none.
+	// forbidding names the removed additions of others that conflict with declared values; empty for none.
 	forbidding string
 }
 
-// attribute finds out who changed the object.
+// attribute determines the authors of the changes.
 func (v *result) attribute() {
 	if v.Live != nil {
 		v.authors = drift.Attribute(v.Live.GetManagedFields(), v.found.Desired, v.Live.Object, v.found.Changes,
@@ -38,7 +37,7 @@ func (v *result) attribute() {
 	}
 }
 
-// input returns what the judgement of an object depends on.
+// input gathers the input for judging an object.
 func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
 	in := judge.Input{
 		ID: w.ID, Release: l.As, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
@@ -52,7 +51,7 @@ func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge
 	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID))
 }
 
-// judge judges an object. It returns the outcome if the matter ends with that, and otherwise what to act on.
+// judge judges an object. It returns the outcome if there is nothing to do, and otherwise the result to act on.
 func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
 	desired, err := decode(w.Desired)
 	if err != nil {
@@ -64,7 +63,7 @@ func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome
 	return v, rm.outcome(l, v)
 }
 
-// tell logs what was found out about an object, and why.
+// tell logs the judgement of an object and its reasons.
 func (v *result) tell(log *logrus.Entry) {
 	fields := logrus.Fields{"object": v.ID.String(), "state": string(v.found.State)}
 	for name, text := range map[string]string{
@@ -77,7 +76,7 @@ func (v *result) tell(log *logrus.Entry) {
 	log.WithFields(fields).Debug("judged the object")
 }
 
-// outcome returns how the matter of an object ends; nil when there is something to do, for which it prepares v.
+// outcome returns the outcome of an object without anything to do; otherwise it prepares v and returns nil.
 func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 	switch v.found.State {
 	case judge.NotRecreated:
@@ -106,7 +105,7 @@ func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 	return nil
 }
 
-// revertOf returns the write that reverts the object, which exists, to the target that was found.
+// revertOf returns the write that reverts an existing object to the target of a judgement.
 func (v *result) revertOf(l *lock.Lock, found judge.Result) *enforce.Revert {
 	return &enforce.Revert{
 		Object: v.Object, Record: l.Record, Desired: found.Desired, Live: v.Live, Target: found.Target,
@@ -114,7 +113,7 @@ func (v *result) revertOf(l *lock.Lock, found judge.Result) *enforce.Revert {
 	}
 }
 
-// good returns the outcome of an object whose content is as declared, as far as that is known.
+// good returns the outcome of an object whose content is as declared. It fails if the live autoscalers are unknown.
 func (v *result) good() *lock.Outcome {
 	if v.unknown != nil {
 		again, problem := v.Observation, problemOf(v.ID, v.unknown, true)
@@ -128,8 +127,8 @@ func (v *result) good() *lock.Outcome {
 	}
 }
 
-// operationOf sums changes up: by what was taken away or put there if there is nothing else. An object without changes
-// is drifted because its deletion is pending.
+// operationOf sums changes up: removed or added if all are. An object without changes is drifted because its deletion
+// is pending.
 func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
 	if len(changes) == 0 {
 		return v1alpha1.DriftDeleted

@@ -22,7 +22,7 @@ import (
 // loaded is a revision, read and parsed into objects to lock.
 type loaded struct {
 	release *release.Release
-	// writer is the field manager that wrote the record; empty when unknown.
+	// writer is the field manager in the record; empty when unknown.
 	writer  string
 	objects []*lock.Object
 	kinds   map[schema.GroupVersionKind]watch.Kind

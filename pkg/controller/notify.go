@@ -106,7 +106,7 @@ func (rep *reporter) forgetTold(key string) {
 	delete(rep.told, key)
 }
 
-// tellGone reports that this operator does not manage a HelmRelease any more.
+// tellGone reports that this operator no longer manages a HelmRelease.
 func (rep *reporter) tellGone(namespace, name string) {
 	key := namespace + "/" + name
 	rep.mu.Lock()

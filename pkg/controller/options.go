@@ -41,13 +41,13 @@ type Options struct {
 	Name string
 	// Shard selects, by their labels, the HelmReleases to manage; nil for all.
 	Shard labels.Selector
-	// Storages are where release records are read.
+	// Storages are the storages of release records.
 	Storages []release.Storage
 	// GuardSecret is the name of the Secret with the guard's certificate, whether or not a guard is served.
 	GuardSecret string
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on reverted objects.
 	ObjectSetMetadata bool
-	// Accounts selects the user in whose name the objects of a release are written.
+	// Accounts selects the user to impersonate for writes to a release.
 	Accounts accounts.Policy
 
 	Clock   clock.WithTicker

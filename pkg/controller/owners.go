@@ -42,10 +42,10 @@ func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Ke
 	return v.Elsewhere(ctx, other)
 }
 
-// notOwned returns those of the objects without a declaration in the release other; all of them claim to belong to it.
-// It completes the rest: as left alone, or to be judged again once the declarations of other are known. It gets the
-// records from the API server and after the objects were observed, as for our own release: a cache could miss a record
-// that Helm had stored by then.
+// notOwned returns the objects that the release other does not declare; all of them claim to belong to it. It completes
+// the rest: as left alone, or to be judged again once the declarations of other are known. It gets the records from the
+// API server after the objects were observed, as for our own release: a cache could miss a record that Helm had stored
+// by then.
 func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
 	slot, err := rm.slots.claims.Acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
@@ -156,7 +156,7 @@ func (rm *remediation) findDeclared(ctx context.Context, records []release.Recor
 	rm.wake(records[0].Key.Name, func(release.Key) bool { return true })
 }
 
-// wake enqueues the objects with a claim on a release of the given name for which match is true.
+// wake enqueues the matching objects with a claim on a release of the given name.
 func (rm *remediation) wake(name string, match func(release.Key) bool) {
 	for l, ids := range rm.claims.take(name, match) {
 		if l.Reconsider(rm.Clock.Now(), ids) {

@@ -50,7 +50,7 @@ func (rs *releases) next(ctx context.Context, key string) {
 	rs.statusChanged(key)
 }
 
-// toReconcile returns how many HelmReleases wait to be reconciled.
+// toReconcile returns the number of HelmReleases waiting to be reconciled.
 func (rs *releases) toReconcile() int { return rs.queues.releases.Len() + rs.slots.loading.Waiting() }
 
 // namespaceOf returns the release namespace of a HelmRelease; empty if the HelmRelease does not exist.
@@ -204,8 +204,8 @@ func createdBefore(a, b *v1alpha1.HelmRelease) bool {
 	return a.Name < b.Name
 }
 
-// lock locks the release at the given record, unless it is so already. waits reports whether the present lock, by an
-// earlier spec, goes on until the record may be read.
+// lock locks the release at the given record, unless it is locked already. waits reports whether the present lock, by
+// an earlier spec, stays until the record may be read.
 func (rs *releases) lock(
 	ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record,
 ) (waits bool, err error) {

@@ -17,15 +17,15 @@ import (
 // object by object. When many releases are locked in a short time (a user applies a folder of HelmReleases), one list
 // of a kind serves all of them, as it does at the start of the process.
 const (
-	// relistFrom is how many releases have to wait to be locked, or to have been locked within relistWindow, for the
-	// next ones to share lists.
+	// relistFrom is the number of releases that make the next ones share lists: waiting to be locked, or locked within
+	// relistWindow.
 	relistFrom   = 5
 	relistWindow = time.Second
 	// A list waits until no release waits to be locked and none has been locked for relistQuiet, but not longer than
 	// relistTimeout: a list reads all of Helm's objects of a kind, so lists must be few.
 	relistQuiet   = 50 * time.Millisecond
 	relistTimeout = 3 * time.Second
-	// relistsAtOnce is how many kinds are listed side by side: one is judged while the API server prepares another.
+	// relistsAtOnce is the number of kinds listed concurrently: one is judged while the API server prepares another.
 	relistsAtOnce = 2
 )
 

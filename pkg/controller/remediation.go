@@ -26,7 +26,7 @@ type remediation struct {
 	hasher   drift.Hasher
 	claims   claims
 	declared declarations
-	// readings are under way to find out what other releases declare.
+	// readings are the running reads of other releases' declarations.
 	readings sync.WaitGroup
 }
 
@@ -144,7 +144,7 @@ func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*re
 	running.Wait()
 }
 
-// complete hands an object back to its lock and has a worker come if there is more to do.
+// complete returns an object to its lock and enqueues the lock if there is more to do.
 func (rm *remediation) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	o.Now = rm.Clock.Now()
 	if l.Done(w.ID, o) {
@@ -157,7 +157,7 @@ func (rm *remediation) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 // returns the objects of other releases, so it only pays for a release that is large by itself.
 const manyLooks = 64
 
-// look gets the objects of unknown state and clears their Look. After an error, it completes the object with the
+// look gets the objects of unknown state and clears their NeedsGet. After an error, it completes the object with the
 // problem. It leaves large objects to processLarge.
 func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	type group struct {
@@ -217,7 +217,7 @@ func (rm *remediation) observeByList(ctx context.Context, l *lock.Lock, members 
 	}
 }
 
-// processLarge reads and reverts the large objects one after the other: there are never more in memory than slots.
+// processLarge reads and reverts the large objects one after the other. The slots bound their number in memory.
 func (rm *remediation) processLarge(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	for _, w := range work {
 		if !w.NeedsGet || !w.Large {

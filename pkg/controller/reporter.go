@@ -127,7 +127,7 @@ func restores(action v1alpha1.DriftAction) bool {
 	return false
 }
 
-// mayRecord reports whether there may be one more event about the drift of a release now.
+// mayRecord reports whether the budget allows another event about the drift of a release.
 func (rep *reporter) mayRecord(l *lock.Lock) bool {
 	return rep.eventBudget.Allow(l.Release.Namespace, rep.Clock.Now())
 }

@@ -32,7 +32,7 @@ type slots struct {
 	claims *fair.Semaphore
 }
 
-// slowRequest is for how long a request may take until others get its slot. Few take as long, and those by webhooks.
+// slowRequest is the duration after which others get the slot of a request. Webhooks make the few such requests.
 const slowRequest = time.Second
 
 func newSlots() slots {
@@ -48,8 +48,8 @@ func newSlots() slots {
 	}
 }
 
-// write returns a slot for a request about an object of a release. It comes at once, without an error, when ctx ends:
-// such a request is not made any more.
+// write returns a slot for a request about an object of a release. After the end of ctx it returns at once, without an
+// error: the request then fails by ctx.
 func (s *slots) write(ctx context.Context, of release.Key) (done func()) {
 	share, err := s.ofRelease.Acquire(ctx, of.String())
 	if err != nil {
