@@ -113,7 +113,7 @@ func (a *app) watchStatus(
 			return false, nil
 		}
 		for _, h := range f.next(event, hr) {
-			line := happeningText(h, style) + "\n"
+			line := eventText(h, style) + "\n"
 			if format == formatJSON {
 				var err error
 				if line, err = encodeJSON(h, ""); err != nil {
@@ -132,8 +132,8 @@ func (a *app) watchStatus(
 	return err
 }
 
-// happeningText returns the line for people.
-func happeningText(h happening, style report.Style) string {
+// eventText returns the line for people.
+func eventText(h happening, style report.Style) string {
 	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(plain.Line(h.Release)) +
 		"  "
 	if h.Drift == nil {

@@ -17,7 +17,7 @@ func TestFollowerTellsWhatHappened(t *testing.T) {
 	var lines []string
 	tell := func(event watch.EventType, hr *v1alpha1.HelmRelease) {
 		for _, h := range f.next(event, hr) {
-			lines = append(lines, happeningText(h, report.Style{}))
+			lines = append(lines, eventText(h, report.Style{}))
 		}
 	}
 	hr := helmRelease("web", lockedRelease)

@@ -152,15 +152,15 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case <-timer.C():
 		case <-k.kick:
 		case <-k.Changed:
-		case <-k.readySoon():
+		case <-k.untilReady():
 		case <-ctx.Done():
 		}
 		timer.Stop()
 	}
 }
 
-// readySoon returns Ready until it is closed, and nil afterwards, so that a select does not spin.
-func (k *Keeper) readySoon() <-chan struct{} {
+// untilReady returns Ready until it is closed, and nil afterwards, so that a select does not spin.
+func (k *Keeper) untilReady() <-chan struct{} {
 	if k.isReady() {
 		return nil
 	}
@@ -188,14 +188,14 @@ func (k *Keeper) informer(resource, namespace, name string, kind runtime.Object,
 		namespace,
 		fields.OneTermEqualSelector(metav1.ObjectNameField, name),
 	)
-	tell := func(o any) {
+	store := func(o any) {
 		seen(o)
 		k.again()
 	}
 	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: lw, ObjectType: kind,
-		Handler: cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, o any) { tell(o) },
-			DeleteFunc: func(any) { tell(nil) }},
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: store, UpdateFunc: func(_, o any) { store(o) },
+			DeleteFunc: func(any) { store(nil) }},
 	})
 	return controller
 }
@@ -244,8 +244,8 @@ func (k *Keeper) certificate(secret *corev1.Secret, now time.Time) (have *certif
 	return have, ""
 }
 
-// whoAmI returns the operator's own user; empty when the API server does not answer.
-func (k *Keeper) whoAmI(ctx context.Context) string {
+// ownUser returns the operator's own user; empty when the API server does not answer.
+func (k *Keeper) ownUser(ctx context.Context) string {
 	if k.self == nil {
 		review, err := k.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
 			&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})

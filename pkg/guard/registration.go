@@ -17,9 +17,9 @@ const (
 	subresourcesWebhook = "subresources.guard.helm-locker.cattle.io"
 )
 
-// unasked are users whose requests pass without the guard: parts of Kubernetes that finish deletions, and the API
+// exemptUsers are users whose requests pass without the guard: parts of Kubernetes that finish deletions, and the API
 // server itself.
-var unasked = []string{
+var exemptUsers = []string{
 	"system:serviceaccount:kube-system:generic-garbage-collector",
 	"system:serviceaccount:kube-system:namespace-controller",
 	"system:kube-controller-manager", "system:apiserver",
@@ -59,8 +59,8 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 
 // conditions returns CEL expressions that exclude requests which the guard would allow anyway.
 func conditions(self string) []admissionregistrationv1.MatchCondition {
-	users := make([]string, len(unasked))
-	for i, user := range unasked {
+	users := make([]string, len(exemptUsers))
+	for i, user := range exemptUsers {
 		users[i] = strconv.Quote(user)
 	}
 	conditions := []admissionregistrationv1.MatchCondition{{

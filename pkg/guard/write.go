@@ -62,7 +62,7 @@ func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted)
 	if err != nil {
 		return err
 	}
-	hooks := webhooks(wanted, k.clientConfig(with), k.whoAmI(ctx))
+	hooks := webhooks(wanted, k.clientConfig(with), k.ownUser(ctx))
 	if have == nil {
 		made, err := configurations.Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: k.Name, OwnerReferences: owners}, Webhooks: hooks,

@@ -137,8 +137,8 @@ var errChanged = errors.New("the object keeps changing while it is compared")
 // attempts bounds the reads of an object that keeps changing.
 const attempts = 5
 
-// lookTogether is the number of objects read at a time.
-const lookTogether = 8
+// readsAtOnce is the number of objects read at a time.
+const readsAtOnce = 8
 
 // Compare compares a release with the live objects of source. The error is about the release itself, for example a
 // manifest that does not parse.
@@ -233,11 +233,11 @@ type comparer struct {
 
 func (c *comparer) run(ctx context.Context, objects []judge.Object) {
 	var group errgroup.Group
-	together := lookTogether
+	atOnce := readsAtOnce
 	if c.options.Most > 0 {
-		together = 1
+		atOnce = 1
 	}
-	group.SetLimit(together)
+	group.SetLimit(atOnce)
 	for _, o := range objects {
 		group.Go(func() error {
 			if ctx.Err() == nil {

@@ -71,7 +71,7 @@ const maxSteps = 100
 func (ws windows) at(now time.Time) Span {
 	open := Span{End: now}
 	for range maxSteps {
-		next := ws.lasting(open.End)
+		next := ws.openAt(open.End)
 		if next.Start.IsZero() {
 			break
 		}
@@ -91,8 +91,8 @@ func (ws windows) at(now time.Time) Span {
 	return next
 }
 
-// lasting returns an open window at a moment; zero for none.
-func (ws windows) lasting(at time.Time) Span {
+// openAt returns an open window at a moment; zero for none.
+func (ws windows) openAt(at time.Time) Span {
 	for _, w := range ws {
 		// The first beginning after then is the earliest one with a window that is open still.
 		if start := w.begins.Next(at.Add(-w.duration)); !start.IsZero() && !start.After(at) {

@@ -27,8 +27,8 @@ var ErrHelmAtWork = errors.New("Helm is at work on it, or did not finish")
 // attempts bounds the reads of a changing object.
 const attempts = 5
 
-// together bounds the concurrent reads of objects.
-const together = 8
+// readsAtOnce bounds the concurrent reads of objects.
+const readsAtOnce = 8
 
 // Object is one object of a release.
 type Object struct {
@@ -82,7 +82,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	}
 	objects := make([]*Object, len(declared))
 	var group errgroup.Group
-	group.SetLimit(together)
+	group.SetLimit(readsAtOnce)
 	for i, o := range declared {
 		objects[i] = &Object{ID: o.ID, desired: o.Content, target: &lock.Object{ID: o.ID, Kind: &lock.Kind{GVK: o.GVK}}}
 		group.Go(func() error {

@@ -64,7 +64,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	if lost := q.allLost(now).Count; lost != 903 {
 		t.Errorf("%d are lost, want those that are too many", lost)
 	}
-	q.told(&message.Lost{Count: 903}, now)
+	q.reported(&message.Lost{Count: 903}, now)
 	for _, want := range []string{"early 1", "hostile 903", "late 1", "hostile 904", "late 2", "hostile 905", "hostile 906"} {
 		i, _ := q.next(now)
 		if got := i.Release.Namespace + " " + i.Release.Name; got != want {

@@ -33,7 +33,7 @@ type queue struct {
 	count int                // of all items
 
 	closed bool
-	lost   message.Lost  // too old or pushed out, since the receiver was last told
+	lost   message.Lost  // too old or pushed out, since the last report to the receiver
 	wake   chan struct{} // holds one token when there may be something to do
 }
 
@@ -84,8 +84,8 @@ func (q *queue) lose(result string, now time.Time) (first bool) {
 	return first
 }
 
-// gaveUp counts a message that was taken and not sent.
-func (q *queue) gaveUp(result string, now time.Time) {
+// loseTaken counts a message that was taken and not sent.
+func (q *queue) loseTaken(result string, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lose(result, now)
@@ -173,8 +173,8 @@ func (q *queue) allLost(now time.Time) message.Lost {
 	return q.lost
 }
 
-// told subtracts the losses that were reported to the receiver.
-func (q *queue) told(known *message.Lost, now time.Time) {
+// reported subtracts the losses that were reported to the receiver.
+func (q *queue) reported(known *message.Lost, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lost = message.Lost{Count: q.lost.Count - known.Count, Since: now.UTC()}

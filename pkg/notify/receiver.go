@@ -102,10 +102,10 @@ func (r *receiver) ended(i *item, result string) {
 	got := result != ResultDropped && result != ResultExpired
 	switch {
 	case !i.tally && !got:
-		r.queue.gaveUp(result, r.clock.Now())
+		r.queue.loseTaken(result, r.clock.Now())
 		return
 	case i.tally && got:
-		r.queue.told(i.Lost, r.clock.Now())
+		r.queue.reported(i.Lost, r.clock.Now())
 	}
 	r.observer.Notified(result)
 }

@@ -84,14 +84,14 @@ func (p *Page) forget(key string) {
 	delete(p.board.rows, key)
 }
 
-// newDrift returns the entries of the time line with numbers above told, and the highest number.
-func (p *Page) newDrift(told int) ([]driftView, int) {
+// newDrift returns the entries of the time line with numbers above sent, and the highest number.
+func (p *Page) newDrift(sent int) ([]driftView, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.board.trim()
 	var entries []driftView
 	for _, l := range p.board.log {
-		if l.number > told {
+		if l.number > sent {
 			entries = append(entries, l.entry)
 		}
 	}

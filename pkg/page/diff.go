@@ -17,14 +17,14 @@ import (
 // Bounds of a comparison on the page. `helm-locker diff` shows the rest.
 const (
 	comparisonTimeout = time.Minute
-	// comparisonPatience bounds the wait of a viewer for the comparisons of others.
-	comparisonPatience = 2 * comparisonTimeout
-	mostDifferences    = 50
-	mostReasons        = 20        // of objects that were not compared
-	mostBytesCompared  = 256 << 10 // of an object as YAML
-	mostLines          = 300       // of one diff
-	mostBytes          = 1 << 20   // of all diffs
-	mostLineBytes      = 2 << 10
+	// comparisonWait bounds the wait of a viewer for the comparisons of others.
+	comparisonWait    = 2 * comparisonTimeout
+	mostDifferences   = 50
+	mostReasons       = 20        // of objects that were not compared
+	mostBytesCompared = 256 << 10 // of an object as YAML
+	mostLines         = 300       // of one diff
+	mostBytes         = 1 << 20   // of all diffs
+	mostLineBytes     = 2 << 10
 )
 
 // comparison holds the differences between a release and the cluster now. It is made for one viewer and not stored. Its

@@ -87,11 +87,11 @@ func (p *Page) full(by string) bool {
 	return len(p.viewers) >= maxStreams && p.crowding(by) == nil
 }
 
-func (p *Page) eachViewer(tell func(*listener)) {
+func (p *Page) eachViewer(update func(*listener)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for v := range p.viewers {
-		tell(v)
+		update(v)
 		select {
 		case v.wake <- struct{}{}:
 		default: // it is awake
@@ -158,7 +158,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 			if _, refused := p.mayList(r); refused != nil {
 				return
 			}
-			s.tell("beat", p.Clock.Now().UTC())
+			s.send("beat", p.Clock.Now().UTC())
 			s.flush()
 			p.checkOperators(r.Context())
 			continue
@@ -185,13 +185,13 @@ type stream struct {
 	w   http.ResponseWriter
 	to  *http.ResponseController
 	err error
-	// told is the number of the newest entry of the time line sent to the viewer.
-	told int
+	// sent is the number of the newest entry of the time line sent to the viewer.
+	sent int
 }
 
 func (s *stream) batch(d due) {
 	if d.operator {
-		s.tell("operator", s.operatorNow())
+		s.send("operator", s.operatorNow())
 	}
 	if d.all {
 		s.list()
@@ -214,7 +214,7 @@ func (s *stream) list() {
 		s.row(hr)
 	}
 	s.drift()
-	s.tell("listed", len(all))
+	s.send("listed", len(all))
 }
 
 func (s *stream) release(key string) {
@@ -223,7 +223,7 @@ func (s *stream) release(key string) {
 	switch {
 	case apierrors.IsNotFound(err):
 		s.forget(key)
-		s.tell("gone", key)
+		s.send("gone", key)
 	case err != nil:
 		s.Log.Errorf("page: look up HelmRelease %s: %v", key, err)
 	default:
@@ -240,13 +240,13 @@ func (s *stream) row(hr *v1alpha1.HelmRelease) {
 }
 
 func (s *stream) drift() {
-	entries, told := s.newDrift(s.told)
-	if s.told = told; len(entries) > 0 {
-		s.tell("drift", entries)
+	entries, sent := s.newDrift(s.sent)
+	if s.sent = sent; len(entries) > 0 {
+		s.send("drift", entries)
 	}
 }
 
-func (s *stream) tell(event string, data any) {
+func (s *stream) send(event string, data any) {
 	text, err := encode(event, data)
 	if err != nil {
 		s.err = err

@@ -61,7 +61,7 @@ func (p *Page) checkOperators(ctx context.Context) {
 	p.stopped = stopped
 	p.mu.Unlock()
 	if !same {
-		p.tellOperator()
+		p.operatorChanged()
 	}
 }
 

@@ -125,17 +125,17 @@ func (p *Page) serve(ctx context.Context, listener net.Listener) error {
 	defer cancel()
 	limits := serving.Standard()
 	limits.Write = p.timeout
-	var telling sync.WaitGroup
-	telling.Go(func() {
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
 		select {
 		case <-p.Ready:
-			p.tellOperator()
+			p.operatorChanged()
 		case <-ctx.Done():
 		}
 	})
 	err := serving.Run(ctx, listener, p.handler(), limits, p.Log)
 	cancel() // the listener may have failed
-	telling.Wait()
+	waiting.Wait()
 	return err
 }
 
@@ -161,6 +161,6 @@ func (p *Page) Happened(m *message.Message) {
 	p.eachViewer(func(v *listener) { v.drifted = true })
 }
 
-func (p *Page) tellOperator() {
+func (p *Page) operatorChanged() {
 	p.eachViewer(func(v *listener) { v.operator = true })
 }

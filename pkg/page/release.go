@@ -91,7 +91,7 @@ func (p *Page) costly(do work) http.HandlerFunc {
 func (p *Page) inTurn(
 	ctx context.Context, by viewer.User, do func(context.Context) (any, error),
 ) (found any, err error) {
-	waiting, stop := context.WithTimeout(ctx, comparisonPatience)
+	waiting, stop := context.WithTimeout(ctx, comparisonWait)
 	defer stop()
 	begun := false
 	err = p.comparing.Do(waiting, by.Name(), func() error {

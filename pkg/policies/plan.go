@@ -32,7 +32,7 @@ func (w *worker) reconcile(ctx context.Context) (again time.Time, err error) {
 			continue
 		}
 		e := w.carryOut(ctx, s, plan.Results)
-		again = earlier(again, w.tell(s, e))
+		again = earlier(again, w.report(s, e))
 		if err == nil {
 			err = e.err
 		}

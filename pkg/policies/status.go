@@ -99,16 +99,16 @@ func (e *effect) progress() policy.Progress {
 // maxEvent bounds the message of an event, as the newer of the two event APIs does.
 const maxEvent = 1024
 
-// toldPolicy is the last reported state of a policy.
-type toldPolicy struct {
+// reportedPolicy is the last reported state of a policy.
+type reportedPolicy struct {
 	uid     types.UID
 	status  v1alpha1.HelmReleasePolicyStatus
 	written time.Time
 }
 
-// tell records the effect of a plan, and writes the status of the policy if it has changed. It returns the time of
+// report records the effect of a plan, and writes the status of the policy if it has changed. It returns the time of
 // the next plan without an event; zero for never.
-func (w *worker) tell(s policy.Summary, e *effect) (again time.Time) {
+func (w *worker) report(s policy.Summary, e *effect) (again time.Time) {
 	now := w.Clock.Now()
 	w.announcePolicy(s.Policy, e)
 	again = s.Again
@@ -126,9 +126,9 @@ func (w *worker) tell(s policy.Summary, e *effect) (again time.Time) {
 	for i := range status.Conditions {
 		status.Conditions[i].Message = plain.Line(status.Conditions[i].Message)
 	}
-	last := w.told[s.Policy.Name]
+	last := w.lastReported[s.Policy.Name]
 	if last.uid != s.Policy.UID {
-		last = toldPolicy{uid: s.Policy.UID, status: s.Policy.Status}
+		last = reportedPolicy{uid: s.Policy.UID, status: s.Policy.Status}
 	}
 	if equality.Semantic.DeepEqual(s.Policy.Status, status) {
 		return again
@@ -141,7 +141,7 @@ func (w *worker) tell(s policy.Summary, e *effect) (again time.Time) {
 		return now.Add(policyStatusDelay)
 	}
 	w.announceStatus(s.Policy, last.status, status)
-	w.told[s.Policy.Name] = toldPolicy{uid: s.Policy.UID, status: status, written: now}
+	w.lastReported[s.Policy.Name] = reportedPolicy{uid: s.Policy.UID, status: status, written: now}
 	return again
 }
 
@@ -171,7 +171,7 @@ func (w *worker) writePolicyStatus(p *v1alpha1.HelmReleasePolicy, status v1alpha
 func (w *worker) announcePolicy(p *v1alpha1.HelmReleasePolicy, e *effect) {
 	for _, ev := range appliedEvents(e) {
 		w.Log.WithField("policy", p.Name).Info(ev.text)
-		w.sayPolicy(p, ev)
+		w.recordEvent(p, ev)
 	}
 }
 
@@ -182,16 +182,16 @@ func (w *worker) announceStatus(p *v1alpha1.HelmReleasePolicy, before, now v1alp
 	if ready.Status == metav1.ConditionFalse && (was == nil || was.Reason != ready.Reason) {
 		if ev, ok := policyProblemEvent(ready); ok {
 			w.Log.WithField("policy", p.Name).Warn(ready.Message)
-			w.sayPolicy(p, ev)
+			w.recordEvent(p, ev)
 		}
 	}
 	if now.Rollout != nil && now.Rollout.State == v1alpha1.RolloutComplete && before.Rollout != nil &&
 		before.Rollout.State != v1alpha1.RolloutComplete {
-		w.sayPolicy(p, rolloutCompleteEvent(now.Rollout))
+		w.recordEvent(p, rolloutCompleteEvent(now.Rollout))
 	}
 }
 
-func (w *worker) sayPolicy(p *v1alpha1.HelmReleasePolicy, e event) {
+func (w *worker) recordEvent(p *v1alpha1.HelmReleasePolicy, e event) {
 	ref := &v1alpha1.HelmReleasePolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PolicyKind},
 	}

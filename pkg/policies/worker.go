@@ -59,8 +59,8 @@ type worker struct {
 	// active is set while there are policies; without any nothing is planned.
 	active atomic.Bool
 	// notBefore is when the next plan may be made.
-	notBefore time.Time
-	told      map[string]toldPolicy // by policy name
+	notBefore    time.Time
+	lastReported map[string]reportedPolicy // by policy name
 	// served are closed when the API server serves HelmReleases and policies.
 	served map[string]*served
 	// ready is closed when the policies are followed.
@@ -76,7 +76,7 @@ type served struct {
 // newWorker returns the worker of the given clients. watches reads the metadata of records and namespaces.
 func newWorker(o Options, c clients, watches metadata.Interface, m *metrics.Policies) *worker {
 	w := &worker{
-		Options: o, clients: c, metrics: m, told: map[string]toldPolicy{}, ready: make(chan struct{}),
+		Options: o, clients: c, metrics: m, lastReported: map[string]reportedPolicy{}, ready: make(chan struct{}),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
 			workqueue.TypedRateLimitingQueueConfig[string]{

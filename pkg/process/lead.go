@@ -40,7 +40,7 @@ type Election struct {
 func (e Election) Run(ctx context.Context) error {
 	var lost atomic.Bool
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: renewSeldom(e.Duration, &toldLock{log: e.Log, Interface: &resourcelock.LeaseLock{
+		Lock: throttled(e.Duration, &loggedLock{log: e.Log, Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
 			Client:     e.Client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(e.NodeName)},
@@ -64,7 +64,7 @@ func (e Election) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	// toldLock logs a failure once; client-go logs it at every attempt.
+	// loggedLock logs a failure once; client-go logs it at every attempt.
 	elector.Run(klog.NewContext(ctx, klog.Logger{}))
 	if lost.Load() {
 		return errLeaseLost

@@ -29,7 +29,7 @@ func (l *lease) Update(_ context.Context, r resourcelock.LeaderElectionRecord) e
 
 func TestLeaseIsRenewedSeldomAndGivenUpAtOnce(t *testing.T) {
 	store, now := &lease{}, time.Unix(1000, 0)
-	l := &seldomRenewed{Interface: store, every: 2 * time.Second, now: func() time.Time { return now }}
+	l := &throttledLock{Interface: store, every: 2 * time.Second, now: func() time.Time { return now }}
 	update := func(holder string, writes int, what string) {
 		t.Helper()
 		record := resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 15,

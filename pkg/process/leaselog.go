@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// toldLock is a lock that logs the errors of reads and writes of the lease. client-go logs them where no user sees
+// loggedLock is a lock that logs the errors of reads and writes of the lease. client-go logs them where no user sees
 // them, and an operator without rights to the lease would be a silent standby for ever. The election calls it from one
 // goroutine at a time.
-type toldLock struct {
+type loggedLock struct {
 	resourcelock.Interface
 	log  logrus.FieldLogger
 	last string
@@ -20,28 +20,28 @@ type toldLock struct {
 
 const creating = "create"
 
-func (l *toldLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *loggedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	l.tell(ctx, "read", err)
+	l.logError(ctx, "read", err)
 	return record, raw, err
 }
 
-func (l *toldLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *loggedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Create(ctx, record)
-	l.tell(ctx, creating, err)
+	l.logError(ctx, creating, err)
 	return err
 }
 
-func (l *toldLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *loggedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.Interface.Update(ctx, record)
-	l.tell(ctx, "renew", err)
+	l.logError(ctx, "renew", err)
 	return err
 }
 
-// tell logs an error once until a different one occurs. A lease that does not exist yet, and a faster replica, are no
-// errors. If creating the lease fails with not found, its namespace is missing. A request ended by the operator itself
-// is no error either: the cause, such as a port in use, is reported separately.
-func (l *toldLock) tell(ctx context.Context, doing string, err error) {
+// logError logs an error once until a different one occurs. A lease that does not exist yet, and a faster replica, are
+// no errors. If creating the lease fails with not found, its namespace is missing. A request ended by the operator
+// itself is no error either: the cause, such as a port in use, is reported separately.
+func (l *loggedLock) logError(ctx context.Context, doing string, err error) {
 	if err == nil || ctx.Err() != nil || apierrors.IsNotFound(err) && doing != creating || apierrors.IsConflict(err) ||
 		apierrors.IsAlreadyExists(err) {
 		return

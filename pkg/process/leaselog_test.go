@@ -29,7 +29,7 @@ func (r *refusing) Update(context.Context, resourcelock.LeaderElectionRecord) er
 func TestWhatIsWrongWithTheLeaseIsToldOnce(t *testing.T) {
 	leases := schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	for name, tc := range map[string]struct {
-		do   func(context.Context, *toldLock) error
+		do   func(context.Context, *loggedLock) error
 		err  error
 		want string
 	}{
@@ -47,7 +47,7 @@ func TestWhatIsWrongWithTheLeaseIsToldOnce(t *testing.T) {
 			out := &bytes.Buffer{}
 			log := logrus.New()
 			log.Out = out
-			l := &toldLock{Interface: &refusing{err: tc.err}, log: log}
+			l := &loggedLock{Interface: &refusing{err: tc.err}, log: log}
 			for range 3 {
 				if err := tc.do(t.Context(), l); err == nil {
 					t.Error("the error was kept from the election")
@@ -60,16 +60,16 @@ func TestWhatIsWrongWithTheLeaseIsToldOnce(t *testing.T) {
 	}
 }
 
-func get(ctx context.Context, l *toldLock) error {
+func get(ctx context.Context, l *loggedLock) error {
 	_, _, err := l.Get(ctx)
 	return err
 }
 
-func create(ctx context.Context, l *toldLock) error {
+func create(ctx context.Context, l *loggedLock) error {
 	return l.Create(ctx, resourcelock.LeaderElectionRecord{})
 }
 
-func update(ctx context.Context, l *toldLock) error {
+func update(ctx context.Context, l *loggedLock) error {
 	return l.Update(ctx, resourcelock.LeaderElectionRecord{})
 }
 
@@ -78,7 +78,7 @@ func TestALeaseRequestThatTheOperatorEndsIsNotTold(t *testing.T) {
 	out := &bytes.Buffer{}
 	log := logrus.New()
 	log.Out = out
-	l := &toldLock{Interface: &refusing{err: context.Canceled}, log: log}
+	l := &loggedLock{Interface: &refusing{err: context.Canceled}, log: log}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := l.Get(ctx); err == nil {

@@ -7,10 +7,10 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// seldomRenewed is a lease whose holder skips some of the elector's renewals. A standby has to read the lease several
+// throttledLock is a lease whose holder skips some of the elector's renewals. A standby has to read the lease several
 // times a second to take over in time, and in client-go a leader writes as often as a standby reads. A renewal is
 // skipped soon after the previous one. If all later renewals fail, the leader still ends before its lease.
-type seldomRenewed struct {
+type throttledLock struct {
 	resourcelock.Interface
 	every time.Duration
 	now   func() time.Time
@@ -21,7 +21,7 @@ type seldomRenewed struct {
 
 // Update writes the record, unless only the time has changed and it was written a moment ago. The elector calls it
 // from one goroutine.
-func (l *seldomRenewed) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *throttledLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	now := l.now()
 	same := record
 	same.RenewTime = l.held.RenewTime
@@ -36,9 +36,9 @@ func (l *seldomRenewed) Update(ctx context.Context, record resourcelock.LeaderEl
 	return nil
 }
 
-// renewSeldom returns a lock with as few renewals as its lease allows.
-func renewSeldom(lease time.Duration, lock resourcelock.Interface) resourcelock.Interface {
-	return &seldomRenewed{Interface: lock, every: renewPeriod(lease), now: time.Now}
+// throttled returns a lock with as few renewals as its lease allows.
+func throttled(lease time.Duration, lock resourcelock.Interface) resourcelock.Interface {
+	return &throttledLock{Interface: lock, every: renewPeriod(lease), now: time.Now}
 }
 
 // renewPeriod is the interval of a leader's writes to its lease. The renew deadline is two thirds of the lease, so a

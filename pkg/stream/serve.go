@@ -39,7 +39,7 @@ func (s *Stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave()
-	waiting, cancel := context.WithTimeout(r.Context(), s.patience)
+	waiting, cancel := context.WithTimeout(r.Context(), s.waitTimeout)
 	defer cancel()
 	err = s.readers.Do(waiting, user, func() error { return s.send(w, r, after) })
 	switch {

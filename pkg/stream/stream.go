@@ -22,8 +22,8 @@ const (
 	kept = 1000
 	// readersAtOnce bounds the readers, and readerAtOnce those of one user.
 	readersAtOnce, readerAtOnce = 16, 2
-	// patience bounds the wait of a reader for its place among the readers.
-	patience = 5 * time.Second
+	// waitTimeout bounds the wait of a reader for its place among the readers.
+	waitTimeout = 5 * time.Second
 	// beatEvery is the time between signs of life, by which a reader notices a dead connection.
 	beatEvery = 5 * time.Second
 	// writeTime bounds the time of a reader for a line.
@@ -32,11 +32,11 @@ const (
 
 // Stream keeps the events of an operator and serves them. It is safe for concurrent use; a nil one keeps nothing.
 type Stream struct {
-	log      logrus.FieldLogger
-	admit    Admit
-	readers  *serving.Shares
-	beat     time.Duration
-	patience time.Duration
+	log         logrus.FieldLogger
+	admit       Admit
+	readers     *serving.Shares
+	beat        time.Duration
+	waitTimeout time.Duration
 
 	mu     sync.Mutex // guards the rest; a leaf: nothing else is locked under it
 	leader string     // the address of the leader, as a standby knows it
@@ -60,7 +60,7 @@ type Admit func(*http.Request) (user string, refused *viewer.Refusal)
 func New(admit Admit, log logrus.FieldLogger) *Stream {
 	return &Stream{
 		log: log, admit: admit, readers: serving.NewShares(readersAtOnce, readerAtOnce, readerAtOnce), beat: beatEvery,
-		patience: patience, count: map[string]int{}, more: make(chan struct{}),
+		waitTimeout: waitTimeout, count: map[string]int{}, more: make(chan struct{}),
 	}
 }
 

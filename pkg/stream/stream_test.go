@@ -51,7 +51,7 @@ func serve(t *testing.T) *served {
 		}
 		return name, nil
 	}, log)
-	s.patience, s.beat = 50*time.Millisecond, 20*time.Millisecond
+	s.waitTimeout, s.beat = 50*time.Millisecond, 20*time.Millisecond
 	// A certificate, and a client that trusts it.
 	model := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(model.Close)

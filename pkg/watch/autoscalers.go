@@ -194,25 +194,25 @@ type autoscalerSink struct {
 	kind manifest.ID // with no namespace and no name
 }
 
-func (s *autoscalerSink) tell(ids []manifest.ID) {
+func (s *autoscalerSink) notify(ids []manifest.ID) {
 	if len(ids) > 0 {
 		s.changed(ids)
 	}
 }
 
-func (s *autoscalerSink) observed(obj *unstructured.Unstructured) { s.tell(s.known.Set(obj)) }
+func (s *autoscalerSink) observed(obj *unstructured.Unstructured) { s.notify(s.known.Set(obj)) }
 
 func (s *autoscalerSink) gone(obj *unstructured.Unstructured) {
 	id := s.kind
 	id.Namespace, id.Name = obj.GetNamespace(), obj.GetName()
-	s.tell(s.known.Remove(id))
+	s.notify(s.known.Remove(id))
 }
 
 func (s *autoscalerSink) listed(present map[types.NamespacedName]struct{}) {
 	for _, id := range s.known.IDs() {
 		_, exists := present[types.NamespacedName{Namespace: id.Namespace, Name: id.Name}]
 		if !exists && id.GroupKind() == s.kind.GroupKind() {
-			s.tell(s.known.Remove(id))
+			s.notify(s.known.Remove(id))
 		}
 	}
 }
