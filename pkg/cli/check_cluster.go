@@ -109,7 +109,7 @@ func leaseFinding(key types.NamespacedName, spec coordinationv1.LeaseSpec, now t
 		return finding{levelError, subject, "it does not run: last seen " + seen.UTC().Format(time.RFC3339),
 			"start it, or find out why it ended: kubectl -n " + key.Namespace + " get pods, and kubectl logs"}
 	case seen.Sub(now) > clockTolerance:
-		return finding{levelWarning, subject, fmt.Sprintf("its clock, or the one of this machine, is wrong: it says that it was renewed %s from now",
+		return finding{levelWarning, subject, fmt.Sprintf("its clock, or the one of this machine, is wrong: its last renewal is %s from now",
 			seen.Sub(now).Round(time.Second)), "suspensions end, and Leases expire, by the operator's clock: set the clocks by NTP"}
 	}
 	return finding{levelOK, subject, "running, last seen " + seen.UTC().Format(time.RFC3339), ""}

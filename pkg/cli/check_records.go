@@ -24,7 +24,7 @@ func recordFindings(ctx context.Context, c *connection, namespace string, locks 
 		if err != nil {
 			f := unreadable("records in "+storage.Kind()+"s", err)
 			if errors.Is(err, release.ErrRecord) {
-				f.Advice = "look at that object: Helm did not write it so, and a release may not be locked because of it"
+				f.Advice = "inspect that object: Helm did not write it so, and it may keep a release from being locked"
 			}
 			found = append(found, f)
 		}

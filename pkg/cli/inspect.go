@@ -177,7 +177,7 @@ func mask(details *release.Details, masker report.Masker, part string) (*release
 	}
 	secrets, err := report.ValuesIn(texts...)
 	if err != nil {
-		return nil, command.Hinted(fmt.Errorf("the output may hold values of Secrets that cannot be told: %w", err),
+		return nil, command.Hinted(fmt.Errorf("the output may hold values of Secrets that cannot be found: %w", err),
 			"--show-secrets prints it as it is; --manifest shows what is wrong with the manifest")
 	}
 	shown.Notes = masker.Text(details.Notes, secrets)

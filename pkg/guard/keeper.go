@@ -251,7 +251,7 @@ func (k *Keeper) ownUser(ctx context.Context) string {
 			&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		if err != nil {
 			k.Log.Warnf(
-				"guard: cannot find out the operator's own user, whose requests are then asked about, too: %v",
+				"guard: cannot determine the operator's own user, so its requests are not exempt: %v",
 				err,
 			)
 			return ""

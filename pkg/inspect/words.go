@@ -34,7 +34,7 @@ func Blame(changes []Change, now time.Time) []string {
 			what = Describe(byAuthor[author], 3) + " changed"
 		}
 		if author.Manager == "" {
-			lines = append(lines, what+" by somebody whom the object does not tell")
+			lines = append(lines, what+" by an unknown author")
 			continue
 		}
 		how := author.Operation

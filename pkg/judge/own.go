@@ -44,9 +44,9 @@ func (own Own) Reserved(o manifest.Object) string {
 	id, mine := o.ID, own.Name != "" && o.ID.Namespace == own.Namespace
 	switch id.GroupKind() {
 	case schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: v1alpha1.Kind}:
-		return "a HelmRelease says what the operator does; it is not locked itself"
+		return "a HelmRelease configures the operator; it is not locked itself"
 	case schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: v1alpha1.PolicyKind}:
-		return "a HelmReleasePolicy says what the operator does; it is not locked itself"
+		return "a HelmReleasePolicy configures the operator; it is not locked itself"
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		if id.Name == v1alpha1.HelmReleaseResourceName+"."+v1alpha1.SchemeGroupVersion.Group ||
 			id.Name == v1alpha1.PolicyResourceName+"."+v1alpha1.SchemeGroupVersion.Group {

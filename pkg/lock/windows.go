@@ -38,17 +38,17 @@ func parseWindows(specs []v1alpha1.Window, now time.Time) (windows, error) {
 
 func parseWindow(spec v1alpha1.Window, now time.Time) (window, error) {
 	if strings.Contains(spec.Schedule, "=") {
-		return window{}, errors.New("schedule has a time zone: say timeZone instead")
+		return window{}, errors.New("schedule has a time zone: use timeZone instead")
 	}
 	if strings.HasPrefix(spec.Schedule, "@every") {
-		return window{}, errors.New("schedule @every has no beginning: say at which minutes and hours")
+		return window{}, errors.New("schedule @every has no beginning: set minutes and hours")
 	}
 	schedule, err := cron.ParseStandard(spec.Schedule)
 	if err != nil {
 		return window{}, fmt.Errorf("schedule %q: %w", spec.Schedule, err)
 	}
 	if spec.TimeZone == "Local" { // that of the operator, which no one sees
-		return window{}, errors.New("timeZone Local is none: say which, as in Europe/Berlin")
+		return window{}, errors.New("timeZone Local is none: name one, as in Europe/Berlin")
 	}
 	zone, err := time.LoadLocation(spec.TimeZone) // empty is UTC
 	if err != nil {
@@ -58,7 +58,7 @@ func parseWindow(spec v1alpha1.Window, now time.Time) (window, error) {
 		fields.Location = zone
 	}
 	if schedule.Next(now).IsZero() {
-		return window{}, fmt.Errorf("schedule %q: no such time comes within five years", spec.Schedule)
+		return window{}, fmt.Errorf("schedule %q: no such time within five years", spec.Schedule)
 	}
 	return window{schedule, spec.Duration.Duration}, nil
 }

@@ -91,7 +91,7 @@ func notes(hr *v1alpha1.HelmRelease, records []release.Record, record release.Re
 		note("revision %d is %s", record.Revision, record.Status)
 	}
 	if c.Local != "" && len(c.Differences) > 0 {
-		note("compared without the API server's help: %s; what it or a webhook makes of a value may look like drift",
+		note("compared without a dry run: %s; values that the API server or a webhook rewrites may look like drift",
 			c.Local)
 	}
 	if len(hr.Spec.Ignore) > 0 {

@@ -114,7 +114,7 @@ func (p *Page) Run(ctx context.Context) error {
 	}
 	p.Log.Infof("page on http://%s/", listener.Addr())
 	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && p.Viewers == nil && !tcp.IP.IsLoopback() {
-		p.Log.Warnf("the page has no login: everybody who reaches %s reads it; --page-auth asks for a token",
+		p.Log.Warnf("the page has no login: every client with access to %s reads it; --page-auth requires a token",
 			listener.Addr())
 	}
 	return p.serve(ctx, listener)

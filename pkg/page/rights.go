@@ -36,7 +36,7 @@ func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User,
 	if p.Viewers == nil {
 		return viewer.User{}, &viewer.Refusal{
 			Status: http.StatusForbidden,
-			Message: "comparisons are shown to viewers who say who they are (--page-auth); helm-locker diff makes " +
+			Message: "comparisons are shown to authenticated viewers only (--page-auth); helm-locker diff makes " +
 				"them with your own rights",
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Stream) leave() {
 }
 
 // errBroken is the end of an answer before the end of the stream.
-var errBroken = errors.New("the reader is gone or too slow, or may not read any more")
+var errBroken = errors.New("the reader has disconnected, is too slow, or has lost the right to read")
 
 // send sends all events after a position, until the stream ends.
 func (s *Stream) send(w http.ResponseWriter, r *http.Request, after message.Position) error {

@@ -171,7 +171,7 @@ func (r *Reviewer) May(ctx context.Context, user User, access Access) (bool, err
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("ask the API server what a viewer may do: %w", err)
+		return false, fmt.Errorf("review the access of a viewer: %w", err)
 	}
 	allowed := review.Status.Allowed && !review.Status.Denied
 	r.rights.Add(digest, allowed, keptFor)
@@ -189,7 +189,7 @@ func (r *Reviewer) user(ctx context.Context, request *http.Request) (User, error
 	digest := sha256.Sum256([]byte(token))
 	answer, err := r.answer(ctx, request, token, digest)
 	if err != nil {
-		return User{}, fmt.Errorf("ask the API server whose token it is: %w", err)
+		return User{}, fmt.Errorf("review the token: %w", err)
 	}
 	if answer.user == nil {
 		return User{}, &Refusal{http.StatusUnauthorized, "the API server does not know this token, or it has expired"}
@@ -264,8 +264,7 @@ func (r *Reviewer) refusal(err error) *Refusal {
 		)
 	}
 	return &Refusal{
-		http.StatusBadGateway, "the API server does not tell whether you may read this; the log of this server says " +
-			"why",
+		http.StatusBadGateway, "the API server did not answer whether you may read this; see the log of this server",
 	}
 }
 
