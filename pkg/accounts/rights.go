@@ -15,7 +15,7 @@ const (
 	mostNamed = 256
 )
 
-// Object is an object whose rights are checked.
+// Object is an object to check rights for.
 type Object struct {
 	GVR schema.GroupVersionResource
 	// Namespace is empty for a cluster-scoped object. Name is empty in a question about all objects of a resource

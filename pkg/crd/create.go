@@ -23,11 +23,10 @@ const (
 	timeout = time.Minute
 )
 
-// Create makes the API server of cfg serve the kinds of helm-locker: it creates the CustomResourceDefinitions or,
-// where one lacks a part that this version needs, updates it, and returns when they are established. It writes
-// nothing that exists already, and removes nothing added by another version of helm-locker. It ends with an error
-// when ctx ends, and after a minute at the latest; an error of the API server, such as a missing permission, is
-// wrapped.
+// Create makes the API server of cfg serve the kinds of helm-locker. It creates the CustomResourceDefinitions, or
+// updates those without the parts that this version needs, and returns when they are established. It rewrites no
+// existing part, and removes nothing added by another version of helm-locker. It returns an error when ctx ends, and
+// after a minute at the latest. It wraps errors of the API server, such as a missing permission.
 func Create(ctx context.Context, cfg *rest.Config) error {
 	definitions, err := List()
 	if err != nil {

@@ -50,8 +50,8 @@ const (
 	AdmitExempt AdmissionReason = "ExemptSubject"
 	// AdmitCluster means that a controller of Kubernetes sent the request.
 	AdmitCluster AdmissionReason = "ClusterController"
-	// AdmitOwn is for the deletion of a drifted object that the operator may have sent, to re-create it in the name of
-	// the account of the release.
+	// AdmitOwn is for the deletion of a drifted object, possibly by the operator, which re-creates it under the account of
+	// the release.
 	AdmitOwn AdmissionReason = "OwnAccount"
 	// AdmitOtherRelease is for an object that belongs to another release already. As with AdmitHelm, see the caller of
 	// Admit.
@@ -60,8 +60,8 @@ const (
 	AdmitNoDrift AdmissionReason = "NoDrift"
 	// AdmitBeingDeleted means that the deletion of the object is pending already.
 	AdmitBeingDeleted AdmissionReason = "BeingDeleted"
-	// AdmitNotRecreated means that the lock would not re-create the object: a Job or Pod that has run, or a
-	// deletion that spec.ignore names.
+	// AdmitNotRecreated means that the lock would not re-create the object: a finished Job or Pod, or a deletion in
+	// spec.ignore.
 	AdmitNotRecreated AdmissionReason = "NotRecreated"
 	// AdmitHelm means that Helm may be at work. Only the API server knows that, see the caller of Admit.
 	AdmitHelm AdmissionReason = "HelmAtWork"
@@ -71,7 +71,7 @@ const (
 	AdmitOutdated AdmissionReason = "Outdated"
 	// AdmitUnlocked means that no lock owns the object.
 	AdmitUnlocked AdmissionReason = "NotLocked"
-	// AdmitUnknown means that something could not be found out in time.
+	// AdmitUnknown means that a read did not succeed in time.
 	AdmitUnknown AdmissionReason = "NotKnown"
 )
 

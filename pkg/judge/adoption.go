@@ -20,8 +20,8 @@ var adopters = map[schema.GroupKind]map[schema.GroupKind]bool{
 	},
 }
 
-// Adopted returns a function that reports whether an owner reference is by a controller of Kubernetes that adopts
-// objects of the kind; nil for a kind without one.
+// Adopted returns a function that recognizes owner references by the adopting controllers of Kubernetes for the kind;
+// nil for a kind without one.
 func Adopted(id manifest.ID) func(ref map[string]any) bool {
 	by := adopters[id.GroupKind()]
 	if by == nil {

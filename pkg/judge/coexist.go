@@ -16,8 +16,8 @@ import (
 // object must be resolved, and its content the caller's own. Only the manifest decides, so no live object gains an
 // exemption.
 //
-//   - a caBundle that is declared empty: a controller (cert-manager's cainjector, say) fills it in
-//   - the rules of an aggregated ClusterRole, which the manifest package leaves out already
+//   - an empty caBundle in the manifest: a controller (cert-manager's cainjector, say) fills it in
+//   - the rules of an aggregated ClusterRole: the manifest package leaves them out already
 //
 // It reports the annotations of Kubernetes' controllers, and leaves them in: see Input.Ignore.
 func Coexist(o manifest.Object) []v1alpha1.Exception {

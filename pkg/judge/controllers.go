@@ -31,7 +31,7 @@ func ofControllers(id manifest.ID, desired map[string]any) (declared []string) {
 	return declared
 }
 
-// annotated returns a function that reports whether a path is that of an annotation with one of the names.
+// annotated returns a function that recognizes the paths of annotations with one of the names.
 func annotated(names []string) func(path []string) bool {
 	return func(path []string) bool {
 		return len(path) == 3 && path[0] == "metadata" && path[1] == "annotations" && slices.Contains(names, path[2])

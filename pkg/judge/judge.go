@@ -66,7 +66,7 @@ type Input struct {
 type State string
 
 const (
-	// InSync means that the object is as declared, or in the API server's form of that.
+	// InSync means that the object is as declared, or in the API server's form of the declared state.
 	InSync State = "InSync"
 	// BeingDeleted means that the content is as declared, and the deletion of the object is pending.
 	BeingDeleted State = "BeingDeleted"
@@ -214,8 +214,8 @@ func (in Input) HasAdditions(r Result, live *unstructured.Unstructured) bool {
 	return !in.Strict && in.strictly(live).HasAdditions(r.Desired, live.Object, r.Options)
 }
 
-// Ignore returns a function for the ignored paths: those of the rules, a number of replicas that an autoscaler chose,
-// the annotations of Kubernetes' controllers, and finalizers that must stay; nil for none.
+// Ignore returns a function for the ignored paths: those of the rules, the number of replicas of an autoscaler, the
+// annotations of Kubernetes' controllers, and finalizers that must stay; nil for none.
 func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	var ownership *drift.Ownership
 	if in.Rules.NeedsOwnership() {

@@ -116,7 +116,8 @@ func scaledObjectRange(object map[string]any) *Range {
 	return r
 }
 
-// rolloutRange returns any number for a Rollout that scales down the workload from which it takes over the Pods.
+// rolloutRange returns any number for a Rollout with spec.workloadRef.scaleDown: it takes over the Pods of that
+// workload, and scales it down.
 func rolloutRange(object map[string]any) *Range {
 	switch how, _, _ := unstructured.NestedString(object, "spec", "workloadRef", "scaleDown"); how {
 	case "onsuccess", "progressively":

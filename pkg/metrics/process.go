@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Process are the metrics that each process has, in a registry of their own so that an embedding program keeps its
-// default one.
+// Process holds the common metrics of all processes, in a registry of their own: an embedding program keeps its default
+// one.
 type Process struct {
 	registry *prometheus.Registry
 

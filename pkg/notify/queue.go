@@ -91,8 +91,8 @@ func (q *queue) loseTaken(result string, now time.Time) {
 	q.lose(result, now)
 }
 
-// take waits for the next message. When older ones were lost, a message that says so comes first. It returns nil
-// when the queue is closed and empty, or ctx ends.
+// take waits for the next message. After losses, a message with their number comes first. It returns nil when the queue
+// is closed and empty, or ctx ends.
 func (q *queue) take(ctx context.Context, now func() time.Time) *item {
 	for ctx.Err() == nil {
 		if i, done := q.next(now()); i != nil || done {

@@ -47,8 +47,8 @@ func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User,
 	}})
 }
 
-// withhold returns the objects that must not be read, with the reasons: those that the account of the release may not
-// change. The release does not own them, and they must not appear as its drift. The API server itself refuses objects
+// withhold returns the objects outside the rights of the release's account, each with the reason. They must not be
+// read: the release does not own them, and they must not appear as its drift. The API server itself refuses objects
 // that the viewer may not get.
 func (p *Page) withhold(
 	ctx context.Context, cluster *inspect.Cluster, objects []manifest.Object, account string,

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// admission adds the rights for writing an object that decides about requests of others, and notes its writer's
-// power: the author of the release gets that through the operator.
+// admission adds the rights for writing an object with decisions about requests of others. It also notes the power of
+// its writer: through the operator, the author of the release has that power.
 func (b *builder) admission(o *Object) {
 	switch o.GVK.Kind {
 	case "ValidatingWebhookConfiguration":

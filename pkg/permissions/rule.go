@@ -41,8 +41,8 @@ func compact(rules []Rule) []Rule {
 	return rules
 }
 
-// union joins rules that differ in nothing but the field that by returns. Without a value there the rule is about
-// everything (all names, the whole cluster), so it is joined with its like only.
+// union joins rules that are equal except for the field of by. A rule without a value there covers everything (all
+// names, the whole cluster), so it is joined only with rules of its kind.
 func union(rules []Rule, by func(*Rule) *[]string) []Rule {
 	var out []Rule
 	at := map[string]int{}

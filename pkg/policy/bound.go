@@ -74,8 +74,8 @@ func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
 	c.add(result)
 }
 
-// shares divides a policy's releases into those within a bound and those beyond it. Namespaces get equal shares, so
-// that the releases of one, whose number its users choose, do not displace those of others. In a namespace with more
+// shares divides a policy's releases into those within a bound and those beyond it. Namespaces get equal shares: users
+// choose the number of releases in their namespace, and must not displace those of others. In a namespace with more
 // than its share, locked releases come first, then the order of names decides.
 func shares(all []won, most int) (within, over []won) {
 	byRelease := func(a, b won) int { return compareKeys(a.key, b.key) }

@@ -98,9 +98,9 @@ func ObjectName(name string, revision int) string {
 
 // RecordOf reads the metadata of a record in this storage. An unknown status becomes StatusUnknown.
 //
-// Labels that Helm does not write, or that disagree with the object's name, are an ErrRecord. The Record returned with
-// it still names the object, with Key and Revision from the object's name (zero when that is no record's name), so that
-// the error can be reported for the release. Do not skip such a record and lock an older one: it may be the newest.
+// Labels outside of Helm's format, or in conflict with the object's name, are an ErrRecord. The Record returned with it
+// still names the object, with Key and Revision from the object's name (zero for any other name), so that the caller
+// can report the error for the release. Do not skip such a record and lock an older one: it may be the newest.
 func (s Storage) RecordOf(m metav1.Object) (Record, error) {
 	rec := Record{Storage: s, ObjectName: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
 	rec.Key.Namespace = m.GetNamespace()

@@ -37,8 +37,8 @@ type Search struct {
 	refusal error
 }
 
-// New returns a Search of at most 12 dry runs by server. found is the judgement of in, revert returns the write that
-// reverts the object to the target of a judgement, and refusal is the error of that write for found.
+// New returns a Search of at most 12 dry runs by server. found is the judgement of in. revert returns the write that
+// reverts the object to the target of a judgement. refusal is the error of that write for found.
 func New(
 	server DryRunner, in judge.Input, found judge.Result, revert func(judge.Result) *enforce.Revert, refusal error,
 ) *Search {

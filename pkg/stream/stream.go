@@ -167,8 +167,8 @@ func (s *Stream) next(after int64) (e event, missing int64, more <-chan struct{}
 	return e, e.sequence - after - 1, nil, false
 }
 
-// resume returns the position from which a reader goes on after its last one. unknown reports that the reader may have
-// missed events of earlier leaders.
+// resume returns the position after a reader's last one. unknown is set when the reader may have missed events of
+// earlier leaders.
 func (s *Stream) resume(after message.Position) (from message.Position, unknown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,8 +26,8 @@ type Definitions struct {
 	names map[string]struct{} // of those that exist
 }
 
-// NewDefinitions returns a watch that calls changed, from one goroutine, with the metadata of each
-// CustomResourceDefinition that is created, changed (established, for example) or deleted. changed must only enqueue.
+// NewDefinitions returns a watch. It calls changed, from one goroutine, with the metadata of each created, changed
+// (established, for example) or deleted CustomResourceDefinition. changed must only enqueue.
 func NewDefinitions(
 	client metadata.Interface, log logrus.FieldLogger, changed func(*metav1.PartialObjectMetadata),
 ) *Definitions {

@@ -1,8 +1,8 @@
 package v1alpha1
 
 // The names of the older helm-locker, for Go programs that make HelmReleases and read their states. docs/migration.md
-// says what became of the others. ReleaseKey is that of ReleaseReference; a comment of its own would take the place of
-// the latter's in docs/api.md.
+// lists the successors of the others. ReleaseKey is that of ReleaseReference; a comment of its own would replace the
+// latter's in docs/api.md.
 
 type ReleaseKey = ReleaseReference //nolint:revive // the comment above says why it has none
 

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Bounds that the operator keeps the status within, so that it stays small however large a release is. They are no
-// part of the CRD's validation: a status that the API server rejects would hide the very trouble it reports.
+// Bounds of the status. They keep it small for a release of any size. They are no part of the CRD's validation: a
+// rejected status would hide the very trouble it reports.
 const (
 	// MaxNotesBytes bounds status.notes.
 	MaxNotesBytes = 4 << 10
