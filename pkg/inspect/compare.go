@@ -90,6 +90,7 @@ type Comparison struct {
 	Local string
 }
 
+// CompareOptions configure a comparison.
 type CompareOptions struct {
 	Masker report.Masker
 	// Strict also reports the additions of others (scope Strict of a HelmRelease).
