@@ -15,8 +15,8 @@ import (
 var atWork = []string{release.StatusUninstalling.String(), release.StatusPendingInstall.String(),
 	release.StatusPendingUpgrade.String(), release.StatusPendingRollback.String()}
 
-// AtWork lists the releases of a namespace with a record in one storage whose status is that of a running Helm
-// command. A malformed record names no release. The answer is no older than the call.
+// AtWork lists the releases of a namespace with a record in one storage whose status is that of a running Helm command.
+// A malformed record names no release. The answer is no older than the call.
 func AtWork(
 	ctx context.Context, client metadata.Interface, storage release.Storage, namespace string,
 ) ([]release.Key, error) {

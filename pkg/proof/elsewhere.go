@@ -10,9 +10,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Elsewhere returns the records that may be of a release and are stored in another namespace than its own: of each
-// other namespace the newest record of that name in each storage. Which release they are of, only their payloads tell.
-// Releases that are uninstalled, or whose records cannot be read, are left out. The answer is no older than the call.
+// Elsewhere returns the records with a release's name in other namespaces than its own: for each namespace the newest
+// one in each storage. Only their payloads identify their releases. It leaves out uninstalled releases, and those with
+// unreadable records. The answer is no older than the call.
 func (v *Verifier) Elsewhere(ctx context.Context, of release.Key) ([]release.Record, error) {
 	records, malformed := map[release.Key][]release.Record{}, map[release.Key]bool{}
 	for _, storage := range v.storages {

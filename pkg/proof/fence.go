@@ -20,13 +20,13 @@ const FenceSuffix = "-mark"
 
 // View is the state of a watch of the records of all releases.
 type View interface {
-	// Fence returns a new token, and a channel that is closed when the watch has delivered the Secret for fences with
-	// that token in the annotation release.FenceAnnotation. The view then has everything written before the Secret.
-	// One fence is waited for at a time.
+	// Fence returns a new token and a channel. The channel is closed when the watch has delivered the Secret for fences
+	// with that token in the annotation release.FenceAnnotation. The view then has everything written before the Secret.
+	// Only one fence is in flight at a time.
 	Fence() (token string, seen <-chan struct{})
 	// Current returns the newest record of a release, false when there is none, an error when that is unknown.
 	Current(release.Key) (release.Record, bool, error)
-	// Ended is closed when nothing will be delivered any more.
+	// Ended is closed when the view has ended and delivers no more.
 	Ended() <-chan struct{}
 }
 
@@ -42,8 +42,8 @@ const (
 )
 
 // fence proves, by one write for all releases, that the view of a watch is as new as this moment: a watch delivers in
-// the order of the writes. It proves as much as a list, and is faster where lists wait. When it fails there are still
-// the lists.
+// the order of the writes. It proves as much as a list, and is faster when lists have to wait. Lists remain the
+// fallback.
 type fence struct {
 	secrets typedcorev1.SecretInterface
 	name    string
@@ -130,7 +130,7 @@ func (f *fence) try(ctx context.Context, done func(struct{}, error)) {
 	write.Wait() // two writes to one Secret at once would only get in each other's way
 }
 
-// failed keeps fences from being tried for a while.
+// failed disables fences for fenceCooldown.
 func (f *fence) failed(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

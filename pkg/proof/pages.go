@@ -12,8 +12,8 @@ import (
 // ten records of a release, unless configured otherwise: those are one page, and so one request.
 const metadataPage = 20
 
-// ListMetadata lists objects page by page and returns the results of take for the metadata of each. Nothing else of a
-// page is kept, and take must not keep it either. The list ends with the first error of take.
+// ListMetadata lists objects page by page and returns the results of take for the metadata of each. It keeps nothing
+// else of a page, and take must not keep it either. The list ends with the first error of take.
 //
 // Without a resourceVersion in options the answer is consistent, and no older than the call: the first page fixes the
 // revision of the cluster for all pages. When that revision is compacted before the last page, the list is restarted.

@@ -24,11 +24,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Verifier reports whether a record still is the newest one of its release, as of a moment after it was asked. It asks
-// the API server for a list of the metadata of the release's records, which all callers share that wait for it. Where
-// such a list would wait, it writes a fence, which shows that the watch of all records has delivered what was written
-// before. Where records are kept in ConfigMaps, too, it always lists, in both storages: Helm may begin to work in the
-// other one than before, and finds the objects of the release there as well. It is safe for concurrent use.
+// Verifier reports whether a record still is the newest one of its release, as of a moment after the call. It lists the
+// metadata of the release's records from the API server, once for all waiting callers. If such a list would have to
+// wait, it writes a fence instead: the fence proves that the watch of all records has delivered all earlier writes.
+// With records in ConfigMaps, too, it always lists both storages: Helm may begin to work in the other one, and finds
+// the objects of the release there as well. It is safe for concurrent use.
 type Verifier struct {
 	metadata   metadata.Interface
 	storages   []release.Storage
@@ -41,14 +41,14 @@ type Verifier struct {
 	lastList time.Time
 }
 
-// Options are what a Verifier works with.
+// Options configure a Verifier.
 type Options struct {
 	// Metadata lists records.
 	Metadata metadata.Interface
-	// Storages are where records are; Secrets when there are none.
+	// Storages are the storages of records; Secrets when there are none.
 	Storages []release.Storage
-	// Fence is the Secret of the operator's own that fences are written to, with Secrets; none when it has no name, or
-	// records are elsewhere than in Secrets, too.
+	// Fence is the operator's own Secret for fences, written by Secrets. There are no fences when it has no name, or when
+	// there are records in other storages than Secrets.
 	Fence   types.NamespacedName
 	Secrets typedcorev1.SecretsGetter
 	// Records is the watch of records that delivers fences, too.
@@ -80,12 +80,11 @@ func New(o Options) *Verifier {
 	return v
 }
 
-// Close ends what is in flight for callers that are gone, and waits for it. The Verifier must not be used any more.
+// Close ends the requests in flight for former callers, and waits for them. The Verifier must not be used any more.
 func (v *Verifier) Close() { v.work.close() }
 
-// Holds reports whether the newest record of the release still is the given one: the same object, unchanged. The
-// answer is as of a moment after the call. Call it after the objects to be written were observed, and before they are
-// written.
+// Holds reports whether the newest record of the release still is the given one: the same object, unchanged. The answer
+// is as of a moment after the call. Call it after the objects to write were observed, and before they are written.
 func (v *Verifier) Holds(ctx context.Context, rec release.Record) (bool, error) {
 	now, found, err := v.Current(ctx, rec)
 	if err != nil || !found {
@@ -94,10 +93,9 @@ func (v *Verifier) Holds(ctx context.Context, rec release.Record) (bool, error) 
 	return now.Same(rec), nil
 }
 
-// Current returns the newest record of the release that a record is of, false when there is none. The objects of a
-// record that is stored elsewhere may be those of a release whose records are where it says that it is (Record.As):
-// while that one has a record, Helm works by it, and it is the one that is returned. The answer is as of a moment after
-// the call.
+// Current returns the newest record of a record's release, false when there is none. The objects of a record in another
+// namespace may belong to a release with records in their own namespace (Record.As). While that release has a record,
+// Helm works by it, and Current returns that one. The answer is as of a moment after the call.
 func (v *Verifier) Current(ctx context.Context, rec release.Record) (release.Record, bool, error) {
 	if rec.As != (release.Key{}) {
 		now, found, err := v.Newest(ctx, rec.As)
@@ -110,9 +108,9 @@ func (v *Verifier) Current(ctx context.Context, rec release.Record) (release.Rec
 	return now, found, err
 }
 
-// OwnsNothing reports whether an error of reading the records of a release means that no object belongs to it: they
-// are out of sight, or what claims to be one is not as Helm writes it. Naming such a release would be a way out of the
-// lock of another one otherwise.
+// OwnsNothing reports whether an error of reading the records of a release means that no object belongs to it: its
+// records are out of sight, or not in Helm's format. Otherwise an object could escape the lock of its release by naming
+// such a release.
 func OwnsNothing(err error) bool {
 	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord)
 }
@@ -123,8 +121,7 @@ func (v *Verifier) Newest(ctx context.Context, key release.Key) (release.Record,
 	return now.record, now.found, err
 }
 
-// NewestOfEach returns the newest record of each storage in which the release exists. The answer is as of a moment
-// after the call.
+// NewestOfEach returns the newest record of each storage with the release. The answer is as of a moment after the call.
 func (v *Verifier) NewestOfEach(ctx context.Context, key release.Key) ([]release.Record, error) {
 	now, err := v.newest(ctx, key)
 	return now.each, err
@@ -146,12 +143,12 @@ func (v *Verifier) newest(ctx context.Context, key release.Key) (newest, error) 
 	return now, nil
 }
 
-// listInterval is how long an API server makes a consistent list wait after another one of the same resource, if
-// nothing of the resource is written meanwhile. It answers from a cache that has to be as new as etcd, and asks etcd
-// about that at most so often (progressRequestPeriod, 100 ms); some leeway is added.
+// listInterval is the time for which an API server delays a consistent list after another one of the same resource, if
+// the resource is not written meanwhile. It answers from a cache that has to be as new as etcd, and asks etcd about
+// that at most once in progressRequestPeriod (100 ms); some leeway is added.
 const listInterval = 120 * time.Millisecond
 
-// prefersFence reports whether a fence answers sooner, or at less cost, than a list that begins now.
+// prefersFence reports whether a fence answers sooner, or at less cost, than a list now.
 func (v *Verifier) prefersFence() bool {
 	if v.fence == nil || !v.fence.usable() {
 		return false
@@ -166,8 +163,8 @@ func (v *Verifier) prefersFence() bool {
 	return false
 }
 
-// list reads all storages at once. Each answer is as of a moment after the call, which is all that the proof needs: a
-// record that Helm writes later comes before an object that Helm writes still later.
+// list reads all storages at once. Each answer is as of a moment after the call. The proof needs no more: a record that
+// Helm writes later precedes any object that Helm writes still later.
 func (v *Verifier) list(ctx context.Context, key release.Key) (newest, error) {
 	found := make([][]release.Record, len(v.storages))
 	group, ctx := errgroup.WithContext(ctx)
