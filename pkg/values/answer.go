@@ -1,0 +1,252 @@
+package values
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// Question asks for the value behind a field.
+type Question struct {
+	Field
+	// Wanted is the value that the field is to have, nil for none at all.
+	Wanted any
+}
+
+// Answer is what a Question leads to. Either Settings or Governor is set.
+type Answer struct {
+	Question
+	// Present is the field as it is declared; nil when it is not, which Declared tells.
+	Present  any
+	Declared bool
+	// Settings are the values to set, Others the fields that change with them beside the one asked for.
+	Settings []Setting
+	Others   []Change
+	// Governor says what governs a field that no value does.
+	Governor string
+	// Renders counts how often the chart was rendered for it.
+	Renders int
+}
+
+// Answers is what is known about a release.
+type Answers struct {
+	Answers []Answer
+	// Chart is the name and version of the chart.
+	Chart string
+	// Anyway are the fields that an upgrade changes without any new value, Random those that differ each time.
+	Anyway, Random []Change
+	// Mismatch are the fields in which the rendered chart differs from the recorded manifest, for another reason.
+	Mismatch []Change
+	// Unchecked is set when the chart's schema was not asked, since it refers to other documents.
+	Unchecked bool
+}
+
+// finder answers questions about one release.
+type finder struct {
+	renderer *renderer
+	reads    *reads
+	// config are the user's values, present all of them.
+	config, present map[string]any
+	// recorded is the manifest, base what the chart renders to now.
+	recorded, base *rendering
+	answers        Answers
+	// anyway has what Answers.Anyway and Random are, by object and pointer.
+	anyway map[string]bool
+}
+
+// Ask answers questions about a release.
+func Ask(source *Source, questions []Question) (*Answers, error) {
+	f, err := newFinder(source)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range questions {
+		f.answers.Answers = append(f.answers.Answers, f.answer(q))
+	}
+	return &f.answers, nil
+}
+
+func newFinder(source *Source) (*finder, error) {
+	r, err := newRenderer(source)
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{renderer: r, reads: readsOf(r.chart), recorded: &rendering{}, anyway: map[string]bool{}}
+	set, err := manifest.Parse(source.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the recorded manifest does not parse: %w", err)
+	}
+	f.recorded.add("", set)
+	if f.config, err = source.config(); err != nil {
+		return nil, err
+	}
+	if f.base, err = r.render(task{config: f.config}); err != nil {
+		return nil, fmt.Errorf("the chart does not render with its values: %w", err)
+	}
+	if f.present, err = r.present(f.config); err != nil {
+		return nil, err
+	}
+	if err := f.compare(); err != nil {
+		return nil, err
+	}
+	f.answers.Chart = r.chart.Metadata.Name + "-" + r.chart.Metadata.Version
+	f.answers.Unchecked = r.unchecked
+	return f, nil
+}
+
+// compare finds out what differs without any new value.
+func (f *finder) compare() error {
+	again, err := f.renderer.render(task{config: f.config})
+	if err != nil {
+		return err
+	}
+	next, err := f.renderer.render(task{config: f.config, upgrade: true})
+	if err != nil {
+		return fmt.Errorf("the chart does not render for an upgrade: %w", err)
+	}
+	random := map[string]bool{}
+	for _, c := range difference(f.base, again) {
+		f.answers.Random = append(f.answers.Random, Change{Field: c.Field})
+		random[c.at()], f.anyway[c.at()] = true, true
+	}
+	for _, c := range difference(f.recorded, f.base) {
+		if !random[c.at()] {
+			f.answers.Mismatch = append(f.answers.Mismatch, c)
+		}
+	}
+	for _, c := range difference(f.recorded, next) {
+		if !random[c.at()] {
+			f.answers.Anyway = append(f.answers.Anyway, c)
+			f.anyway[c.at()] = true
+		}
+	}
+	return nil
+}
+
+// at identifies the field of a change.
+func (f Field) at() string { return f.ID.String() + " " + f.Name() }
+
+// trial is what some settings lead to.
+type trial struct {
+	settings []Setting
+	others   []Change
+}
+
+// try renders with some settings. False when the field does not become as wanted.
+func (f *finder) try(q Question, only string, settings []Setting) (trial, bool) {
+	t := trial{settings: settings}
+	config, err := apply(f.config, settings)
+	if err != nil {
+		return t, false
+	}
+	if only != "" {
+		quick, err := f.renderer.render(task{config: config, upgrade: true, only: only})
+		if err == nil && !q.reached(quick) {
+			return t, false
+		}
+	}
+	after, err := f.renderer.render(task{config: config, upgrade: true})
+	if err != nil || !q.reached(after) {
+		return t, false
+	}
+	for _, c := range difference(f.recorded, after) {
+		if c.ID == q.ID && (below(c.Path, q.Path) || len(c.Path) > 0 && below(q.Path, c.Path)) || f.anyway[c.at()] {
+			continue
+		}
+		t.others = append(t.others, c)
+	}
+	return t, true
+}
+
+// reached reports whether a field is as wanted.
+func (q Question) reached(r *rendering) bool {
+	o, found := r.find(q.ID)
+	if !found {
+		return false
+	}
+	value, declared := get(o.Content, q.Path)
+	if q.Wanted == nil {
+		return !declared
+	}
+	return declared && same(value, q.Wanted)
+}
+
+// mostTrials bounds how many ways are tried for one field.
+const mostTrials = 120
+
+func (f *finder) answer(q Question) (a Answer) {
+	before := f.renderer.renders
+	a.Question = q
+	defer func() { a.Renders = f.renderer.renders - before }()
+	o, found := f.recorded.find(q.ID)
+	if !found {
+		a.Governor = "the manifest does not declare this object"
+		return a
+	}
+	q.Path = resolve(o.Content, q.Path)
+	a.Question = q
+	a.Present, a.Declared = get(o.Content, q.Path)
+	source, found := f.base.find(q.ID)
+	switch {
+	case !found:
+		a.Governor = "the chart does not render this object: " + f.elsewhere()
+		return a
+	case slices.ContainsFunc(f.answers.Random, q.touches):
+		a.Governor = "the templates compute another value each time that the chart is rendered"
+		return a
+	case slices.ContainsFunc(f.answers.Mismatch, q.touches):
+		a.Governor = "the chart does not render to the recorded value: " + f.elsewhere()
+		return a
+	}
+	best, found := f.search(q, source)
+	if !found {
+		a.Governor = f.governor(q, source)
+		return a
+	}
+	a.Settings, a.Others = best.settings, best.others
+	return a
+}
+
+func (q Question) touches(c Change) bool {
+	return c.ID == q.ID && (below(c.Path, q.Path) || below(q.Path, c.Path))
+}
+
+// search tries what may govern a field, the most likely first. It ends at a way that changes nothing else.
+func (f *finder) search(q Question, source object) (best trial, found bool) {
+	only := f.alone(source)
+	tried := map[string]bool{}
+	left := mostTrials
+	f.proposals(q, source, only, func(settings []Setting) bool {
+		key := ""
+		for _, s := range settings {
+			if s.Set && same(s.Present, s.Wanted) {
+				return true
+			}
+			key += fmt.Sprintf("%s=%v;%T ", s.Name(), s.Wanted, s.Wanted)
+		}
+		if tried[key] {
+			return true
+		}
+		tried[key] = true
+		left--
+		if t, ok := f.try(q, only, settings); ok && (!found || len(t.others) < len(best.others)) {
+			best, found = t, true
+		}
+		return left > 0 && !(found && len(best.others) == 0)
+	})
+	return best, found
+}
+
+// alone returns the template of an object if that renders to the same without the others, and "" otherwise.
+func (f *finder) alone(o object) string {
+	rendered, err := f.renderer.render(task{config: f.config, only: o.file})
+	if err != nil {
+		return ""
+	}
+	alone, found := rendered.at(o.file, o.ID.Kind, o.n)
+	if !found || len(differenceOf(o.ID, o.Content, alone.Content)) > 0 {
+		return ""
+	}
+	return o.file
+}

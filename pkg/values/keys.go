@@ -1,0 +1,147 @@
+package values
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+)
+
+// Setting is a value to set.
+type Setting struct {
+	// Key has the keys of maps on the way to the value; of a list the whole is set.
+	Key []string
+	// Present is the value now, Wanted the new one. Set reports whether there is a value now.
+	Present, Wanted any
+	Set             bool
+}
+
+// Name returns the key as Helm's documents write it.
+func (s Setting) Name() string { return keyName(s.Key) }
+
+func keyName(key []string) string {
+	var parts []string
+	for _, segment := range key {
+		parts = append(parts, escaped(segment, `.,=[]\`))
+	}
+	return strings.Join(parts, ".")
+}
+
+// escaped puts a backslash before each of some characters.
+func escaped(text, special string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune(special, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Flag returns the flag of Helm that sets the value, and its argument. The simplest one that Helm's own parser reads as
+// the wanted value is chosen.
+func (s Setting) Flag() (flag, argument string, err error) {
+	tries := [...]struct {
+		flag  string
+		parse func(string, map[string]any) error
+	}{{"--set", strvals.ParseInto}, {"--set-string", strvals.ParseIntoString}, {"--set-json", strvals.ParseJSON}}
+	printed, scalar := text(s.Wanted)
+	for _, try := range tries {
+		argument := s.Name() + "=" + escaped(printed, `,\`)
+		switch encoded, err := json.Marshal(s.Wanted); {
+		case err != nil:
+			return "", "", fmt.Errorf("the value of %s is no JSON: %w", s.Name(), err)
+		case try.flag == "--set-json":
+			argument = s.Name() + "=" + string(encoded)
+		case s.Wanted == nil && try.flag == "--set":
+			argument = s.Name() + "=null"
+		case !scalar || strings.ContainsAny(printed, "\n{}"):
+			continue
+		}
+		values := map[string]any{}
+		if err := try.parse(argument, values); err != nil {
+			continue
+		}
+		if got, found := get(values, s.Key); found && same(got, s.Wanted) {
+			return try.flag, argument, nil
+		}
+	}
+	return "", "", fmt.Errorf("no flag of Helm sets %s to that value", s.Name())
+}
+
+// apply returns the user's values after an upgrade with some settings by their flags and --reset-then-reuse-values.
+func apply(config map[string]any, settings []Setting) (map[string]any, error) {
+	values := map[string]any{}
+	for _, s := range settings {
+		flag, argument, err := s.Flag()
+		if err != nil {
+			return nil, err
+		}
+		parse := strvals.ParseInto
+		switch flag {
+		case "--set-string":
+			parse = strvals.ParseIntoString
+		case "--set-json":
+			parse = strvals.ParseJSON
+		}
+		if err := parse(argument, values); err != nil {
+			return nil, fmt.Errorf("set %s: %w", s.Name(), err)
+		}
+	}
+	reused, _ := copyOf(config).(map[string]any)
+	return chartutil.CoalesceTables(values, reused), nil
+}
+
+// setting returns the Setting for a path into the present values, which may lead through lists.
+func setting(present map[string]any, path []string, wanted any) Setting {
+	for i := range path {
+		parent, _ := get(present, path[:i])
+		list, isList := parent.([]any)
+		if !isList {
+			continue
+		}
+		changed := map[string]any{"list": copyOf(list)}
+		if !put(changed, append([]string{"list"}, path[i:]...), wanted) {
+			break
+		}
+		return Setting{Key: path[:i], Present: list, Wanted: changed["list"], Set: true}
+	}
+	now, found := get(present, path)
+	return Setting{Key: path, Present: copyOf(now), Wanted: wanted, Set: found}
+}
+
+// leafKeys returns the paths of all scalars and empty maps and lists in the present values, sorted.
+func leafKeys(present map[string]any) [][]string {
+	var found [][]string
+	var walk func(value any, at []string)
+	walk = func(value any, at []string) {
+		switch v := value.(type) {
+		case map[string]any:
+			for key, member := range v {
+				walk(member, append(slices.Clone(at), key))
+			}
+			if len(v) > 0 {
+				return
+			}
+		case []any:
+			for i, element := range v {
+				walk(element, append(slices.Clone(at), strconv.Itoa(i)))
+			}
+			if len(v) > 0 {
+				return
+			}
+		}
+		if len(at) > 0 {
+			found = append(found, at)
+		}
+	}
+	walk(present, nil)
+	sort.Slice(found, func(i, j int) bool { return slices.Compare(found[i], found[j]) < 0 })
+	return found
+}
