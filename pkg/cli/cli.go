@@ -81,7 +81,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"operator, too. Flags mean the same before a command and after it.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: slices.Concat([]*cli.Command{
-			a.diffCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(),
+			a.diffCommand(), a.valuesCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(), a.inspectCommand(),
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
 		}, processCommands(), []*cli.Command{command.Version(categorySetUp, stdout)}),
@@ -101,7 +101,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 	}
 	completions := map[string]cli.ShellCompleteFunc{
 		"diff": a.completeWith(releaseNames, 0), "report": a.completeWith(releaseNames, 0),
-		"inspect": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 0),
+		"inspect": a.completeWith(releaseNames, 1), "values": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 0),
 		"unlock": a.completeWith(lockedNames, 0), "suspend": a.completeWith(lockedNames, 0),
 		"resume":  a.completeWith(lockedNames, 0),
 		"policy":  a.completeWith(policyArguments, 2),
@@ -118,7 +118,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			sub.Description = strings.TrimPrefix(sub.Description, "\n\n")
 		}
 	}
-	cmd.Commands = append(cmd.Commands, referenceCommand(stdout))
+	cmd.Commands = append(cmd.Commands, referenceCommand(stdout), a.renderCommand())
 	return cmd
 }
 

@@ -19,6 +19,7 @@ func examples() map[string][]string {
 			"report -n apps -o html --output-file drift.html",
 			"report -l team=web -o junit",
 		},
+		"values": {"values web -n apps", "values web -n apps configmap/shop data.color=red"},
 		"status": {"status", "status web", "status -A -o wide", "status --state drifted --sort-by since",
 			"status --policies", "status --watch"},
 		"policy":  {"policy preview -f policy.yaml", "policy preview web -o json"},

@@ -165,7 +165,7 @@ func (q Question) reached(r *rendering) bool {
 	if !found {
 		return false
 	}
-	value, declared := get(o.Content, q.Path)
+	value, declared := Get(o.Content, q.Path)
 	if q.Wanted == nil {
 		return !declared
 	}
@@ -177,6 +177,7 @@ const mostTrials = 120
 
 func (f *finder) answer(q Question) (a Answer) {
 	before := f.renderer.renders
+	q.Wanted = integers(q.Wanted)
 	a.Question = q
 	defer func() { a.Renders = f.renderer.renders - before }()
 	o, found := f.recorded.find(q.ID)
@@ -184,9 +185,9 @@ func (f *finder) answer(q Question) (a Answer) {
 		a.Governor = "the manifest does not declare this object"
 		return a
 	}
-	q.Path = resolve(o.Content, q.Path)
+	q.Path = Resolve(o.Content, q.Path)
 	a.Question = q
-	a.Present, a.Declared = get(o.Content, q.Path)
+	a.Present, a.Declared = Get(o.Content, q.Path)
 	source, found := f.base.find(q.ID)
 	switch {
 	case !found:

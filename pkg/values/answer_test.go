@@ -59,7 +59,7 @@ func ask(t testing.TB, s *Source, object, path string, wanted any) Answer {
 }
 
 func TestAsk(t *testing.T) {
-	s := recorded(t, "testdata/shop", `{"web":{"replicas":4}}`)
+	s := recorded(t, "testdata/shop", `{"token":true,"web":{"replicas":4}}`)
 	const container = "spec.template.spec.containers[web]."
 	for _, test := range []struct {
 		object, path string

@@ -24,6 +24,9 @@ func (f Field) Name() string {
 	return drift.Describe([]drift.Change{{Path: drift.Pointer(f.Path...)}}, 1)
 }
 
+// Pointer returns the path of a field as an RFC 6901 pointer.
+func (f Field) Pointer() string { return drift.Pointer(f.Path...) }
+
 // Change is a field with its value before and after; nil for none.
 type Change struct {
 	Field
@@ -108,8 +111,8 @@ func asAny(m map[string]any) any {
 
 func segments(pointer string) []string { return drift.Change{Path: pointer}.Segments() }
 
-// get returns the value at a path of maps and lists.
-func get(value any, path []string) (any, bool) {
+// Get returns the value at a path of maps and lists.
+func Get(value any, path []string) (any, bool) {
 	for _, segment := range path {
 		switch v := value.(type) {
 		case map[string]any:
@@ -174,6 +177,29 @@ func text(value any) (string, bool) {
 	return fmt.Sprint(value), true
 }
 
+// integers returns a value with whole numbers as such: JSON has them as fractions, and large ones print otherwise then.
+func integers(value any) any {
+	switch v := value.(type) {
+	case float64:
+		if whole := int64(v); float64(whole) == v {
+			return whole
+		}
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key, member := range v {
+			m[key] = integers(member)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, element := range v {
+			l[i] = integers(element)
+		}
+		return l
+	}
+	return value
+}
+
 // same reports whether two values are the same JSON.
 func same(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
@@ -223,8 +249,8 @@ func ParsePath(path string) ([]string, error) {
 	return found, nil
 }
 
-// resolve replaces names of list elements in a path by their indexes.
-func resolve(content any, path []string) []string {
+// Resolve replaces names of list elements in a path by their indexes.
+func Resolve(content any, path []string) []string {
 	resolved := slices.Clone(path)
 	at := content
 	for i, segment := range path {
@@ -236,7 +262,7 @@ func resolve(content any, path []string) []string {
 				resolved[i] = strconv.Itoa(n)
 			}
 		}
-		at, _ = get(at, resolved[i:i+1])
+		at, _ = Get(at, resolved[i:i+1])
 	}
 	return resolved
 }

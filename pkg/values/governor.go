@@ -26,7 +26,7 @@ func (f *finder) elsewhere() string {
 
 // governor says what governs a field that no value does.
 func (f *finder) governor(q Question, o object) string {
-	if value, declared := get(o.Content, q.Path); declared {
+	if value, declared := Get(o.Content, q.Path); declared {
 		if where := f.constant(q, o, value); where != "" {
 			return "a constant in " + where
 		}
@@ -38,7 +38,7 @@ func (f *finder) governor(q Question, o object) string {
 	if slices.Contains(functions, "lookup") {
 		return "perhaps lookup, which reads the cluster, in " + o.file
 	}
-	if _, declared := get(o.Content, q.Path); !declared {
+	if _, declared := Get(o.Content, q.Path); !declared {
 		return "no value that was tried adds this field; the template is " + o.file
 	}
 	return "no value that was tried gives it this value; the template is " + o.file
@@ -78,8 +78,8 @@ func (q Question) changes(r *rendering, o object) bool {
 	if !found {
 		return false
 	}
-	before, _ := get(o.Content, q.Path)
-	after, _ := get(other.Content, q.Path)
+	before, _ := Get(o.Content, q.Path)
+	after, _ := Get(other.Content, q.Path)
 	return !same(before, after)
 }
 

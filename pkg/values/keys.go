@@ -51,7 +51,7 @@ func (s Setting) Flag() (flag, argument string, err error) {
 		flag  string
 		parse func(string, map[string]any) error
 	}{{"--set", strvals.ParseInto}, {"--set-string", strvals.ParseIntoString}, {"--set-json", strvals.ParseJSON}}
-	printed, scalar := text(s.Wanted)
+	printed, scalar := text(integers(s.Wanted))
 	for _, try := range tries {
 		argument := s.Name() + "=" + escaped(printed, `,\`)
 		switch encoded, err := json.Marshal(s.Wanted); {
@@ -68,7 +68,7 @@ func (s Setting) Flag() (flag, argument string, err error) {
 		if err := try.parse(argument, values); err != nil {
 			continue
 		}
-		if got, found := get(values, s.Key); found && same(got, s.Wanted) {
+		if got, found := Get(values, s.Key); found && same(got, s.Wanted) {
 			return try.flag, argument, nil
 		}
 	}
@@ -101,7 +101,7 @@ func apply(config map[string]any, settings []Setting) (map[string]any, error) {
 // setting returns the Setting for a path into the present values, which may lead through lists.
 func setting(present map[string]any, path []string, wanted any) Setting {
 	for i := range path {
-		parent, _ := get(present, path[:i])
+		parent, _ := Get(present, path[:i])
 		list, isList := parent.([]any)
 		if !isList {
 			continue
@@ -112,7 +112,7 @@ func setting(present map[string]any, path []string, wanted any) Setting {
 		}
 		return Setting{Key: path[:i], Present: list, Wanted: changed["list"], Set: true}
 	}
-	now, found := get(present, path)
+	now, found := Get(present, path)
 	return Setting{Key: path, Present: copyOf(now), Wanted: wanted, Set: found}
 }
 

@@ -122,7 +122,7 @@ func (m *marker) try(paths [][]string) (view, bool) {
 	t := m.task
 	t.change = func(_ *chart.Chart, top map[string]any) {
 		for i, path := range paths[:min(len(paths), mostMarks)] {
-			value, _ := get(m.present, path)
+			value, _ := Get(m.present, path)
 			if replacement, sign, ok := marked(value, i); ok && put(top, append([]string{"Values"}, path...), replacement) {
 				sign.path = path
 				v.marks = append(v.marks, sign)

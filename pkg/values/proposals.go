@@ -36,7 +36,7 @@ func (f *finder) relevant(keys [][]string) [][]string {
 	all := leafKeys(f.present)
 	// Values that are templates themselves read others, which only their text shows.
 	for _, path := range all {
-		if value, _ := get(f.present, path); usesTemplates(value) {
+		if value, _ := Get(f.present, path); usesTemplates(value) {
 			return all
 		}
 	}
@@ -64,7 +64,7 @@ func (f *finder) global(path []string) []string {
 	if i <= 0 {
 		return path
 	}
-	if _, found := get(f.present, path[i:]); found {
+	if _, found := Get(f.present, path[i:]); found {
 		return path[i:]
 	}
 	return path
@@ -105,7 +105,7 @@ func (p *proposer) seen(views []view) bool {
 
 // typed proposes a text as a value, in the types that it may have.
 func (p *proposer) typed(path []string, value string, whole bool) bool {
-	present, _ := get(p.f.present, path)
+	present, _ := Get(p.f.present, path)
 	if !p.propose([]Setting{p.set(path, converted(value, present))}) {
 		return false
 	}
@@ -119,7 +119,7 @@ func (p *proposer) typed(path []string, value string, whole bool) bool {
 func (p *proposer) several(v view, values map[int]string) bool {
 	var settings []Setting
 	for i, value := range values {
-		present, _ := get(p.f.present, v.marks[i].path)
+		present, _ := Get(p.f.present, v.marks[i].path)
 		if s := p.set(v.marks[i].path, converted(value, present)); !same(s.Present, s.Wanted) {
 			settings = append(settings, s)
 		}
@@ -161,14 +161,14 @@ func (p *proposer) around(views []view) bool {
 
 // alike proposes values that cannot be marked and are equal to the field.
 func (p *proposer) alike(paths [][]string) bool {
-	now, _ := get(p.object.Content, p.q.Path)
+	now, _ := Get(p.object.Content, p.q.Path)
 	was, ok := text(now)
 	if !ok {
 		return true
 	}
 	p.order(paths)
 	for _, path := range paths {
-		value, _ := get(p.f.present, path)
+		value, _ := Get(p.f.present, path)
 		if printed, ok := text(value); ok && printed == was && !p.propose([]Setting{p.set(path, p.q.Wanted)}) {
 			return false
 		}
@@ -185,7 +185,7 @@ func (p *proposer) read(keys [][]string) bool {
 			if !alike(key[len(key)-1], p.q.Path[depth-1]) {
 				continue
 			}
-			now, found := get(p.f.present, append(slices.Clone(key), rest...))
+			now, found := Get(p.f.present, append(slices.Clone(key), rest...))
 			if _, scalar := text(now); found && scalar && now != "" && len(rest) > 0 {
 				continue
 			}
@@ -195,7 +195,7 @@ func (p *proposer) read(keys [][]string) bool {
 		}
 	}
 	for _, key := range keys {
-		if now, _ := get(p.f.present, key); now == nil && !p.propose([]Setting{p.set(key, p.q.Wanted)}) {
+		if now, _ := Get(p.f.present, key); now == nil && !p.propose([]Setting{p.set(key, p.q.Wanted)}) {
 			return false
 		}
 	}
@@ -207,7 +207,7 @@ func (p *proposer) flipped(keys [][]string) bool {
 	paths := p.f.relevant(keys)
 	p.order(paths)
 	for _, path := range paths {
-		value, _ := get(p.f.present, path)
+		value, _ := Get(p.f.present, path)
 		if on, ok := value.(bool); ok && !p.propose([]Setting{p.set(path, !on)}) {
 			return false
 		}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/values"
+)
+
+func (a *app) valuesCommand() *cli.Command {
+	flags := slices.Concat(clusterFlags(namespaceOfRelease), []cli.Flag{
+		helmReleaseNamespaceFlag(),
+		&cli.StringFlag{Name: "chart", Category: categoryWhat, TakesFile: true,
+			Usage: "the chart as a package `FILE` (.tgz), for charts with sub-charts, which Helm does not record"},
+		&cli.StringFlag{Name: "kube-version", Category: categoryWhat,
+			Usage: "the `VERSION` of Kubernetes that templates see; that of the cluster without it"},
+		&cli.StringSliceFlag{Name: "api-versions", Aliases: []string{"a"}, Category: categoryWhat,
+			Usage: "an API `VERSION` that templates see beside those of the cluster, such as monitoring.coreos.com/v1; may be repeated"},
+		&cli.DurationFlag{Name: "timeout", Value: time.Minute, Category: categoryWhat,
+			Usage: "how `LONG` rendering may take"},
+		command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
+			Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
+		&cli.BoolFlag{Name: "show-secrets", Category: categoryOutput, Usage: "do not mask the values of Secrets"},
+	})
+	return &cli.Command{
+		Name: "values", Category: categoryLook, Usage: "show which Helm value governs a field, and the command that changes it",
+		ArgsUsage: "RELEASE [KIND/NAME PATH=VALUE...]",
+		Description: "Finds the value of the chart that makes a field what it is, by rendering the chart in the release's record with other values.\n" +
+			"Without KIND/NAME it is about all fields that differ from the cluster now, as diff sees them, and about their live values.\n" +
+			"A printed command is verified: rendered with it, the field is as wanted, and all other fields that change are printed.\n" +
+			"VALUE is YAML; null takes the field away. PATH is as diff prints it, or a JSON pointer.\n" +
+			"Templates run in a process of their own, with bounded time and memory, and without access to the cluster or the network.\n\n" +
+			"Exit code 0: a value was found for every field; 2: not for all; 1: an error.",
+		Flags: flags, Action: a.values,
+	}
+}
+
+func (a *app) values(ctx context.Context, cmd *cli.Command) error {
+	if args := cmd.Args().Slice(); len(args) == 0 || len(args) == 2 {
+		missing := [...]string{"the name of a release", "", "PATH=VALUE"}[len(args)]
+		return command.UsageError(ctx, cmd, fmt.Errorf("%s is missing", missing), true)
+	}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	v, err := a.loadRelease(ctx, cmd, c)
+	if err != nil {
+		return err
+	}
+	if v.masker, err = a.masker(cmd.Bool("show-secrets")); err != nil {
+		return err
+	}
+	var questions []values.Question
+	if cmd.Args().Len() == 1 {
+		questions, err = v.differing(ctx, cmd, c)
+	} else {
+		questions, err = v.asked(cmd.Args().Get(1), cmd.Args().Slice()[2:])
+	}
+	if err != nil {
+		return err
+	}
+	if len(questions) == 0 {
+		a.note("release %s has no field that differs from the cluster", v.details.Key)
+		return nil
+	}
+	request := confinedRequest{Source: v.source, Questions: questions}
+	answers, err := a.ask(ctx, cmd.Duration("timeout"), request)
+	if missing := (*values.MissingChartsError)(nil); errors.As(err, &missing) {
+		return command.Hinted(err, "--chart takes a package of the chart: helm pull it, or helm package it")
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.mask(answers); err != nil {
+		return err
+	}
+	text, err := v.output(answers, cmd.String("output"))
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(a.out, text); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(answers.Answers, func(a values.Answer) bool { return len(a.Settings) == 0 }) {
+		return &command.ExitError{Code: command.ExitFound}
+	}
+	return nil
+}
+
+// valued is a release whose values are asked for.
+type valued struct {
+	*app
+	details *release.Details
+	source  *values.Source
+	// declared are the objects of the manifest, as it has them.
+	declared []manifest.Object
+	masker   report.Masker
+	// secrets are live Secrets, whose values must not be printed either.
+	secrets []map[string]any
+}
+
+// loadRelease reads what it takes to render a release again.
+func (a *app) loadRelease(ctx context.Context, cmd *cli.Command, c *connection) (*valued, error) {
+	key, err := c.key(cmd.Args().First())
+	if err != nil {
+		return nil, err
+	}
+	records, err := c.Records(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	newest, found := release.Newest(records)
+	if !found {
+		_, err := c.Find(ctx, key, 0) // says what may have been meant
+		return nil, err
+	}
+	record, err := a.current(records, true)
+	if err != nil {
+		return nil, err
+	}
+	details, err := c.Read(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	v := &valued{app: a, details: details}
+	set, err := manifest.Parse(details.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision, key, err)
+	}
+	v.declared = set.Objects
+	v.source = &values.Source{Key: details.Key, Revision: details.Revision, Next: newest.Revision + 1,
+		Config: details.Values, Manifest: details.Manifest}
+	if v.source.Chart, err = c.Chart(ctx, record); err != nil {
+		return nil, err
+	}
+	return v, v.capabilities(cmd, c)
+}
+
+// capabilities completes the source by flags and by what the cluster serves.
+func (v *valued) capabilities(cmd *cli.Command, c *connection) error {
+	if name := cmd.String("chart"); name != "" {
+		archive, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		v.source.Archive = archive
+	}
+	caps, err := c.Capabilities()
+	if err != nil {
+		return err
+	}
+	v.source.KubeVersion = caps.KubeVersion
+	if version := cmd.String("kube-version"); version != "" {
+		v.source.KubeVersion = version
+	}
+	v.source.APIVersions = append(caps.APIVersions, cmd.StringSlice("api-versions")...)
+	return nil
+}

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/values"
+)
+
+// mask takes values of Secrets out of answers: those of fields of Secrets, and those quoted elsewhere.
+func (v *valued) mask(answers *values.Answers) error {
+	if v.masker.Show {
+		return nil
+	}
+	secrets, err := report.ValuesIn(v.details.Manifest)
+	if err != nil {
+		return command.Hinted(fmt.Errorf("the output may hold values of Secrets that cannot be told: %w", err),
+			"--show-secrets prints it as it is")
+	}
+	// Values of live Secrets, and wanted ones of the command line, are in no manifest yet.
+	extra := append([]map[string]any{}, v.secrets...)
+	for _, a := range answers.Answers {
+		if a.ID.Kind != "Secret" || len(a.Path) < 2 {
+			continue
+		}
+		extra = append(extra, map[string]any{"kind": "Secret", a.Path[0]: map[string]any{"wanted": a.Wanted}})
+	}
+	live := report.ValuesOf(extra...)
+	hide := func(value any) any { return v.masker.Value(v.masker.Value(value, secrets), live) }
+	for i := range answers.Answers {
+		a := &answers.Answers[i]
+		v.maskChanges(a.Others, hide)
+		hideField := hide
+		if a.ID.Kind == "Secret" && len(a.Path) > 0 && strings.HasSuffix(strings.ToLower(a.Path[0]), "data") {
+			hideField = v.hideAll
+		}
+		a.Present, a.Wanted = hideField(a.Present), hideField(a.Wanted)
+		for j := range a.Settings {
+			s := &a.Settings[j]
+			s.Present, s.Wanted = hideField(s.Present), hideField(s.Wanted)
+		}
+	}
+	v.maskChanges(answers.Anyway, hide)
+	v.maskChanges(answers.Mismatch, hide)
+	return nil
+}
+
+// hideAll replaces a value by its marker, the same for a text and its base64.
+func (v *valued) hideAll(value any) any {
+	if value == nil {
+		return nil
+	}
+	text := shownValue(value)
+	if s, ok := value.(string); ok {
+		text = s
+		if decoded, err := base64.StdEncoding.DecodeString(s); err == nil {
+			text = string(decoded)
+		}
+	}
+	return v.masker.Mark(text)
+}
+
+func (v *valued) maskChanges(changes []values.Change, hide func(any) any) {
+	for i := range changes {
+		c := &changes[i]
+		if c.ID.Kind == "Secret" {
+			c.Before, c.After = v.hideAll(c.Before), v.hideAll(c.After)
+			continue
+		}
+		c.Before, c.After = hide(c.Before), hide(c.After)
+	}
+}
+
+// output prints answers in a format.
+func (v *valued) output(answers *values.Answers, format string) (string, error) {
+	if format != formatText {
+		out, err := v.data(answers)
+		if err != nil {
+			return "", err
+		}
+		return encode(out, format)
+	}
+	var b strings.Builder
+	for i, a := range answers.Answers {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		text, err := v.answerText(answers, a)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+	}
+	if n := len(answers.Mismatch); n > 0 {
+		b.WriteString(plain.Line(fmt.Sprintf("\nThe chart with its values does not render to the recorded manifest (%s). "+
+			"An upgrade by helm changes more than is shown, so no command is printed.", countFields(n))) + "\n")
+	}
+	return b.String(), nil
+}
+
+// answerText prints one answer.
+func (v *valued) answerText(answers *values.Answers, a values.Answer) (string, error) {
+	var b strings.Builder
+	id := a.ID
+	if id.Namespace == "" {
+		id.Namespace = v.details.Namespace
+	}
+	line := func(name, text string) { fmt.Fprintf(&b, "  %-8s %s\n", name, plain.Line(text)) }
+	fmt.Fprintln(&b, plain.Line(fmt.Sprintf("%s  %s: %s -> %s", id, a.Name(), shownField(a.Present, a.Declared),
+		shownField(a.Wanted, a.Wanted != nil))))
+	if len(a.Settings) == 0 {
+		line("governed", "by no value: "+a.Governor)
+		return b.String(), nil
+	}
+	for _, s := range a.Settings {
+		line("value", fmt.Sprintf("%s  (%s)", s.Name(), shownField(s.Present, s.Set)))
+	}
+	changes := "this field only"
+	if n := len(a.Others); n > 0 {
+		changes = fmt.Sprintf("this field and %s", countFields(n))
+	}
+	line("changes", fmt.Sprintf("%s (rendered with chart %s as recorded in revision %d)", changes, answers.Chart,
+		v.details.Revision))
+	for _, c := range a.Others {
+		line("", "and "+changeText(c))
+	}
+	for _, c := range answers.Anyway {
+		line("", "and, as by any upgrade, "+changeText(c))
+	}
+	if len(answers.Random) > 0 {
+		line("", fmt.Sprintf("and %s that the templates compute anew each time", countFields(len(answers.Random))))
+	}
+	if len(answers.Mismatch) == 0 {
+		run, err := v.run(answers, a)
+		if err != nil {
+			return "", err
+		}
+		line("run", run)
+	}
+	return b.String(), nil
+}
+
+// run returns the command that brings an answer about.
+func (v *valued) run(answers *values.Answers, a values.Answer) (string, error) {
+	words := []string{"helm", "upgrade", v.details.Name, answers.Chart + ".tgz", "-n", v.details.Namespace,
+		"--reset-then-reuse-values"}
+	for _, s := range a.Settings {
+		flag, argument, err := s.Flag()
+		if err != nil {
+			return "", err
+		}
+		words = append(words, flag, argument)
+	}
+	for i, word := range words {
+		words[i] = quoted(word)
+	}
+	return strings.Join(words, " "), nil
+}
+
+var harmless = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// masked matches what stands for a value of a Secret.
+var masked = regexp.MustCompile(`^<secret [0-9a-f]+>$`)
+
+// quoted returns a word as a shell takes it.
+func quoted(word string) string {
+	if harmless.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func countFields(n int) string {
+	if n == 1 {
+		return "1 other field"
+	}
+	return fmt.Sprintf("%d other fields", n)
+}
+
+func changeText(c values.Change) string {
+	if len(c.Path) == 0 {
+		if c.Before == nil {
+			return c.ID.String() + ", which is new"
+		}
+		return c.ID.String() + ", which goes"
+	}
+	return fmt.Sprintf("%s  %s: %s -> %s", c.ID, c.Name(), shownField(c.Before, c.Before != nil),
+		shownField(c.After, c.After != nil))
+}
+
+func shownField(value any, there bool) string {
+	if !there {
+		return "not set"
+	}
+	return shownValue(value)
+}
+
+// shownValue prints a value in one line.
+func shownValue(value any) string {
+	if text, ok := value.(string); ok && (harmless.MatchString(text) || masked.MatchString(text)) {
+		return text
+	}
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return "?"
+	}
+	text := strings.TrimSpace(b.String())
+	const most = 160
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}
+
+// answerOut is an answer as JSON or YAML. Its fields are part of the command's interface.
+type answerOut struct {
+	Kind      string       `json:"kind"`
+	Group     string       `json:"group,omitempty"`
+	Namespace string       `json:"namespace,omitempty"`
+	Name      string       `json:"name"`
+	Path      string       `json:"path"`
+	Present   any          `json:"present,omitempty"`
+	Wanted    any          `json:"wanted,omitempty"`
+	Values    []settingOut `json:"values,omitempty"`
+	Others    []changeOut  `json:"otherChanges,omitempty"`
+	Governor  string       `json:"governedBy,omitempty"`
+	Run       string       `json:"run,omitempty"`
+}
+
+type settingOut struct {
+	Key     string `json:"key"`
+	Present any    `json:"present,omitempty"`
+	Wanted  any    `json:"wanted"`
+}
+
+type changeOut struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Path      string `json:"path"`
+	Before    any    `json:"before,omitempty"`
+	After     any    `json:"after,omitempty"`
+}
+
+// data returns answers for programs.
+func (v *valued) data(answers *values.Answers) ([]answerOut, error) {
+	out := []answerOut{}
+	for _, a := range answers.Answers {
+		one := answerOut{Kind: a.ID.Kind, Group: a.ID.Group, Namespace: a.ID.Namespace, Name: a.ID.Name, Path: a.Pointer(),
+			Present: a.Present, Wanted: a.Wanted, Governor: a.Governor}
+		for _, s := range a.Settings {
+			one.Values = append(one.Values, settingOut{s.Name(), s.Present, s.Wanted})
+		}
+		for _, c := range a.Others {
+			one.Others = append(one.Others, changeOut{c.ID.Kind, c.ID.Namespace, c.ID.Name, c.Pointer(), c.Before, c.After})
+		}
+		if len(a.Settings) > 0 && len(answers.Mismatch) == 0 {
+			run, err := v.run(answers, a)
+			if err != nil {
+				return nil, err
+			}
+			one.Run = run
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}

@@ -1,0 +1,137 @@
+package clitest
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// valuesChart is a chart with many ways to make a field of a value.
+const valuesChart = "../../pkg/values/testdata/shop"
+
+// What the command prints is run by Helm as it stands there, and the live object is as wanted.
+func TestValuesOfAField(t *testing.T) {
+	for name, helm := range kit.Helms(kit.Shared) {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t)
+			w.Helm(helm, "install", "shop", valuesChart, "--set", "web.replicas=4", "--set", "password="+secretValue)
+			w.app("values", "shop", "deployment/shop-web", "spec.replicas=5").is(0,
+				`Deployment APPS/shop-web  spec.replicas: 4 -> 5
+  value    web.replicas  (4)
+  changes  this field only (rendered with chart shop-1.4.2 as recorded in revision 1)
+  run      helm upgrade shop shop-1.4.2.tgz -n APPS --reset-then-reuse-values --set web.replicas=5
+`, "")
+			w.app("values", "shop", "deploy/shop-web", "spec.template.spec.containers[web].ports[0].containerPort=81").is(0,
+				`Deployment APPS/shop-web  spec.template.spec.containers[0].ports[0].containerPort: 8080 -> 81
+  value    web.port  (8080)
+  changes  this field and 2 other fields (rendered with chart shop-1.4.2 as recorded in revision 1)
+           and ConfigMap shop  data[settings.ini]: "[shop]\ngreeting=hello\nport=8080\n" -> "[shop]\ngreeting=hello\nport=81\n"
+           and Service shop  spec.ports[0].port: 8080 -> 81
+  run      helm upgrade shop shop-1.4.2.tgz -n APPS --reset-then-reuse-values --set web.port=81
+`, "")
+			w.app("values", "shop", "deploy/shop-web", "/spec/template/spec/containers/0/livenessProbe/periodSeconds=5").says(2,
+				"governed by no value: a constant in shop/templates/_helpers.tpl:8\n")
+			if r := w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg=="); givesAway(r.raw) ||
+				strings.Contains(r.raw, "hunter2") || r.code != 0 {
+				t.Errorf("exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
+			}
+			w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg==", "--show-secrets").says(0,
+				"--set password=hunter2\n")
+
+			run := func(args ...string) {
+				t.Helper()
+				var out []struct{ Run string }
+				r := w.app(append([]string{"values", "shop", "-o", "json"}, args...)...)
+				if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out) != 1 {
+					t.Fatalf("%v: %s%s", err, r.raw, r.stderr)
+				}
+				w.Helm(helm, shellWords(t, strings.Replace(out[0].Run, "shop-1.4.2.tgz", valuesChart, 1))...)
+			}
+			run("deploy/shop-web", "spec.replicas=6")
+			run("deploy/shop-web", "spec.template.spec.containers[web].image=example.org/other:3.0")
+			run("deploy/shop-web", "spec.template.spec.containers[web].resources.limits={cpu: 2, memory: 1Gi}")
+			run("service/shop", "metadata.annotations[example.org/scrape]=a, b and 'c'")
+			got := w.Kubectl("get", "deployment/shop-web", "service/shop", "-o", "jsonpath="+
+				`{.items[*].spec.replicas} {.items[*].spec.template.spec.containers[0].image} `+
+				`{.items[*].spec.template.spec.containers[0].resources.limits} {.items[*].metadata.annotations.example\.org/scrape}`)
+			if want := `6 example.org/other:3.0 {"cpu":"2","memory":"1Gi"} a, b and 'c'`; got != want {
+				t.Errorf("the live objects have %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// shellWords returns the arguments of a command line of helm, as a shell takes them.
+func shellWords(t *testing.T, line string) []string {
+	t.Helper()
+	out, err := exec.Command("/bin/sh", "-c", `helm() { printf '%s\0' "$@"; }; `+line).Output()
+	check.NoError(t, err)
+	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	return words
+}
+
+func TestValuesOfWhatDiffers(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "shop", valuesChart)
+	w.app("values", "shop").is(0, "", "release APPS/shop has no field that differs from the cluster\n")
+	w.Kubectl("patch", "deployment", "shop-web", "--type=merge", "-p",
+		`{"spec":{"replicas":7,"minReadySeconds":3,"template":{"metadata":{"annotations":{"note":"by hand"}}}}}`)
+	w.Kubectl("patch", "secret", "shop", "-p", `{"stringData":{"password":"`+secretValue+`"}}`)
+	r := w.app("values", "shop")
+	r.says(0, "spec.replicas: 3 -> 7\n", "--set web.replicas=7\n", "--set web.grace=3\n", "--set 'web.note=by hand'\n",
+		"Secret APPS/shop  data[password]: <secret X> -> <secret X>\n")
+	if givesAway(r.raw) {
+		t.Errorf("it gives a Secret away:\n%s", r.raw)
+	}
+}
+
+func TestValuesOfBadInput(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "shop", valuesChart)
+	w.app("values").says(1, "the name of a release is missing")
+	w.app("values", "shop", "deployment/shop-web").says(1, "PATH=VALUE is missing")
+	w.app("values", "none", "deployment/shop-web", "spec.replicas=5").says(1, "release APPS/none does not exist")
+	w.app("values", "shop", "deployment/none", "spec.replicas=5").says(1, "declares no deployment/none",
+		"it declares configmap/shop, deployment/shop-web, secret/shop, service/shop")
+	w.app("values", "shop", "shop-web", "spec.replicas=5").says(1, `"shop-web" is no object`, "write KIND/NAME")
+	w.app("values", "shop", "deploy/shop-web", "spec.replicas").says(1, `"spec.replicas" has no value`)
+	w.app("values", "shop", "deploy/shop-web", "spec..replicas=5").says(1, "has an empty part")
+	w.app("values", "shop", "deploy/shop-web", "spec.replicas={").says(1, "is no YAML")
+	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart", filepath.Join(t.TempDir(), "none.tgz")).says(1,
+		"none.tgz: no such file")
+	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart", "main_test.go").says(1, "read the chart")
+	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--kube-version", "x").says(1,
+		`"x" is no version of Kubernetes`)
+}
+
+// Templates are other people's programs.
+func TestValuesOfHostileCharts(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\ndata: {a: x}\n"
+	for name, bomb := range map[string]string{
+		"endless": `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`,
+		"text":    `{{ $x := "0123456789" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}`,
+		"repeat":  `{{ repeat 2000000000 "abc" }}`,
+		"list":    `{{ until 2000000000 }}`,
+		"recurse": `{{ define "r" }}{{ template "r" . }}{{ end }}{{ template "r" . }}`,
+		"include": `{{ define "r" }}{{ include "r" . }}{{ include "r" . }}{{ end }}{{ include "r" . }}`,
+		"tpl":     `{{ tpl .Values.t . }}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t)
+			w.Helm(kit.Shared.Helm4(), "install", name,
+				w.Chart("bomb", strings.ReplaceAll(object, "name: it", "name: "+name)+`{{ if gt .Release.Revision 1 }}`+bomb+`{{ end }}`),
+				"--set-json", `t="{{ tpl .Values.t . }}"`)
+			r := w.app("values", name, "configmap/"+name, "data.a=y", "--timeout", "5s")
+			r.says(1)
+			if !strings.Contains(r.stderr, "rendering the chart") && !strings.Contains(r.stderr, "does not render") {
+				t.Errorf("%s", r.stderr)
+			}
+			t.Log(r.stderr)
+		})
+	}
+}
