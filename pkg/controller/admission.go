@@ -125,12 +125,12 @@ func (q *question) fill(
 	ad *admission, r *admissionv1.AdmissionRequest, w *lock.Work, object *unstructured.Unstructured,
 ) error {
 	l := q.lock
-	desired, err := decode(w.Desired)
+	in, err := ad.input(l, w)
 	if err != nil {
 		return err
 	}
 	q.Admission = judge.Admission{
-		Input: ad.input(l, w, desired), Locked: l.Release, Guard: l.Spec.Guard,
+		Input: in, Locked: l.Release, Guard: l.Spec.Guard,
 		Exempt: l.Spec.GuardExempt, Account: w.Account, ReplaceImmutable: l.ReplaceImmutable,
 		By:     judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups},
 		DryRun: r.DryRun != nil && *r.DryRun,

@@ -3,8 +3,6 @@ package controller
 import (
 	"fmt"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-
 	"github.com/sirupsen/logrus"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -38,26 +36,34 @@ func (v *result) attribute() {
 }
 
 // input gathers the input for judging an object.
-func (c *common) input(l *lock.Lock, w *lock.Work, desired map[string]any) judge.Input {
+func (c *common) input(l *lock.Lock, w *lock.Work) (judge.Input, error) {
+	desired, err := decode(w.Desired)
+	if err != nil {
+		return judge.Input{}, err
+	}
+	blank, err := decode(w.Blank)
+	if err != nil {
+		return judge.Input{}, err
+	}
 	in := judge.Input{
 		ID: w.ID, Release: l.As, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
 		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas, Chosen: w.Chosen,
 		First: w.First, Baseline: w.Baseline, Owner: w.Owner, Excused: w.Excused,
-		GoneFor: c.Clock.Since(w.Seen), Manager: l.HelmManager,
+		GoneFor: c.Clock.Since(w.Seen), Manager: l.HelmManager, Blank: blank,
 	}
 	if in.Replicas != nil && !l.Owns(in.Replicas.By) { // the live one of that name counts, which may be another
 		in.Replicas = nil
 	}
-	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID))
+	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID)), nil
 }
 
 // judge judges an object. It returns the outcome if there is nothing to do, and otherwise the result to act on.
 func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
-	desired, err := decode(w.Desired)
+	in, err := rm.input(l, w)
 	if err != nil {
 		return nil, &lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)}
 	}
-	v := &result{Work: w, in: rm.input(l, w, desired)}
+	v := &result{Work: w, in: in}
 	v.found = judge.Judge(v.in)
 	v.tell(rm.debug(l.Release))
 	return v, rm.outcome(l, v)
@@ -148,13 +154,9 @@ func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
 }
 
 func decode(desired lock.Packed) (map[string]any, error) {
-	text, err := desired.JSON()
+	m, err := desired.Decode()
 	if err != nil {
 		return nil, fmt.Errorf("read the desired state: %w", err)
-	}
-	var m map[string]any
-	if err := utiljson.Unmarshal(text, &m); err != nil {
-		return nil, fmt.Errorf("decode the desired state: %w", err)
 	}
 	return m, nil
 }

@@ -114,6 +114,12 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", o.ID, err)
 	}
+	var blank []byte
+	if len(o.Blank) > 0 {
+		if blank, err = json.Marshal(o.Blank); err != nil {
+			return fmt.Errorf("encode the nulls of %s: %w", o.ID, err)
+		}
+	}
 	compared, known := out.schemas[o.GVK]
 	if !known {
 		if compared, err = lo.schemaOf(ctx, o.GVK, kind.GVR.Resource); err != nil {
@@ -128,8 +134,8 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	shared := lo.lockedKinds.Share(lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced, Schema: compared})
 	out.kinds[o.GVK] = kind
 	out.objects = append(out.objects, &lock.Object{
-		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Keep: o.Keep, Replicas: o.Replicas,
-		Scalable: scalable, Rules: o.Rules,
+		ID: sharing(o.ID, shared, rel), Kind: shared, Desired: lock.Pack(desired), Blank: lock.Pack(blank),
+		Keep: o.Keep, Replicas: o.Replicas, Scalable: scalable, Rules: o.Rules,
 	})
 	return nil
 }

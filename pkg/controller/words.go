@@ -47,6 +47,8 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 			text = "left over from an earlier revision"
 		case p.operation == v1alpha1.DriftAdded:
 			text = drift.Describe(p.Changes, named) + " added"
+		case slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return c.Op == drift.Shared }):
+			text = drift.Describe(p.Changes, named) + " owned"
 		default:
 			text = drift.Describe(p.Changes, named) + " changed"
 		}

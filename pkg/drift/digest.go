@@ -15,8 +15,8 @@ import (
 )
 
 // Hasher makes digests of the content of live objects: all of an object but its kind, which does not change, its
-// status and, in metadata, uid, resourceVersion, generation, managedFields, creationTimestamp and selfLink. Of
-// managedFields it counts whether RevertManager is among them, as that needs work. An object with the digest of one
+// status and, in metadata, uid, resourceVersion, generation, creationTimestamp and selfLink. Of managedFields it
+// counts who owns what, but for the status. An object with the digest of one
 // that was judged needs no second judgement.
 //
 // A digest is one pass over the JSON text that the API server sent, whatever the order of its maps: most of what a
@@ -101,16 +101,53 @@ func (w *walk) metadata(name []byte, at int) (digest uint64, counts bool, end in
 		end, err = rawjson.Skip(w.text, at)
 		return 0, false, end, err
 	case "managedFields":
-		if end, err = rawjson.Skip(w.text, at); err != nil {
-			return 0, false, end, err
+		if at < len(w.text) && w.text[at] == '[' {
+			digest, end, err = w.collection(at, w.managed)
+			return digest, true, end, err
 		}
-		return tagWord, bytes.Contains(w.text[at:end], unfinished), end, nil
 	}
 	return w.content(name, at)
 }
 
-// unfinished is how the name of RevertManager stands in the text of managedFields.
-var unfinished = []byte(`"` + RevertManager + `"`)
+// managed hashes an entry of managedFields: who owns what, and not since when. A controller writes the status by the
+// minute, so its entry does not count.
+func (w *walk) managed(_ []byte, at int) (digest uint64, counts bool, end int, err error) {
+	if at >= len(w.text) || w.text[at] != '{' {
+		return w.content(nil, at)
+	}
+	status := false
+	end, err = rawjson.Walk(w.text, at, func(name []byte, at int) (int, error) {
+		if string(name) != "subresource" || at >= len(w.text) || w.text[at] != '"' {
+			return rawjson.Skip(w.text, at)
+		}
+		content, end, err := rawjson.String(w.text, at)
+		status = string(content) == "status"
+		return end, err
+	})
+	if err != nil || status {
+		return 0, false, end, err
+	}
+	digest, end, err = w.collection(at, func(name []byte, at int) (uint64, bool, int, error) {
+		switch {
+		case string(name) == "time":
+			end, err := rawjson.Skip(w.text, at)
+			return 0, false, end, err
+		case string(name) == "fieldsV1" && at < len(w.text) && w.text[at] == '{':
+			digest, end, err := w.collection(at, w.ownedField)
+			return digest, true, end, err
+		}
+		return w.content(name, at)
+	})
+	return digest, true, end, err
+}
+
+func (w *walk) ownedField(name []byte, at int) (digest uint64, counts bool, end int, err error) {
+	if string(name) == "f:status" {
+		end, err = rawjson.Skip(w.text, at)
+		return 0, false, end, err
+	}
+	return w.content(name, at)
+}
 
 func (w *walk) content(_ []byte, at int) (digest uint64, counts bool, end int, err error) {
 	digest, end, err = w.value(at)
@@ -137,7 +174,9 @@ func (w *walk) collection(i int, value hash) (sum uint64, end int, err error) {
 		key := maphash.Bytes(w.seed, name)
 		digest, counts, end, err := value(name, at)
 		if list {
-			sum = mix(sum, digest)
+			if counts {
+				sum = mix(sum, digest)
+			}
 			return end, err
 		}
 		names = append(names, key)

@@ -20,9 +20,9 @@ func TestDigestChangesWithContentOnly(t *testing.T) {
 		"another resourceVersion": {edit{`"4711"`, `"4712"`}, true},
 		"another generation":      {edit{"generation: 3\n", "generation: 4\n"}, true},
 		"another uid":             {edit{"uid: 0b0f", "uid: 0b10"}, true},
-		"other managed fields":    {edit{"manager: helm, op", "manager: x, op"}, true},
+		"another manager":         {edit{"manager: helm, op", "manager: x, op"}, false},
 		"no managed fields": {edit{"  managedFields: [{manager: helm, operation: Update}]\n", ""},
-			true},
+			false},
 		"another label":                      {edit{"team: blue", "team: red"}, false},
 		"another replica count":              {edit{"replicas: 2\n  sel", "replicas: 3\n  sel"}, false},
 		"a deletion timestamp":               {edit{"uid: 0b0f", "deletionTimestamp: x"}, false},
@@ -140,28 +140,31 @@ func FuzzDigestJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { checkDigestJSON(t, h, text) })
 }
 
-// An object with content that was judged is judged again as long as RevertManager owns something of it.
-func TestAnUnfinishedRevertIsPartOfTheDigest(t *testing.T) {
+// An object whose content was judged is judged again when other managers own it, and not when a controller writes its
+// status, or a manager writes the same again.
+func TestI4_OwnershipIsPartOfTheDigest(t *testing.T) {
 	h := NewHasher()
-	text := func(manager string) []byte {
-		return []byte(`{"metadata":{"name":"app","managedFields":[{"manager":"` + manager + `","operation":"Update"}]}}`)
-	}
-	digest := func(manager string) uint64 {
-		digest, err := h.DigestJSON(text(manager))
+	const helm = `{"manager":"helm","operation":"Apply","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:spec":{"f:a":{}}}}`
+	digest := func(entries string) uint64 {
+		digest, err := h.DigestJSON([]byte(`{"metadata":{"name":"app","managedFields":[` + entries + `]}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return digest
 	}
-	if digest("helm") != digest("kubectl") {
-		t.Error("managers are part of the digest")
-	}
-	if digest(RevertManager) == digest("helm") {
-		t.Error("an unfinished revert is not")
-	}
-	live := map[string]any{"metadata": map[string]any{"name": "app", "managedFields": []any{
-		map[string]any{"manager": RevertManager, "operation": "Update"}}}}
-	if h.Digest(live) != digest(RevertManager) {
-		t.Error("the digest of the decoded object is another one")
+	for entries, same := range map[string]bool{
+		strings.Replace(helm, "01T", "02T", 1): true,
+		helm + `,{"manager":"x","operation":"Update","fieldsV1":{"f:status":{}},"subresource":"status"}`: true,
+		strings.Replace(helm, `"f:spec"`, `"f:status":{"f:b":{}},"f:spec"`, 1):                           true,
+		"":                                     false,
+		strings.Replace(helm, "f:a", "f:b", 1): false,
+		strings.Replace(helm, "helm", "x", 1):  false,
+		helm + `,{"manager":"x","operation":"Apply","fieldsV1":{"f:spec":{"f:a":{}}}}`:                        false,
+		helm + `,{"manager":"x","operation":"Update","fieldsV1":{"f:spec":{"f:a":{}}},"subresource":"scale"}`: false,
+	} {
+		if got := digest(entries) == digest(helm); got != same {
+			t.Errorf("the same digest: %t, want %t: %s", got, same, entries)
+		}
+		checkDigestJSON(t, h, []byte(`{"metadata":{"managedFields":[`+entries+`]}}`))
 	}
 }

@@ -96,6 +96,9 @@ const (
 	// whose merge key was edited, an environment variable that overrides a declared one of the same name, a
 	// field that excludes a declared one, a key of an atomic map. Or the scope is Strict and another manager added it.
 	Added Operation = "Added"
+	// Shared means that the value is as declared, and that another manager owns the field, alone or beside Helm's: see
+	// Request.Shares. Compare never returns it.
+	Shared Operation = "Shared"
 )
 
 // Change is one departure from the desired state. It never holds a value.

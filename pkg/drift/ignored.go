@@ -12,7 +12,8 @@ import (
 // changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of target in ignored fields.
 //
 // The same holds for a map that is one value to the API server (the selector of a Service) while others have only added
-// to it: an apply that names it takes out what they added. The result shares nothing with desired.
+// to it: an apply of the declared value would take their additions out. A map in which the API server sets defaults
+// is sent as it is declared, as Helm sends it. The result shares nothing with desired.
 func WithoutIgnored(
 	desired, target, live map[string]any, opt Options, owned func(path []string) bool,
 ) map[string]any {
@@ -47,12 +48,16 @@ func (s *ignorer) object(want, have, live map[string]any, n *node) map[string]an
 func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 	ignored := s.ignored()
 	switch w := want.(type) {
+	case nil:
+		if !ignored && have != nil {
+			return asNull(have, n), true
+		}
 	case map[string]any:
 		h, ok := have.(map[string]any)
 		switch {
 		case !ok && !ignored:
 			return s.whole(w), true
-		case !ignored && n.isWhole() && !deepEqual(h, w) && deepEqual(h, live):
+		case !ignored && n.isWhole() && !n.hasDefaults() && !deepEqual(h, w) && deepEqual(h, live):
 			return deepCopy(h), s.ownedHere()
 		}
 		was, _ := live.(map[string]any)
@@ -70,6 +75,24 @@ func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 		return deepCopy(have), true
 	}
 	return nil, false
+}
+
+// asNull returns the value to send for a declared null while the object has one: an apply of it owns the field as the
+// null does, and changes nothing. A default of the API server stays, and so does an addition.
+func asNull(have any, n *node) any {
+	switch h := have.(type) {
+	case map[string]any:
+		if n != nil && !n.whole && !n.exact {
+			return map[string]any{}
+		}
+	case []any:
+		if n != nil && n.list != atomicList {
+			return []any{}
+		}
+	default:
+		return h
+	}
+	return deepCopy(have)
 }
 
 // ownedHere reports whether the applying manager owns the field at the current path.

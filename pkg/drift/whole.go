@@ -45,6 +45,10 @@ var wholeTypes = map[string]bool{
 
 func (n *node) isWhole() bool { return n != nil && n.whole }
 
+// hasDefaults reports whether the API server may put defaults into such a map. What a selector has beside what is
+// declared, somebody has added.
+func (n *node) hasDefaults() bool { return n.object != nil && n.object.fields["matchLabels"] == nil }
+
 // wholeValue takes what is not declared out of a declared map or list that a foreign manager owns as a whole.
 func (s *stripper) wholeValue(m *mapMerge, want, have any, name string) {
 	switch w := want.(type) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +31,7 @@ func (w *writer) finish(
 		}
 		done = applied
 	}
-	owned, err := w.disown(ctx, r, done, true)
+	owned, err := w.disown(ctx, r, done)
 	if err != nil {
 		return done, err
 	}
@@ -86,19 +85,19 @@ func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
 		drift.Compare(r.Desired, b.Object, options).Changes)
 }
 
-// disown takes from other managers the share in what Helm's manager owns by server-side apply, and where that
-// finishes a revert all from RevertManager. Who applies a whole object with one field changed owns all the rest of it
-// together with Helm, and then the next helm upgrade that changes any of that fails with a conflict. Subresources
-// stay out of it: what is scaled through one is owned through it.
+// disown takes from other managers their share in the fields that Helm's next apply sends, and all from RevertManager.
+// It comes after the apply: until then their share is what shows that Helm's manager lacks it. Who applies a whole
+// object with one field changed owns all the rest of it together with Helm, and then the next helm upgrade that changes
+// any of that fails with a conflict.
 //
 // Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is
 // the rule rather than the exception. Only ownership is written, so trying again undoes no other write.
 func (w *writer) disown(
-	ctx context.Context, r *Revert, done *unstructured.Unstructured, finishes bool,
+	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	now := done
 	for attempt := 1; ; attempt++ {
-		entries, changed, err := withoutShares(now.GetManagedFields(), r.Owner.Manager, finishes)
+		entries, changed, err := r.withoutShares(now)
 		if err != nil {
 			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
 		}
@@ -131,6 +130,46 @@ func (w *writer) disown(
 	}
 }
 
+// shared returns what other managers own of the fields that Helm's next apply sends, and what Helm's manager owns.
+func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.Set, err error) {
+	blank, err := r.Blank.Decode()
+	if err != nil {
+		return nil, nil, err
+	}
+	request := drift.Request{
+		Desired: r.Desired, Blank: blank, Schema: r.Options.Schema, Ignore: r.Options.Ignore,
+	}
+	own = &fieldpath.Set{}
+	entries := now.GetManagedFields()
+	for i := range entries {
+		if e := &entries[i]; e.Manager == r.Owner.Manager && e.Operation == r.Owner.Operation && e.Subresource == "" {
+			if own, err = setOf(e); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return request.Shares(entries, now.Object, r.Owner.Manager).Fields, own, nil
+}
+
+// without returns the fields of a manager without its share in those that Helm's manager owns, and in maps and lists
+// of which the manager keeps the parts. Any other field has been written since Helm's apply, and its owner shows that.
+func without(fields, shares, own *fieldpath.Set) *fieldpath.Set {
+	taken := &fieldpath.Set{}
+	fields.Intersection(shares).Iterate(func(path fieldpath.Path) {
+		if own.Has(path) || hasParts(fields, path) {
+			taken.Insert(path.Copy())
+		}
+	})
+	return fields.Difference(taken)
+}
+
+func hasParts(fields *fieldpath.Set, path fieldpath.Path) bool {
+	for _, element := range path {
+		fields = fields.WithPrefix(element)
+	}
+	return !fields.Empty()
+}
+
 // adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to
 // a later write of ours, of ownership only, to the state now. Content and version stay those of done: what others
 // wrote after it has not been judged. If Helm has written in between, done stays as it is, or its write would count
@@ -155,38 +194,22 @@ func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	return helm
 }
 
-// withoutShares returns managedFields in which no other manager owns what Helm's manager owns by server-side apply, and
-// whether that is a change. Where that finishes a revert RevertManager owns nothing any more.
-func withoutShares(
-	entries []metav1.ManagedFieldsEntry, helm string, finishes bool,
-) ([]metav1.ManagedFieldsEntry, bool, error) {
-	if !slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager != helm && e.Subresource == ""
-	}) {
-		return entries, false, nil
+// withoutShares returns the managed fields of the object without the shares of other managers in what Helm's manager
+// owns, and whether that is a change. RevertManager owns nothing any more.
+func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, bool, error) {
+	shares, own, err := r.shared(now)
+	if err != nil {
+		return nil, false, err
 	}
-	var own *fieldpath.Set
-	for i := range entries {
-		if e := &entries[i]; e.Manager == helm && e.Operation == metav1.ManagedFieldsOperationApply &&
-			e.Subresource == "" {
-			set, err := setOf(e)
-			if err != nil {
-				return nil, false, err
-			}
-			own = set
-		}
-	}
-	if own == nil {
-		return entries, false, nil
-	}
+	entries, helm := now.GetManagedFields(), r.Owner.Manager
 	out, changed := make([]metav1.ManagedFieldsEntry, 0, len(entries)), false
 	for i := range entries {
 		e := entries[i]
-		if finishes && e.Manager == drift.RevertManager {
+		if e.Manager == drift.RevertManager {
 			changed = true
 			continue
 		}
-		if e.Manager == helm || e.Subresource != "" || e.FieldsV1 == nil {
+		if e.Manager == helm || e.Subresource == "status" || e.FieldsV1 == nil {
 			out = append(out, e)
 			continue
 		}
@@ -194,7 +217,7 @@ func withoutShares(
 		if err != nil {
 			return nil, false, err
 		}
-		rest := set.Difference(own)
+		rest := without(set, shares, own)
 		if rest.Size() == set.Size() {
 			out = append(out, e)
 			continue

@@ -75,7 +75,7 @@ func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructu
 		// A server-side apply cannot take out what another manager put in. So the content is merged, and then applied.
 		done, err = w.merge(ctx, r, drift.RevertManager, dryRun)
 	case !r.Unfinished:
-		done, err = w.disownAndApply(ctx, r, dryRun)
+		done, err = w.apply(ctx, r, dryRun)
 	}
 	if err != nil {
 		return nil, err
@@ -84,21 +84,6 @@ func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructu
 		return done, nil
 	}
 	return w.finish(ctx, r, done)
-}
-
-// disownAndApply takes from others their share in what Helm owns, and then applies the object. The content comes last:
-// until it is as declared there is drift to be seen, whatever happens in between.
-func (w *writer) disownAndApply(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
-	if dryRun {
-		return w.apply(ctx, r, true)
-	}
-	disowned, err := w.disown(ctx, r, r.Live, false)
-	if err != nil {
-		return nil, err
-	}
-	last := *r
-	last.Live = disowned
-	return w.apply(ctx, &last, false)
 }
 
 func (r *Revert) serverSide() bool {
@@ -149,7 +134,11 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	if target == nil {
 		target = r.Live.Object
 	}
-	desired := drift.WithoutIgnored(r.Desired, target, r.Live.Object, r.Options, r.Owned)
+	blank, err := r.Blank.Decode()
+	if err != nil {
+		return nil, fmt.Errorf("nulls of %s: %w", r.ID, err)
+	}
+	desired := drift.Request{Desired: r.Desired, Blank: blank}.Apply(target, r.Live.Object, r.Options, r.Owned)
 	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
 	// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
 	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")
@@ -170,7 +159,11 @@ func (r *Revert) Creator() string {
 
 // create re-creates the object. It fails when the object exists. What comes back with an error is as for update.
 func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
-	obj := &unstructured.Unstructured{Object: r.Desired}
+	blank, err := r.Blank.Decode()
+	if err != nil {
+		return nil, fmt.Errorf("nulls of %s: %w", r.ID, err)
+	}
+	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}
 	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Creator()})
 	if err != nil || !r.serverSide() {
 		return done, err

@@ -112,9 +112,9 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 // input gathers the input for judging an object.
 func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructured.Unstructured) judge.Input {
 	in := judge.Input{
-		ID: o.ID, Release: c.Release.Key, Desired: o.Content, Live: live, Schema: c.schemaOf(ctx, o.GVK),
-		Rules: o.Rules, Strict: c.options.Strict, ServerSide: c.Release.ApplyMethod == release.ApplyMethodServerSide,
-		Replicas: o.Replicas, First: true,
+		ID: o.ID, Release: c.Release.Key, Desired: o.Content, Blank: o.Blank, Live: live, Rules: o.Rules,
+		Schema: c.schemaOf(ctx, o.GVK), Strict: c.options.Strict, Replicas: o.Replicas, First: true,
+		ServerSide: c.Release.ApplyMethod == release.ApplyMethodServerSide && !c.withoutOwners(live),
 	}
 	in.Scalable = judge.Scalable(o.Content, in.Schema)
 	if live == nil || !in.Scalable || !replicasDiffer(o.Content, live.Object, in.Schema.Replicas()) {
@@ -127,6 +127,13 @@ func (c *comparer) input(ctx context.Context, o *judge.Object, live *unstructure
 	return in.Scaled(&scalers, func(scaler manifest.ID) bool {
 		return c.options.Rules.Names(manifest.Object{ID: scaler, GVK: judge.KindOf(scaler)})
 	})
+}
+
+// withoutOwners reports whether the owners of an object are not known: kubectl leaves them out of the objects that it
+// prints.
+func (c *comparer) withoutOwners(live *unstructured.Unstructured) bool {
+	_, saved := c.source.(*Dump)
+	return saved && live != nil && len(live.GetManagedFields()) == 0
 }
 
 func replicasDiffer(a, b map[string]any, path []string) bool {
@@ -185,6 +192,9 @@ func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Resul
 		for _, change := range by.Changes {
 			d.Changes = append(d.Changes, Change{Change: change, Author: by.Author})
 		}
+	}
+	if len(found.Changes) > 0 && found.Changes[0].Op == drift.Shared { // then all of them
+		d.Note = "the content is as declared, and another field manager owns " + drift.Describe(found.Changes, 3)
 	}
 	slices.SortStableFunc(d.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return answer{additions: additions, difference: d}

@@ -3,6 +3,7 @@ package judge
 import (
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +21,7 @@ import (
 //   - the rules of an aggregated ClusterRole: the manifest package leaves them out already
 //
 // It reports the annotations of Kubernetes' controllers, and leaves them in: see Input.Ignore.
-func Coexist(o manifest.Object) []v1alpha1.Exception {
+func Coexist(o *manifest.Object) []v1alpha1.Exception {
 	if names := ofControllers(o.ID, o.Content); len(names) > 0 {
 		paths := make([]string, len(names))
 		for i, name := range names {
@@ -41,7 +42,8 @@ func Coexist(o manifest.Object) []v1alpha1.Exception {
 		}
 		var left []string
 		for i, item := range webhooks {
-			if webhook, ok := item.(map[string]any); ok && leaveCABundle(webhook, "clientConfig") {
+			webhook, ok := item.(map[string]any)
+			if ok && leaveCABundle(o, webhook, "webhooks", strconv.Itoa(i), "clientConfig") {
 				left = append(left, fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i))
 			}
 		}
@@ -49,13 +51,13 @@ func Coexist(o manifest.Object) []v1alpha1.Exception {
 	case "apiregistration.k8s.io/APIService":
 		// Without a service the API server itself serves the version, and there is nothing to inject.
 		spec, ok := o.Content["spec"].(map[string]any)
-		if _, service := spec["service"].(map[string]any); ok && service && leaveCABundle(o.Content, "spec") {
+		if _, service := spec["service"].(map[string]any); ok && service && leaveCABundle(o, o.Content, "spec") {
 			return caBundles(o.ID, []string{"/spec/caBundle"})
 		}
 	case "apiextensions.k8s.io/CustomResourceDefinition":
 		webhook, ok, err := unstructured.NestedFieldNoCopy(o.Content, "spec", "conversion", "webhook")
 		if config, isMap := webhook.(map[string]any); ok && err == nil && isMap &&
-			leaveCABundle(config, "clientConfig") {
+			leaveCABundle(o, config, "spec", "conversion", "webhook", "clientConfig") {
 			return caBundles(o.ID, []string{"/spec/conversion/webhook/clientConfig/caBundle"})
 		}
 	}
@@ -69,14 +71,16 @@ func caBundles(id manifest.ID, paths []string) []v1alpha1.Exception {
 	return []v1alpha1.Exception{ExceptionOf(id, v1alpha1.ExceptionCABundle, "", paths...)}
 }
 
-// leaveCABundle takes an empty caBundle out of parent[key] and reports whether the manifest declares none there.
-func leaveCABundle(parent map[string]any, key string) bool {
-	config, ok := parent[key].(map[string]any)
+// leaveCABundle takes an empty caBundle out of the field of parent that has it, at path in o, and reports whether the
+// manifest declares none there.
+func leaveCABundle(o *manifest.Object, parent map[string]any, path ...string) bool {
+	config, ok := parent[path[len(path)-1]].(map[string]any)
 	if !ok {
 		return false
 	}
 	declared, found := config["caBundle"]
 	if !found {
+		o.Leave(nil, append(path, "caBundle")...)
 		return true
 	}
 	text, ok := declared.(string)
@@ -89,6 +93,7 @@ func leaveCABundle(parent map[string]any, key string) bool {
 		return false
 	}
 	delete(config, "caBundle")
+	o.Leave(text, append(path, "caBundle")...)
 	return true
 }
 

@@ -71,7 +71,7 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := manifest.Object{ID: test.id, Content: parse(t, test.content)}
 			var paths []string
-			for _, e := range Coexist(o) {
+			for _, e := range Coexist(&o) {
 				paths = append(paths, e.Paths...)
 			}
 			if !reflect.DeepEqual(paths, test.paths) {

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +18,8 @@ type Input struct {
 	ID      manifest.ID
 	Release release.Key // the release that the object belongs to
 	Desired map[string]any
+	// Blank is what Helm sends beside Desired, see manifest.Object.
+	Blank map[string]any
 	// Live is the live object; nil when it does not exist. Last is then its last known state; nil when unknown.
 	Live, Last *unstructured.Unstructured
 	// GoneFor is the time since the object was reported as gone.
@@ -132,6 +133,7 @@ func Judge(in Input) Result {
 	case r.State != Drifted && in.First && (in.Strict || drift.DeclaresNull(r.Desired)):
 		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
 	}
+	in.owned(&r)
 	return r
 }
 
@@ -243,37 +245,6 @@ func also(a, b func(path []string) bool) func(path []string) bool {
 		return b
 	}
 	return func(path []string) bool { return a(path) || b(path) }
-}
-
-// owner returns Helm's field manager on the object. For a drifted object it prefers the one known from the object in
-// sync: the ownership metadata of a drifted object may be forged.
-func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) drift.Owner {
-	if in.Owner.Manager != "" && len(changes) > 0 {
-		return in.Owner
-	}
-	if live != nil {
-		if owner := drift.ManagedBy(in.managedFieldsOf(live)); owner.Known {
-			return owner
-		}
-	}
-	if in.Owner.Manager != "" {
-		return in.Owner
-	}
-	owner := drift.ManagedBy(nil)
-	if in.Manager != nil {
-		owner.Manager = cmp.Or(in.Manager(), owner.Manager)
-	}
-	if in.ServerSide {
-		owner.Operation = metav1.ManagedFieldsOperationApply
-	}
-	return owner
-}
-
-// Owned returns a function that reports whether Helm's manager owns a field of the live object by server-side apply;
-// nil if ownership does not matter.
-func (in Input) Owned(r Result) func(path []string) bool {
-	in.managed = r.managed
-	return r.Owner.Applied(in.managedFieldsOf(in.Live), r.Desired, in.Live.Object)
 }
 
 // claimant returns the other release in the live object's metadata, the zero Key for none.

@@ -103,7 +103,7 @@ func (m *Manifest) Plan(own Own, ignore *rules.Rules) *Plan {
 			p.Exceptions = append(p.Exceptions,
 				ExceptionOf(o.ID, v1alpha1.ExceptionIgnored, declared.Describe(), declared.Paths()...))
 		}
-		p.Exceptions = append(p.Exceptions, Coexist(o)...)
+		p.Exceptions = append(p.Exceptions, Coexist(&o)...)
 		object := Object{Object: o, Rules: matcher, Replicas: scaled[o.ID]}
 		if r := object.Replicas; r != nil {
 			p.Exceptions = append(p.Exceptions,

@@ -79,5 +79,6 @@ func (in Input) accepting(r Result, baselines ...drift.Baseline) Result {
 	if r.State != Drifted {
 		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
 	}
+	in.owned(&r)
 	return r
 }

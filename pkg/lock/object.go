@@ -28,6 +28,8 @@ type Object struct {
 	*Kind
 	// Desired is the desired state. It is kept as packed JSON: a decoded map takes many times the memory.
 	Desired Packed
+	// Blank is what Helm sends beside Desired, see manifest.Object; empty for nothing.
+	Blank Packed
 	// Keep is set for objects with helm.sh/resource-policy: keep.
 	Keep bool
 	// Scalable is set when the manifest declares a number of replicas.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // Packed is the JSON of an object, compressed if it is long. It is the largest part of a locked object in memory, and
@@ -50,6 +52,22 @@ func Pack(object []byte) Packed {
 		return Packed(object)
 	}
 	return Packed(out.String())
+}
+
+// Decode returns the object; nil for none.
+func (p Packed) Decode() (map[string]any, error) {
+	if p == "" {
+		return nil, nil
+	}
+	text, err := p.JSON()
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := utiljson.Unmarshal(text, &m); err != nil {
+		return nil, fmt.Errorf("decode the object: %w", err)
+	}
+	return m, nil
 }
 
 // JSON returns the unpacked JSON.

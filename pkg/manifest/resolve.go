@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,16 +98,22 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 		}
 	}
 	nulls := keptNulls(content, o.GVK)
+	o.Blank = blanks(content)
 	dropNulls(content)
 	switch o.ID.GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
-		if err := foldStringData(content); err != nil {
+		folded, err := foldStringData(content)
+		if err != nil {
 			return Object{}, err
+		}
+		for _, key := range folded {
+			o.set(nil, "stringData", key)
 		}
 	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
 		// The controller tests whether there is a rule at all: an empty one aggregates nothing and clears rules.
 		if _, aggregated := content["aggregationRule"].(map[string]any); aggregated {
 			delete(content, "rules")
+			delete(o.Blank, "rules")
 		}
 	}
 	o.Content = Canonical(content, o.GVK)
@@ -142,24 +150,25 @@ func dropNulls(value any) {
 	}
 }
 
-// foldStringData merges stringData into data, over existing keys, as the API server does to a Secret.
-func foldStringData(secret map[string]any) error {
+// foldStringData merges stringData into data, over existing keys, as the API server does to a Secret. It returns the
+// keys.
+func foldStringData(secret map[string]any) ([]string, error) {
 	declared, found := secret["stringData"]
 	if !found {
-		return nil
+		return nil, nil
 	}
 	text, ok := declared.(map[string]any)
 	if !ok {
-		return errors.New("stringData is not a mapping")
+		return nil, errors.New("stringData is not a mapping")
 	}
 	delete(secret, "stringData")
 	if len(text) == 0 {
-		return nil
+		return nil, nil
 	}
 	data, ok := secret["data"].(map[string]any)
 	if !ok {
 		if _, found := secret["data"]; found {
-			return errors.New("data is not a mapping")
+			return nil, errors.New("data is not a mapping")
 		}
 		data = map[string]any{}
 		secret["data"] = data
@@ -167,9 +176,9 @@ func foldStringData(secret map[string]any) error {
 	for key, value := range text {
 		plain, ok := value.(string)
 		if !ok {
-			return fmt.Errorf("stringData[%q] is not text", key)
+			return nil, fmt.Errorf("stringData[%q] is not text", key)
 		}
 		data[key] = base64.StdEncoding.EncodeToString([]byte(plain))
 	}
-	return nil
+	return slices.Collect(maps.Keys(text)), nil
 }

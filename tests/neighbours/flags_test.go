@@ -71,13 +71,23 @@ func TestNeighbour_Force(t *testing.T) {
 		}
 		w.Helm(h, "upgrade", "app", chart, "--set", "key=four", "--server-side=true")
 		w.protected(4, "four")
-		// Another applier shares the declared value, which is no drift. Helm 4 takes it with --force-conflicts only.
+		// Another applier shares the declared value, which is put right. Unlocked, Helm 4 takes it with
+		// --force-conflicts only.
 		w.as("other", kit.ConfigMaps, "settings", types.ApplyPatchType,
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"key":"four"}}`)
-		w.fails(h, "upgrade", "app", chart, "--set", "key=five")
+		w.PassFence()
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=five")
+		w.Proxy.Reset()
+		w.protected(5, "five")
+		w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+		w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
+		w.as("other", kit.ConfigMaps, "settings", types.ApplyPatchType,
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"key":"five"}}`)
+		w.fails(h, "upgrade", "app", chart, "--set", "key=six")
+		w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
 		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed)
-		w.Helm(h, "upgrade", "app", chart, "--set", "key=six", "--force-conflicts")
-		w.protected(6, "six")
+		w.Helm(h, "upgrade", "app", chart, "--set", "key=seven", "--force-conflicts")
+		w.protected(7, "seven")
 	})
 }
 

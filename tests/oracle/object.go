@@ -193,9 +193,8 @@ func names(key string, element any) bool {
 	if kind == "v" {
 		return reflect.DeepEqual(value, element)
 	}
-	fields := as[map[string]any](element)
 	for k, v := range as[map[string]any](value) {
-		if fields == nil || fields[k] != v {
+		if as[map[string]any](element)[k] != v {
 			return false
 		}
 	}

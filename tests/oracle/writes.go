@@ -141,18 +141,19 @@ func unlikeHelm(c candidate, o object, only map[string]bool) (wrong []string) {
 		if only != nil && !only[l.path] || !same(l.declared, l.live) || l.live == nil {
 			return
 		}
-		helms, others := false, ""
+		if key, ok := strings.CutPrefix(l.path, "/data/"); ok && c.record.ssa && c.declared.fields("stringData")[key] != nil {
+			l.owners = below(below(o.branches(), "f:stringData", nil), "f:"+key, nil) // Helm applies it as such
+		}
+		lacking, others := " (not owned by "+manager+")", ""
 		for _, w := range l.owners {
-			mine := w.manager == manager && (!c.record.ssa || w.operation == "Apply")
-			helms = helms || mine
-			if !mine && (c.record.ssa || strings.HasPrefix(w.manager, "helm-locker")) {
-				others = w.manager + "/" + w.operation
+			if w.manager == manager && (!c.record.ssa || w.operation == "Apply") {
+				lacking = ""
+			} else if c.record.ssa || strings.HasPrefix(w.manager, "helm-locker") {
+				others = " (owned by " + w.manager + "/" + w.operation + ")"
 			}
 		}
-		if others != "" {
-			wrong = append(wrong, l.path+" (owned by "+others+")")
-		} else if !helms {
-			wrong = append(wrong, l.path+" (not owned by "+manager+")")
+		if fault := cmp.Or(others, lacking); fault != "" {
+			wrong = append(wrong, l.path+fault)
 		}
 	})
 	return wrong

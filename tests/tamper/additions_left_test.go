@@ -74,9 +74,10 @@ func (x *tampering) addAll(ctx context.Context) error {
 	for i := range x.generator(live).additions() {
 		m := x.generator(live).additions()[i]
 		if drift.ManagedBy(live.GetManagedFields()).Operation == metav1.ManagedFieldsOperationApply &&
-			strings.HasSuffix(m.what, "/spec/selector/added") {
+			(strings.HasSuffix(m.what, "/spec/selector/added") || x.inDeclaredNull(m)) {
 			// A selector has one owner, so the next revert of anything else in the Service takes it out, as Helm's
-			// own apply would.
+			// own apply would. Who adds something in the place of a declared null owns the field that Helm sends, so
+			// that share is taken back, and the addition stays.
 			continue
 		}
 		if m.class != left || x.isDefinition() && !*full && i > 0 {
@@ -92,6 +93,18 @@ func (x *tampering) addAll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// inDeclaredNull reports whether an addition is a declared null, or is in the place of one.
+func (x *tampering) inDeclaredNull(m mutation) bool {
+	_, path, _ := strings.Cut(m.what, " /")
+	segments := drift.Change{Path: "/" + path}.Segments()
+	for depth := range segments {
+		if v, declared := at(x.declared.Object, segments[:depth+1]); declared && v == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // reversal is the result of reversing an object's lists.

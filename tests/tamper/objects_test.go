@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -23,6 +24,8 @@ type object struct {
 	path, collection string
 	// autoscaled is set where a HorizontalPodAutoscaler of the chart sets the replicas.
 	autoscaled bool
+	// sent are the fields that Helm's server-side apply sends; nil for an object that Helm does not apply.
+	sent *fieldpath.Set
 }
 
 func (o *object) name() string { return o.declared.GetName() }

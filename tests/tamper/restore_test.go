@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -79,9 +80,11 @@ func (x *tampering) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// letGo releases the shared ownership after a server-side apply that changed no value: ownership alone is no drift.
+// letGo releases the shared ownership after a server-side apply that changed no value of an object of Helm 3: it is no
+// drift there.
 func (x *tampering) letGo(ctx context.Context, r request) error {
-	if r.kind != types.ApplyPatchType {
+	owner := drift.ManagedBy(x.before.GetManagedFields())
+	if r.kind != types.ApplyPatchType || owner.Operation == metav1.ManagedFieldsOperationApply {
 		return nil
 	}
 	nothing, err := json.Marshal(map[string]any{"apiVersion": x.declared.GetAPIVersion(), "kind": x.declared.GetKind(),
@@ -92,7 +95,7 @@ func (x *tampering) letGo(ctx context.Context, r request) error {
 	_, err = x.resource.Patch(ctx, x.name(), types.ApplyPatchType, nothing,
 		metav1.PatchOptions{FieldManager: r.manager})
 	if isRefusal(err) {
-		return nil // what cannot be changed cannot be given back either
+		return nil // an object that cannot be changed keeps the share
 	}
 	return err
 }

@@ -87,6 +87,7 @@ func (w *fixture) installAll(t *testing.T) {
 		if err := ch.resolve(t.Context(), w.env.Dynamic, mapper); err != nil {
 			t.Fatalf("%s: %v", ch, err)
 		}
+		check.NoError(t, ch.recordOwners(t.Context()))
 	}
 }
 
@@ -141,6 +142,7 @@ func (w *fixture) restoresEverything(t *testing.T, ch *chart, r *result) {
 		t.Errorf("afterwards the counts of objects are %+v", hr.Status.Objects)
 	}
 	w.wantNoDiff(t, ch)
+	w.helmOwnsAlone(t, ch)
 }
 
 // onEach processes all objects of a chart, several at a time, and reports errors.
@@ -195,6 +197,7 @@ func (w *fixture) helmUpgradesAfterTakeover(t *testing.T, ch *chart, r *result) 
 
 func (w *fixture) upgrade(t *testing.T, ch *chart, revision int, set string) {
 	t.Helper()
+	w.helmOwnsAlone(t, ch)
 	w.proxy.Reset()
 	was := snapshot(t, ch)
 	check.NoError(t, ch.upgrade(t.Context(), set))

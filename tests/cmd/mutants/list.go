@@ -22,8 +22,8 @@ const (
 // mutants returns the list, in the order of the promises. Where two places keep a promise, and breaking one of them
 // breaks nothing, there is no mutant of that one; a comment states that.
 func mutants() []mutant {
-	all := slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
-		noWriteLoops(), secretsStaySecret(),
+	all := slices.Concat(neverRevertHelm(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), nextUpgrades(),
+		noDriftLost(), noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
 		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue(),
 		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews())

@@ -46,11 +46,13 @@ func leaveNoTrace() []mutant {
 			edit{write, `	body, err := json.Marshal(patch)`, `	setPath(patch, "yes", "metadata", "labels", "reverted")
 	body, err := json.Marshal(patch)`}, integration, "TestI3_PuttingBackLeavesNoTrace/helm_3"),
 		breaks("I3", "a re-creation leaves wrangler's annotation of the ObjectSet",
-			edit{write, `	obj := &unstructured.Unstructured{Object: r.Desired}`, `	obj := &unstructured.Unstructured{Object: r.Desired}
+			edit{write, `	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}`,
+				`	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}
 	setPath(obj.Object, "app", "metadata", "annotations", "objectset.rio.cattle.io/id")`}, integration,
 			"TestI3_PuttingBackLeavesNoTrace/helm_3"),
 		breaks("I3", "a re-creation adds a finalizer",
-			edit{write, `	obj := &unstructured.Unstructured{Object: r.Desired}`, `	obj := &unstructured.Unstructured{Object: r.Desired}
+			edit{write, `	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}`,
+				`	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}
 	obj.SetFinalizers([]string{"example.com/locked"})`}, integration, "TestI3_PuttingBackLeavesNoTrace/helm_4"),
 	}
 }
@@ -87,12 +89,64 @@ func asHelmLeftIt() []mutant {
 			edit{judged, `managers.Unfinished(r.managed)`, `managers.Unfinished(nil)`}, order,
 			"TestHostile_AnOperatorDiesWithinARevert/renamed_port/after_request_1|"+
 				"TestHostile_AnOperatorDiesWithinARevert/deleted_services/after_request_2"),
-		breaks("I4", "an event of an object whose revert was not completed is skipped",
-			edit{"pkg/drift/digest.go", `bytes.Contains(w.text[at:end], unfinished)`, `false`}, drift,
-			"TestAnUnfinishedRevertIsPartOfTheDigest"),
-		breaks("I4", "content is put back before what others share with Helm is taken from them",
-			edit{write, `	disowned, err := w.disown(ctx, r, r.Live, false)`,
-				`	disowned, err := r.Live, error(nil)`}, order,
-			"TestHostile_AnOperatorDiesWithinARevert/applied_as_a_whole/after_request_1"),
+		breaks("I4", "an event of an object that another manager owns by now is skipped",
+			edit{"pkg/drift/digest.go", `			digest, end, err = w.collection(at, w.managed)
+			return digest, true, end, err`, `			digest, end, err = w.collection(at, w.managed)
+			return tagWord, true, end, err`}, drift, "TestI4_OwnershipIsPartOfTheDigest"),
+		breaks("I4", "a controller that writes a status has the object judged",
+			edit{"pkg/drift/digest.go", `status = string(content) == "status"`, `status = string(content) == "scale"`}, drift,
+			"TestI4_OwnershipIsPartOfTheDigest"),
+	}
+}
+
+// nextUpgrades are the mutants of I4 that make the next upgrade fail.
+func nextUpgrades() []mutant {
+	const name, own = "TestI4_TheNextUpgradeNeedsNoForce", "pkg/enforce/ownership.go"
+	return []mutant{
+		breaks("I4", "a share in declared nulls stays with another manager",
+			edit{"pkg/drift/shared.go", `sent := withNulls(r.Desired, r.Blank)`, `sent := r.Desired`}, fidelity,
+			name+"/patches_of_declared_nulls,_suspended_false"),
+		breaks("I4", "a declared null is not applied",
+			edit{"pkg/drift/request.go", `WithoutIgnored(withNulls(r.Desired, r.Blank), target`,
+				`WithoutIgnored(r.Desired, target`}, fidelity,
+			name+"/an_apply_of_other_values,_suspended_false"),
+		breaks("I4", "stringData is applied as data", edit{"pkg/drift/request.go", `	unfold(body, r.Desired, r.Blank)`, ``},
+			fidelity, name+"/an_apply_of_other_values,_suspended_false"),
+		breaks("I4", "a map that is one value to the API server is left to the manager that applied it",
+			edit{"pkg/drift/ignored.go", `n.isWhole() && !n.hasDefaults() && !deepEqual`, `n.isWhole() && !deepEqual`}, fidelity,
+			name+"/an_apply_of_the_same_values,_suspended_false"),
+		breaks("I4", "what others own of declared content is no drift",
+			edit{"pkg/judge/owned.go", `	if r.Changes = r.Owner.Unlike(`, `	if r.State == Missing {
+		return
+	}
+	if r.Changes = r.Owner.Unlike(`}, "./pkg/judge", "TestI4_OwnershipIsJudged"),
+		breaks("I4", "cleared managed fields are no drift",
+			edit{"pkg/drift/shared.go", `	if !slices.ContainsFunc(managedFields, applied) {`,
+				`	if len(managedFields) > 1<<20 && !slices.ContainsFunc(managedFields, applied) {`}, "./pkg/judge",
+			"TestI4_OwnershipIsJudged"),
+		breaks("I4", "what is ignored is taken from its owner",
+			edit{"pkg/drift/shared.go", `return s.ignore != nil && s.ignore(path)`, `return s.ignore == nil && len(path) == 0`},
+			drift, "TestI4_WhatOthersOwnOfARequest"),
+		breaks("I3", "the share of another tool that is built on Helm is drift",
+			edit{"pkg/drift/shared.go", `		return likeHelm(&e)`, `		return likeHelm(&e) && e.Manager == ""`}, "./pkg/judge",
+			"TestI4_OwnershipIsJudged"),
+		breaks("I3", "a map whose parts were all let go of is taken for one that is owned",
+			edit{"pkg/drift/shared.go", `len(x) == 0 || n == nil || n.whole || n.exact`, `true`}, drift,
+			"TestI4_WhatOthersOwnOfARequest"),
+		breaks("I4", "a declared blank caBundle is not created again",
+			edit{"pkg/enforce/write.go", `drift.Created(r.Desired, blank)`,
+				`drift.Created(r.Desired, map[string]any{"none": blank})`}, fidelity,
+			"TestI4_ABlankCABundleIsCreatedAgain"),
+		breaks("I4", "others are disowned before Helm's manager owns what they did",
+			edit{"pkg/enforce/write.go", `		done, err = w.apply(ctx, r, dryRun)`, `		done, err = w.disown(ctx, r, r.Live)
+		if err == nil && dryRun {
+			done, err = w.apply(ctx, r, dryRun)
+		}`}, fidelity, name+"/replicas_there_and_back,_suspended_true"),
+		breaks("I5", "a field that another manager wrote after Helm's apply is taken from it",
+			edit{own, `own.Has(path) || hasParts(fields, path)`, `len(path) > 0`}, "./pkg/enforce",
+			"TestI5_OnlySharesOfFieldsThatHelmOwnsAreTaken"),
+		breaks("I4", "a revert leaves RevertManager its share",
+			edit{own, `		if e.Manager == drift.RevertManager {`, `		if e.Manager == "nobody" {`}, order,
+			"TestI4_AsHelm4LeftWhatItTookOverFromHelm3"),
 	}
 }

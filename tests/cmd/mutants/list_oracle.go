@@ -39,7 +39,7 @@ func theOracle() []mutant {
 			edit{rest, `(l.enforced || at.Sub(l.until) < modeTime)`, `(l.enforced || at.After(l.until))`}, pkg,
 			"TestRules"),
 		breaks("I4", "oracle: others may share what Helm applied with it",
-			edit{writes, `		if others != "" {`, `		if others == "-" {`}, pkg, "TestRules"),
+			edit{writes, `fault := cmp.Or(others, lacking)`, `fault := lacking + others[:0]`}, pkg, "TestRules"),
 		breaks("I4", "oracle: ownership is judged before the operator has finished",
 			edit{rest, `	if lasted < restTime ||`, `	if lasted < 0 ||`}, pkg, "TestRules"),
 		breaks("I5", "oracle: drift at the end is overlooked",

@@ -1,0 +1,99 @@
+package drift
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// This file makes the request that Helm sends of a desired state and a tree of what Helm sends beside it, which the API
+// server does not keep (manifest.Object.Blank): declared nulls, the stringData of a Secret, and fields that belong to
+// others once the object exists. An apply that leaves them out leaves them to the manager that owns them.
+
+// stringData is the field of a Secret that the API server takes for data.
+const stringData = "stringData"
+
+// Created returns the desired state with all fields of blank that have a value: the object as Helm creates it. Both
+// stay as they are.
+func Created(desired, blank map[string]any) map[string]any {
+	return withBlank(desired, blank, func(v any) bool { return v != nil })
+}
+
+// withNulls returns the desired state with the nulls of blank. Both stay as they are.
+func withNulls(desired, blank map[string]any) map[string]any {
+	return withBlank(desired, blank, func(v any) bool { return v == nil })
+}
+
+// Apply returns what Helm's server-side apply sends of the request, as WithoutIgnored does, with what blank adds.
+func (r Request) Apply(target, live map[string]any, opt Options, owned func(path []string) bool) map[string]any {
+	body := WithoutIgnored(withNulls(r.Desired, r.Blank), target, live, opt, owned)
+	unfold(body, r.Desired, r.Blank)
+	return body
+}
+
+func withBlank(desired, blank map[string]any, sent func(any) bool) map[string]any {
+	if len(blank) == 0 {
+		return desired
+	}
+	out := maps.Clone(desired)
+	for key, v := range blank {
+		below, isTree := v.(map[string]any)
+		want, declared := desired[key]
+		switch {
+		case isTree && declared:
+			out[key] = withBlankBelow(want, below, sent)
+		case !isTree && sent(v):
+			out[key] = v
+		}
+	}
+	return out
+}
+
+func withBlankBelow(want any, blank map[string]any, sent func(any) bool) any {
+	switch w := want.(type) {
+	case map[string]any:
+		return withBlank(w, blank, sent)
+	case []any:
+		list := slices.Clone(w)
+		for key, v := range blank {
+			below, isTree := v.(map[string]any)
+			if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list) && isTree {
+				list[i] = withBlankBelow(list[i], below, sent)
+			}
+		}
+		return list
+	}
+	return want
+}
+
+// foldedKeys returns the keys of a Secret's data that its manifest declares as stringData.
+func foldedKeys(desired, blank map[string]any) map[string]any {
+	if desired[stringData] != nil { // of another kind
+		return nil
+	}
+	return mapOf(blank[stringData])
+}
+
+// unfold moves those keys of body, what an apply sends of a desired state, from data to stringData. A value that is no
+// text stays.
+func unfold(body, desired, blank map[string]any) {
+	folded := foldedKeys(desired, blank)
+	data, text := mapOf(body["data"]), map[string]any{}
+	for key := range folded {
+		encoded, _ := data[key].(string)
+		plain, err := base64.StdEncoding.DecodeString(encoded)
+		if _, sent := data[key]; sent && err == nil && utf8.Valid(plain) {
+			text[key] = string(plain)
+			delete(data, key)
+		}
+	}
+	if len(text) == 0 {
+		return
+	}
+	body[stringData] = text
+	if len(data) == 0 {
+		delete(body, "data")
+	}
+}

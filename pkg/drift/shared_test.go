@@ -1,0 +1,79 @@
+package drift
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const requested = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {app: web}, annotations: {}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    spec:
+      containers: [{name: web, image: web, ports: [{containerPort: 80}]}]
+`
+
+// What others own of the server-side apply that Helm makes: values, parts of lists, whole maps, empty ones and nulls;
+// and nothing that Helm does not send, or leaves to others.
+func TestI4_WhatOthersOwnOfARequest(t *testing.T) {
+	blank := map[string]any{"spec": map[string]any{"revisionHistoryLimit": nil, "template": map[string]any{
+		"spec": map[string]any{"containers": map[string]any{"0": map[string]any{"env": nil}}}}}}
+	ignore := func(path []string) bool { return slices.Equal(path, []string{"spec", "replicas"}) }
+	const inWeb = `"f:template":{"f:spec":{"f:containers":{".":{},"k:{\"name\":\"web\"}":`
+	for fields, want := range map[string][]string{
+		`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:other":{}}}}`: {"/metadata/labels/app"},
+		`{"f:metadata":{"f:labels":{}}}`:                               nil,
+		`{"f:metadata":{"f:annotations":{}}}`:                          {"/metadata/annotations"},
+		`{"f:spec":{"f:selector":{}}}`:                                 {"/spec/selector"},
+		`{"f:spec":{"f:replicas":{},"f:paused":{}}}`:                   nil,
+		`{"f:spec":{"f:revisionHistoryLimit":{}}}`:                     {"/spec/revisionHistoryLimit"},
+		`{"f:spec":{` + inWeb + `{".":{},"f:env":{},"f:image":{}}}}}}}`: {
+			"/spec/template/spec/containers/0", "/spec/template/spec/containers/0/env", "/spec/template/spec/containers/0/image"},
+		`{"f:spec":{` + inWeb + `{"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:protocol":{}}}}}}}}}`: {
+			"/spec/template/spec/containers/0/ports/0"},
+	} {
+		desired := obj(t, requested)
+		r := Request{Desired: desired, Blank: blank, Schema: schemaOf(schemas(t), desired), Ignore: ignore}
+		entries := []metav1.ManagedFieldsEntry{ownedBy("helm", fields), ownedBy("other", fields)}
+		var got []string
+		for _, c := range r.Shares(entries, desired, "helm").Changes {
+			got = append(got, c.Path)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", fields, got, want)
+		}
+		if found := r.Shares(entries[:1], desired, "helm"); len(found.Changes) > 0 {
+			t.Errorf("Helm's own: %v", found.Changes)
+		}
+	}
+}
+
+// The stringData of a Secret is sent, as far as its values are texts, and what others own of it counts.
+func TestI4_StringDataIsSentAsHelmSendsIt(t *testing.T) {
+	desired := obj(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: YQ==, b: Yg==}}")
+	blank := map[string]any{"stringData": map[string]any{"a": nil}}
+	got := Request{Desired: desired, Blank: blank}.Apply(desired, desired, Options{}, nil)
+	if a, b := mapOf(got["stringData"])["a"], mapOf(got["data"]); a != "a" || len(b) != 1 || b["b"] != "Yg==" {
+		t.Errorf("sent is %v", got)
+	}
+	if mapOf(desired["data"])["a"] != "YQ==" {
+		t.Error("the desired state was changed")
+	}
+	r := Request{Desired: desired, Blank: blank, Ignore: func(path []string) bool { return path[len(path)-1] == "b" }}
+	found := r.Shares([]metav1.ManagedFieldsEntry{
+		ownedBy("other", `{"f:stringData":{"f:a":{}},"f:data":{"f:a":{},"f:b":{}}}`)}, desired, "helm")
+	if len(found.Changes) != 1 || found.Changes[0].Path != "/stringData/a" {
+		t.Errorf("shared is %v", found.Changes)
+	}
+	r.Ignore = func(path []string) bool { return slices.Equal(path, []string{"data", "a"}) }
+	if found = r.Shares([]metav1.ManagedFieldsEntry{
+		ownedBy("other", `{"f:stringData":{"f:a":{}}}`)}, desired, "helm"); len(found.Changes) > 0 {
+		t.Errorf("an ignored key is shared: %v", found.Changes)
+	}
+}

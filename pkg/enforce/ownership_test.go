@@ -1,0 +1,31 @@
+package enforce
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// A field that another manager has written since Helm's apply stays that manager's: in scope Strict its owner is what
+// shows the change of a default.
+func TestI5_OnlySharesOfFieldsThatHelmOwnsAreTaken(t *testing.T) {
+	set := func(fields string) *fieldpath.Set {
+		s := &fieldpath.Set{}
+		if err := s.FromJSON(strings.NewReader(fields)); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const sent = `{"f:data":{"f:key":{}},"f:rules":{},"f:null":{}}`
+	own := set(`{"f:data":{"f:key":{}}}`)
+	for fields, want := range map[string]string{
+		`{"f:data":{"f:key":{},"f:other":{}}}`: `{"f:data":{"f:other":{}}}`,
+		`{"f:rules":{}}`:                       `{"f:rules":{}}`,
+		`{"f:null":{".":{},"f:added":{}}}`:     `{"f:null":{"f:added":{}}}`,
+	} {
+		if got := without(set(fields), set(sent), own); !got.Equals(set(want)) {
+			t.Errorf("of %s stays %s, want %s", fields, got, want)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package judge
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// owner returns Helm's field manager on the object. For a drifted object it prefers the one known from the object in
+// sync: the ownership metadata of a drifted object may be forged.
+func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) drift.Owner {
+	if in.Owner.Manager != "" && len(changes) > 0 {
+		return in.Owner
+	}
+	if live != nil {
+		if owner := drift.ManagedBy(in.managedFieldsOf(live)); owner.Known {
+			return owner
+		}
+	}
+	if in.Owner.Manager != "" {
+		return in.Owner
+	}
+	owner := drift.ManagedBy(nil)
+	if in.Manager != nil {
+		owner.Manager = cmp.Or(in.Manager(), owner.Manager)
+	}
+	if in.ServerSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	return owner
+}
+
+// Owned returns a function that reports whether Helm's manager owns a field of the live object by server-side apply;
+// nil if ownership does not matter.
+func (in Input) Owned(r Result) func(path []string) bool {
+	in.managed = r.managed
+	return r.Owner.Applied(in.managedFieldsOf(in.Live), r.Desired, in.Live.Object)
+}
+
+// owned judges who owns an object whose content is in sync. What another manager owns of the next server-side apply of
+// Helm's would make that fail, so it is drift. Another tool that is built on Helm may have its share.
+func (in *Input) owned(r *Result) {
+	if r.State != InSync || r.Unfinished || r.Owner.Operation != metav1.ManagedFieldsOperationApply {
+		return
+	}
+	if r.Changes = r.Owner.Unlike(in.request(r), r.managed, in.Live.Object); len(r.Changes) > 0 {
+		r.State, r.Target = Drifted, in.Live.Object
+	}
+}
+
+func (in *Input) request(r *Result) drift.Request {
+	return drift.Request{Desired: r.Desired, Blank: in.Blank, Schema: in.Schema, Ignore: r.Options.Ignore}
+}

@@ -1,0 +1,116 @@
+package fidelity
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+const sharing = "tool"
+
+// share applies the declared values of an object as another manager.
+func (w *fixture) share() {
+	w.Helper()
+	_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "plain", types.ApplyPatchType,
+		[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"plain"},"data":{"key":"declared"}}`),
+		metav1.PatchOptions{FieldManager: sharing})
+	check.NoError(w, err)
+}
+
+func (w *fixture) sharedBy(manager string) error {
+	for _, e := range w.Get(kit.ConfigMaps, "plain").GetManagedFields() {
+		if e.Manager == manager {
+			return fmt.Errorf("%s owns %s", e.Manager, e.FieldsV1.GetRawBytes())
+		}
+	}
+	return nil
+}
+
+// A tool that applies the declared values again and again takes a share each time. That is a fight like any other: each
+// share costs two writes, and the fight is reported with the name of the tool. In Detect the share is only reported.
+func TestI6_AToolThatSharesAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.locked(kit.Shared.Helm4())
+	w.WaitReady("app", 1)
+	w.Proxy.Reset()
+	const rounds = 9
+	for range rounds {
+		w.share()
+		w.Eventually("the share is taken back", func() error { return w.sharedBy(sharing) })
+	}
+	if n := len(w.to("plain")); n > 2*rounds {
+		t.Errorf("%d writes for %d shares", n, rounds)
+	}
+	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", sharing)
+	w.PatchHelmRelease("app", `{"spec":{"mode":"Detect"}}`)
+	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
+	w.Proxy.Reset()
+	w.share()
+	w.Until("the share is reported", func() (any, bool) {
+		n := w.HelmRelease("app").Status.Objects.Drifted
+		return n, n == 1
+	})
+	w.PassFence()
+	if n := len(w.to("plain")); n > 0 {
+		t.Errorf("%d writes in Detect", n)
+	}
+	if w.sharedBy(sharing) == nil {
+		t.Error("the share was taken back in Detect")
+	}
+}
+
+const defaulted = `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: "{{ .Release.Namespace }}"}
+webhooks:
+  - name: hook.example.com
+    sideEffects: None
+    admissionReviewVersions: [v1]
+    failurePolicy: Ignore
+    objectSelector: {matchLabels: {none: "yes"}}
+    clientConfig: {url: "https://127.0.0.1:9/none"}
+    rules: [{apiGroups: [none.example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+`
+
+// A default in a list that is one value is changed after an apply as Helm's manager, and before the shares of others
+// are taken. The list is the tamperer's then, which is all that shows scope Strict the change.
+func TestI5_AChangeBeforeTheSharesAreTaken(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Installed(kit.Shared.Helm4(), "app", defaulted)
+	w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
+	w.WaitReady("app", 1)
+	gvr := resource("mutatingwebhookconfigurations")
+	shares := w.Proxy.HoldRequests(func(r *http.Request) bool {
+		return cluster.ForResource(gvr.Resource, http.MethodPatch)(r) &&
+			r.Header.Get("Content-Type") == string(types.JSONPatchType)
+	})
+	patch := func(manager string, kind types.PatchType, body string) {
+		_, err := w.In(gvr, "").Patch(w.Ctx, w.Apps, kind, []byte(body), metav1.PatchOptions{FieldManager: manager})
+		check.NoError(w, err)
+	}
+	patch(sharing, types.ApplyPatchType, `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration",`+
+		`"metadata":{"name":"`+w.Apps+`"},"webhooks":[{"name":"hook.example.com","failurePolicy":"Ignore"}]}`)
+	check.NoError(t, shares.Wait(w.Ctx, 1))
+	patch(kit.Tamperer, types.JSONPatchType, `[{"op":"replace","path":"/webhooks/0/rules/0/scope","value":"Cluster"}]`)
+	shares.Release()
+	w.Eventually("the default is restored", func() error {
+		u, err := w.In(gvr, "").Get(w.Ctx, w.Apps, metav1.GetOptions{})
+		check.NoError(w, err)
+		hooks, _ := kit.Field(u, "webhooks").([]any)
+		rules, _ := hooks[0].(map[string]any)["rules"].([]any)
+		if got := rules[0].(map[string]any)["scope"]; got != "*" {
+			return fmt.Errorf("the scope is %v", got)
+		}
+		return nil
+	})
+}
