@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// Overtaken is a write of ours that may have landed after Helm had begun to work on a newer revision.
+// Overtaken is a write of ours that may have been applied after Helm began to work on a newer revision.
 type Overtaken struct {
-	// Old is the desired state that was written, of the older revision.
+	// Old is the written desired state, that of the older revision.
 	Old map[string]any
-	// Undo is the JSON merge patch that makes what was there before the write of what was there after it.
+	// Undo is the JSON merge patch from the state after the write to the state before it.
 	Undo map[string]any
 }
 
-// Amendment is what has to be changed so that a write of ours takes nothing away from a newer revision.
+// Amendment holds the changes that keep a write of ours from taking anything away from a newer revision.
 type Amendment struct {
 	Result
-	// Desired is Old with the changes made, and Options leave everything else alone: together they say what to apply.
+	// Desired is Old with the changes made, and Options ignore everything else: together they define the apply.
 	Desired map[string]any
 	Options Options
 }
 
-// Amend returns what of live the write made and the newer revision, which declares desired, wants otherwise: where
-// live still has what was written, and had what desired declares before that. Helm may have seen the earlier state,
-// and may have had nothing to write. What others changed since stays, and so does what opt.Ignore leaves alone.
-// Paths are those of desired.
+// Amend returns the fields in which the write departs from the newer revision, which declares desired: live still has
+// the written value, and had the desired one before the write. Helm may have seen the earlier state, and so may have
+// written nothing. Later changes of others stay, and so do the fields that opt.Ignore ignores. Paths are those of
+// desired.
 func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	opt.Accepted, opt.Strict = nil, nil
 	ours := newPaths(Compare(desired, live, opt).Changes)
@@ -55,8 +55,7 @@ func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	return a
 }
 
-// added returns the paths of the keys that the write added, that are as it wrote them, and that desired does not
-// declare.
+// added returns the paths of undeclared keys that the write added and live still holds unchanged.
 func (w Overtaken) added(at []string, old, undo, desired, live map[string]any) (paths [][]string) {
 	for key, wrote := range old {
 		have, exists := live[key]
@@ -79,8 +78,8 @@ func mapOf(v any) map[string]any {
 	return m
 }
 
-// without returns an object without what is at a path. It shares what is unchanged with the one given, which stays
-// as it is.
+// without returns an object without the value at a path. It shares the unchanged parts with object, and does not change
+// it.
 func without(object map[string]any, path []string) map[string]any {
 	object = maps.Clone(object)
 	if len(path) == 1 {
@@ -93,7 +92,7 @@ func without(object map[string]any, path []string) map[string]any {
 	return object
 }
 
-// mergePatched returns the object that a JSON merge patch makes of another one. It shares memory with both.
+// mergePatched returns an object after a JSON merge patch. It shares memory with both.
 func mergePatched(object, patch map[string]any) map[string]any {
 	out := maps.Clone(object)
 	if out == nil {
@@ -126,7 +125,7 @@ func newPaths(changes []Change) *paths {
 	return p
 }
 
-// remove removes the places of changes. Where a map or an element is missing, so is all that it holds.
+// remove removes the paths of changes. A missing map or element removes the paths below it, too.
 func (p *paths) remove(changes []Change) {
 	missing := newPaths(nil)
 	for _, c := range changes {

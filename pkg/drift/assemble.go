@@ -2,14 +2,14 @@ package drift
 
 import "slices"
 
-// entry is an element of a list that is being put together; declared is its index in the desired list, or -1.
+// entry is an element of a list under construction; declared is its index in the desired list, or -1.
 type entry struct {
 	value    any
 	declared int
 }
 
-// insert puts an element right after the nearest declared one that comes before it in the desired list, or before
-// the nearest one that comes after it, or at the end.
+// insert puts an element right after the nearest preceding element of the desired list, or else before the nearest
+// following one, or else at the end.
 func insert(entries []entry, e entry) []entry {
 	before, after := -1, -1
 	for pos, x := range entries {
@@ -62,8 +62,8 @@ func (m *keyedMerge) build(missing []int, restored map[int]any, reorder bool) []
 	return valuesOf(entries)
 }
 
-// sortDeclared puts the declared elements in order, on the places that they have now. Several of one key keep their
-// order, for the first of them is the one that is compared.
+// sortDeclared sorts the declared elements in their present places. Elements of one key keep their order, because the
+// first of them is the compared one.
 func (m *keyedMerge) sortDeclared(entries []entry) {
 	var places []int
 	var sorted []entry

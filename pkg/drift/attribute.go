@@ -10,36 +10,35 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Author is who made a change, as the API server recorded it. The zero value means that it is not known.
+// Author is the author of a change, as the API server recorded it. The zero value is an unknown author.
 type Author struct {
 	Manager     string
 	Operation   string
 	Subresource string
-	// Time is when this manager last changed what it owns, in whole seconds.
+	// Time is the manager's last change of its fields, in whole seconds.
 	Time time.Time
 }
 
-// Attribution is what one author changed.
+// Attribution holds the changes of one author.
 type Attribution struct {
 	Author
 	Changes []Change
 }
 
-// maxAuthors bounds what Attribute returns. Anyone may write under as many names as they like.
+// maxAuthors bounds the result of Attribute. A writer can use any number of names.
 const maxAuthors = 10
 
-// Attribute returns who made changes, which Compare found between desired and live: an attribution for each author, in
-// the order of their first changes. The changes of an author that is not known are the last one. managedFields are
-// those of live.
+// Attribute returns the authors of changes, which Compare found between desired and live: an attribution for each
+// author, in the order of their first changes. The changes of an unknown author come last. managedFields are those of
+// live.
 //
-// The author of a change is the foreign manager that owns its path, the latest if there are several. Where Helm's own
-// entry owns a value that was changed, a client wrote under Helm's name, and that name is returned with its time.
+// The author of a change is the foreign manager that owns its path, the latest of several. If Helm's own entry owns a
+// changed value, a client wrote under Helm's name, and Attribute returns that name with its time.
 //
-// A removed field has no owner any more. A list element whose merge key was edited is the author's of the element that
-// took its place. Any other removal is ascribed to the manager that wrote last, if that was not before Helm, and if it
-// made another of the changes or is the only one that wrote since Helm. Managers of Kubernetes itself are not
-// suspected.
-// Else the author is not known: no one is blamed for what another one may have done.
+// A removed field has no owner. If the merge key of a list element was edited, the author is the one of the element in
+// its place. Any other removal is attributed to the last writer, under two conditions: it wrote no earlier than Helm,
+// and it made another of the changes or is the only writer since Helm. Managers of Kubernetes itself are never
+// suspected. Otherwise the author is unknown: Attribute blames no manager for the possible change of another.
 func Attribute(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, helm Owner,
 ) []Attribution {
@@ -56,7 +55,7 @@ func Attribute(
 	return grouped(changes, authors)
 }
 
-// grouped returns the changes by their authors; nil is the one that is not known.
+// grouped returns the changes by their authors; nil is the unknown one.
 func grouped(changes []Change, authors []*metav1.ManagedFieldsEntry) []Attribution {
 	var all []Attribution
 	var unknown []Change
@@ -85,20 +84,20 @@ func grouped(changes []Change, authors []*metav1.ManagedFieldsEntry) []Attributi
 // writers are the managedFields of a live object whose owners may have made changes.
 type writers struct {
 	foreign, helm []writer
-	// suspect is the entry of the manager that wrote last, if that was not before Helm; nil for none. alone is set when
-	// no other foreign manager wrote since Helm.
+	// suspect is the entry of the last writer, if it wrote no earlier than Helm; nil for none. alone is set when no other
+	// foreign manager wrote since Helm.
 	suspect *metav1.ManagedFieldsEntry
 	alone   bool
 }
 
-// writer is an entry of managedFields with the fields that it owns.
+// writer is an entry of managedFields with its fields.
 type writer struct {
 	*metav1.ManagedFieldsEntry
 	root place
 }
 
-// readWriters reads all entries: a write of the status may change annotations, too. It is not suspected of what no one
-// owns. An entry that cannot be read owns nothing.
+// readWriters reads all entries. A write of the status may change annotations, too; it is never the suspect for fields
+// without an owner. An entry that cannot be read owns nothing.
 func readWriters(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, helm Owner) *writers {
 	w := &writers{}
 	var helmLast time.Time
@@ -140,8 +139,8 @@ func (w *writers) suspectSince(helmLast time.Time) {
 	w.alone = suspects == 1
 }
 
-// ownerOf returns the entry that owns a changed field, the latest of several; nil for none. Those of Helm come last,
-// and never own what was removed.
+// ownerOf returns the entry that owns a changed field, the latest of several; nil for none. Helm's entries come last,
+// and never own a removed field.
 func (w *writers) ownerOf(c Change) *metav1.ManagedFieldsEntry {
 	path := parsePointer(c.Path)
 	for i, group := range [...][]writer{w.foreign, w.helm} {
@@ -161,7 +160,8 @@ func (w *writers) ownerOf(c Change) *metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// removed returns who removed a field that no one owns; nil when that is not known. authors are the owners of changes.
+// removed returns the author of the removal of a field without an owner; nil if unknown. authors are the owners of
+// changes.
 func (w *writers) removed(
 	c Change, changes []Change, authors []*metav1.ManagedFieldsEntry,
 ) *metav1.ManagedFieldsEntry {
@@ -177,7 +177,7 @@ func (w *writers) removed(
 	return nil
 }
 
-// listOf returns the path of the list that a change of a whole element is in; not ok for any other change.
+// listOf returns the path of the list around a changed whole element; not ok for any other change.
 func listOf(c Change) (path string, ok bool) {
 	at := max(strings.LastIndexByte(c.Path, '/'), 0)
 	_, err := strconv.Atoi(c.Path[min(at+1, len(c.Path)):])

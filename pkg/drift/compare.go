@@ -2,7 +2,7 @@ package drift
 
 import "maps"
 
-// equal reports whether a live value, at the current path, holds all that is declared. It stops at the first change.
+// equal reports whether a live value, at the current path, has all declared content. It stops at the first change.
 func (c *comparer) equal(want, have any, n *node) bool {
 	before := c.asking
 	c.asking = true
@@ -33,7 +33,7 @@ func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]a
 	return m.target, m.changed
 }
 
-// mapMerge is the copy of live that is made at the first change.
+// mapMerge is a copy-on-write map: it copies live at the first change.
 type mapMerge struct {
 	live, target map[string]any
 	changed      bool
@@ -83,7 +83,7 @@ func (c *comparer) mergeField(m *mapMerge, desired map[string]any, key string, w
 	c.dropRivals(m, rivals)
 }
 
-// rivalsOf is rivals for the field at the current path, whose siblings they are.
+// rivalsOf is rivals for the field at the current path among its siblings.
 func (c *comparer) rivalsOf(n *node, key string, changed bool, desired, live map[string]any) []string {
 	c.pop()
 	found := c.rivals(n, key, changed, desired, live)
@@ -91,7 +91,7 @@ func (c *comparer) rivalsOf(n *node, key string, changed bool, desired, live map
 	return found
 }
 
-// dropRivals takes the siblings of the current path called rivals out of the target.
+// dropRivals removes the rivals, siblings of the current path, from the target.
 func (c *comparer) dropRivals(m *mapMerge, rivals []string) {
 	if len(rivals) == 0 {
 		return
@@ -132,8 +132,8 @@ func (c *comparer) mergeValue(want, have any, n *node) (any, bool) {
 	return deepCopy(want), true
 }
 
-// withoutIgnored returns a copy of a declared value that is missing in the live object, without the fields that
-// are ignored, and whether anything is left to be put there.
+// withoutIgnored returns a copy of a declared value that the live object lacks, without the ignored fields. It also
+// reports whether there is anything left to restore.
 func (c *comparer) withoutIgnored(want any) (any, bool) {
 	declared, ok := want.(map[string]any)
 	if !ok || c.ignore == nil {

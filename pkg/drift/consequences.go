@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// withoutConsequences takes out of the target what the API server put there because of a change that is taken back,
-// and would leave there afterwards.
+// withoutConsequences removes from the target the side effects of a reverted change: values that the API server set
+// then, and would keep afterwards.
 func (c *comparer) withoutConsequences(desired, live, target map[string]any) map[string]any {
 	switch kind := desired["kind"]; {
 	case kind == "Service" && desired["apiVersion"] == "v1":
@@ -20,8 +20,9 @@ func (c *comparer) withoutConsequences(desired, live, target map[string]any) map
 	return target
 }
 
-// withoutNodePorts takes the node ports out of a Service that is declared to be without, when it was made one with:
-// they were allocated then, and are not freed with the type that goes back.
+// withoutNodePorts removes the undeclared node ports of a Service that is declared without their allocation, if a
+// change of its type or of the allocation made the API server allocate them. A revert of that change alone does not
+// free them.
 func (c *comparer) withoutNodePorts(desired, target map[string]any) map[string]any {
 	isCause := func(change Change) bool {
 		return change.Path == "/spec/type" || change.Path == "/spec/allocateLoadBalancerNodePorts"
@@ -59,8 +60,8 @@ func isPortDeclared(ports []any, nodePort any) bool {
 	})
 }
 
-// withoutTemplateLabels takes the labels out that an object without any gets from its template: who removed all
-// that are declared has made it such an object.
+// withoutTemplateLabels removes the labels that the API server copies from the template of an object without labels:
+// the removal of all declared labels made it such an object.
 func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) map[string]any {
 	declared := nested(desired, "metadata", "labels")
 	have := nested(live, "metadata", "labels")
@@ -89,7 +90,7 @@ func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) m
 	return target
 }
 
-// nested returns the map that a path of keys leads to, nil for none.
+// nested returns the map at a path of keys, nil for none.
 func nested(m map[string]any, path ...string) map[string]any {
 	for _, key := range path {
 		next, ok := m[key].(map[string]any)

@@ -6,18 +6,18 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// maxSchemaDepth bounds how deep the schema of a custom resource is followed. Below it nothing is known, which
-// makes lists atomic. Structural schemas cannot contain themselves, and real ones end long before.
+// maxSchemaDepth bounds the depth to which the schema of a custom resource is followed. Everything below it is unknown,
+// and lists there are atomic. Structural schemas cannot contain themselves, and real ones end long before.
 const maxSchemaDepth = 100
 
 // ForDefinition returns the schema of one version of a custom kind from the content of its CustomResourceDefinition
-// (apiextensions.k8s.io/v1, as the API server returns it). Lists are what x-kubernetes-list-type says: map (keyed),
-// set, or, by default, atomic. Maps of x-kubernetes-map-type atomic have exactly the declared keys. Embedded
-// resources have the metadata of any object.
+// (apiextensions.k8s.io/v1, as the API server returns it). x-kubernetes-list-type makes a list a map (keyed), a set,
+// or, by default, atomic. Maps of x-kubernetes-map-type atomic have exactly the declared keys. Embedded resources have
+// the metadata of any object.
 //
-// It fails when the definition has no such version. A part of a schema that makes no sense is treated as unknown.
-// Only what differs from the default is kept, and nothing of crd is: compile once for each version of a definition,
-// and keep the result.
+// It fails when the definition has no such version. An inconsistent part of a schema counts as unknown. The result
+// holds only departures from the default, and nothing of crd. Compile each version of a definition once, and keep the
+// result.
 func (s *Schemas) ForDefinition(crd map[string]any, version string) (Schema, error) {
 	spec, _ := crd["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
@@ -80,7 +80,7 @@ func replicasOf(version map[string]any) string {
 // definition is the work on one schema of a custom kind.
 type definition struct{ metadata *node }
 
-// compile returns what is special about a field, or nil when nothing is, in the field and all below it.
+// compile describes a field; nil when neither the field nor anything below it departs from the default.
 func (d definition) compile(schema any, depth int) *node {
 	m, ok := schema.(map[string]any)
 	if !ok || depth == 0 {
@@ -190,8 +190,8 @@ func compileExact(m map[string]any, depth int) *node {
 	return n
 }
 
-// isObject reports whether a schema is one of maps with known content. Of unknown content it is not known what the
-// server adds.
+// isObject reports whether a schema is one of maps with known content. The server's additions to unknown content are
+// unknown, too.
 func isObject(schema map[string]any) bool {
 	_, fields := schema["properties"].(map[string]any)
 	_, values := schema["additionalProperties"].(map[string]any)

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Finalizer is a finalizer of a live object. Author is who added it, as far as managedFields record that.
+// Finalizer is a finalizer of a live object. Author is its author, if managedFields record one.
 type Finalizer struct {
 	Name   string
 	Author Author
 }
 
-// Finalizers returns the finalizers of a live object in their order. The API server records no author for those that it
-// adds itself. Of several managers that own a finalizer the one that wrote last is returned.
+// Finalizers returns the finalizers of a live object in their order. The API server records no author for its own
+// finalizers. Of several managers that own a finalizer, the last writer is its author.
 func Finalizers(live *unstructured.Unstructured) []Finalizer {
 	names := live.GetFinalizers()
 	found := make([]Finalizer, len(names))
@@ -45,15 +45,15 @@ func Finalizers(live *unstructured.Unstructured) []Finalizer {
 	return found
 }
 
-// describedFinalizers is how many finalizers DescribeDeletion names.
+// describedFinalizers is the number of finalizers that DescribeDeletion names.
 const describedFinalizers = 3
 
-// DescribeDeletion says since when the deletion of a live object is pending and what holds it, as in
+// DescribeDeletion describes the pending deletion of a live object, its time and its finalizers, as in
 //
 //	deletion is pending since 2026-03-01T12:00:00Z; held by finalizer example.com/backup, added by kubectl (Update)
 //
-// It is empty for an object that is not being deleted. It quotes names from the object, and so has to be made neutral
-// before it is shown.
+// It is empty for an object without a pending deletion. It quotes names from the object: make it neutral before you
+// show it.
 func DescribeDeletion(live *unstructured.Unstructured) string {
 	at := live.GetDeletionTimestamp()
 	if at == nil {
@@ -79,9 +79,9 @@ func DescribeDeletion(live *unstructured.Unstructured) string {
 	return text
 }
 
-// WithoutDoneFinalizers returns what can be restored of a desired object while its live object is being deleted:
-// finalizers that live does not have any more are left out, since the API server refuses to add one, and their
-// work is done. desired stays as it is.
+// WithoutDoneFinalizers returns the part of a desired object that can be restored while its live object is being
+// deleted. It leaves out finalizers that live no longer has: their work is done, and the API server refuses to add one.
+// desired stays unchanged.
 func WithoutDoneFinalizers(desired map[string]any, live *unstructured.Unstructured) map[string]any {
 	metadata, _ := desired["metadata"].(map[string]any)
 	declared, _ := metadata["finalizers"].([]any)

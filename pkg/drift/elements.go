@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// keyNamesIn returns the names of the merge keys that occur in a set of list elements: one list of names, but where
-// versions of a kind differ. An empty list of names stands for elements that are named by their value.
+// keyNamesIn returns the names of the merge keys in a set of list elements: one list of names, or several if versions
+// of a kind differ. An empty list of names stands for elements named by their value.
 func keyNamesIn(set *fieldpath.Set) [][]string {
 	var all [][]string
 	visit := func(element fieldpath.PathElement) {
@@ -43,9 +43,9 @@ func pathElementIn(
 	return fieldpath.PathElement{}, false
 }
 
-// pathElementOf returns how managed fields name an element of a list that has the given merge keys. A key that the
-// element lacks was defaulted by the server: a protocol is TCP, and any other is what the live element at the same
-// index has, if that agrees with the rest of the keys.
+// pathElementOf returns the name of a list element in managed fields, by the given merge keys. The server defaulted a
+// key that the element lacks: a protocol is TCP. Any other key is taken from the live element at the same index, if
+// that agrees with the rest of the keys.
 func pathElementOf(e any, sameIndex map[string]any, names []string) (fieldpath.PathElement, bool) {
 	if len(names) == 0 {
 		return fieldpath.ValueElement(value.NewValueInterface(e)), true
@@ -79,7 +79,7 @@ func hasKey(e any, of map[string]any, n *node) bool {
 	return ok && keysEqual(of, m, n.keys)
 }
 
-// count returns how many elements of list have the key of an element.
+// count returns the number of elements of list with the key of an element.
 func count(list []any, of map[string]any, n *node) int {
 	found := 0
 	for _, e := range list {
@@ -90,7 +90,7 @@ func count(list []any, of map[string]any, n *node) int {
 	return found
 }
 
-// indexIn returns where the live list has e, which was carried over as it is.
+// indexIn returns the index of e in the live list. e was carried over unchanged.
 func indexIn(live []any, e any, taken []bool) int {
 	for j, l := range live {
 		if !taken[j] && deepEqual(l, e) {

@@ -2,7 +2,7 @@ package drift
 
 // This file compares maps as a whole: the atomic maps of custom resources, and those in exact_kinds.go.
 
-// isExtra reports whether a map that is compared as a whole has a key that is not declared, without the server's doing.
+// isExtra reports whether a map compared as a whole has an undeclared key that is no default of the server.
 func (c *comparer) isExtra(desired map[string]any, key string, have any, n *node) bool {
 	if _, declared := desired[key]; declared || have == nil || c.ignoredAt(key) {
 		return false
@@ -17,7 +17,7 @@ func (c *comparer) isExtra(desired map[string]any, key string, have any, n *node
 	return !c.acceptsAddition(have)
 }
 
-// dropExtra takes the keys that are not declared out of a map that is compared as a whole.
+// dropExtra removes the undeclared keys from a map compared as a whole.
 func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
 	for key, have := range m.live {
 		if !c.isExtra(desired, key, have, n) {
@@ -38,12 +38,12 @@ func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
 	}
 }
 
-// additionKey is what a Baseline calls the undeclared field at the current path.
+// additionKey is the key in a Baseline of the undeclared field at the current path.
 func (c *comparer) additionKey() string {
 	return string(append(appendPointer(nil, c.path), additionSuffix...))
 }
 
-// acceptsAddition reports whether the undeclared field at the current path is one that was learnt.
+// acceptsAddition reports whether the undeclared field at the current path was learnt.
 func (c *comparer) acceptsAddition(have any) bool {
 	if len(c.accepted) == 0 {
 		return false

@@ -11,13 +11,12 @@ import (
 )
 
 // This file lists the maps of built-in kinds that are compared as a whole in every scope: selectors, rules. The API
-// server treats them as atomic, and an added key changes the meaning of those that are declared: a
-// NetworkPolicy with one more label in its selector protects no Pod, a rule of a ClusterRole with nonResourceURLs
-// gives more than was meant. So an addition there is a change of what is declared.
+// server treats them as atomic, and an added key changes the meaning of the declared ones. A NetworkPolicy with one
+// more label in its selector protects no Pod, and a rule of a ClusterRole with nonResourceURLs grants more than was
+// meant. So an addition there is a change of a declared value.
 //
-// Two selectors are none of them, because others legitimately add to them: that of a Service (Argo Rollouts and
-// Flagger shift traffic by it) and those of webhooks (providers of clusters keep webhooks from namespaces of their
-// own).
+// Two selectors are not listed, because others legitimately add to them: that of a Service (Argo Rollouts and Flagger
+// shift traffic by it) and those of webhooks (providers of clusters keep webhooks from namespaces of their own).
 
 // isExactField reports whether the map or struct of type t in the field called name of the struct type owner is
 // compared as a whole.
@@ -26,7 +25,7 @@ func isExactField(owner, t reflect.Type, name string) bool {
 	case reflect.TypeFor[corev1.PodSpec]():
 		return name == "nodeSelector"
 	case reflect.TypeFor[corev1.ReplicationControllerSpec]():
-		// Without one, the API server takes the labels of the template, which may be more than was declared.
+		// Without one, the API server takes the labels of the template, which may be more than the declared ones.
 		return name == "selector"
 	case reflect.TypeFor[metav1.LabelSelector]():
 		return name == "matchLabels"
@@ -36,15 +35,14 @@ func isExactField(owner, t reflect.Type, name string) bool {
 	return indirect(t) == reflect.TypeFor[metav1.LabelSelector]()
 }
 
-// isSelectorField reports whether the field called name of a struct type is a selector that others may add to. As soon
-// as they change what is declared in it, their additions go as well: such a map has one owner as a whole, so the
-// manager that restores it becomes the owner of all that is in it, and an addition that Helm seems to own would stay
-// even in scope Strict.
+// isSelectorField reports whether the field called name of a struct type is a selector to which others may add. Once
+// they change a declared key of it, their additions are removed as well. Such a map has one owner as a whole: its
+// restorer becomes the owner of all keys. Otherwise an addition would seem to be Helm's, and stay even in scope Strict.
 func isSelectorField(owner reflect.Type, name string) bool {
 	return owner == reflect.TypeFor[corev1.ServiceSpec]() && name == "selector"
 }
 
-// isExactType reports whether a struct type is compared as a whole wherever it occurs.
+// isExactType reports whether a struct type is compared as a whole everywhere.
 func isExactType(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[networkingv1.NetworkPolicyPort](),
@@ -59,7 +57,7 @@ func isExactType(t reflect.Type) bool {
 	return false
 }
 
-// exactDefaultsOf returns what the server defaults in such a struct type.
+// exactDefaultsOf returns the server's defaults in such a struct type.
 func exactDefaultsOf(t reflect.Type) map[string]any {
 	if t == reflect.TypeFor[networkingv1.NetworkPolicyPort]() {
 		return map[string]any{"protocol": string(corev1.ProtocolTCP)}

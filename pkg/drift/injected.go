@@ -9,19 +9,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// This file is about undeclared elements of lists merged by key that no foreign manager added, in scope Strict: a
-// container or a variable that a mutating webhook injects. The API server records no owner of an injected value, so a
-// foreign owner of anything in it is the trace of a change. A removed field leaves no trace, so the content of each
-// element is learnt, too. The value before the change is unknown: the element has to go as a whole, for the webhook to
-// inject it again. Only a dry run shows that the webhook does so. See Options.Accepted, and judge.Input.AfterDryRun.
+// This file is about list elements that a mutating webhook injects, in scope Strict: undeclared elements of lists
+// merged by key without a foreign author, such as a container or a variable. The API server records no owner of an
+// injected value, so a foreign owner of any part of it is the trace of a change. A removed field leaves no trace, so
+// the content of each element is learnt, too. The value before the change is unknown: the element has to be removed as
+// a whole, for the webhook to inject it again. Only a dry run shows that the webhook does so. See Options.Accepted, and
+// judge.Input.AfterDryRun.
 
-// injectedMark stands before the hash of the merge keys of an injected element in a Baseline. "~=" cannot occur in a
+// injectedMark precedes the hash of the merge keys of an injected element in a Baseline. "~=" cannot occur in a
 // pointer.
 const injectedMark = "~="
 
 func isInjected(key string) bool { return strings.Contains(key, "/"+injectedMark) }
 
-// Injected returns the entries of a baseline that hold the content of injected list elements.
+// Injected returns the entries of a baseline for the content of injected list elements.
 func (b Baseline) Injected() Baseline {
 	only := Baseline{}
 	for key, hash := range b {
@@ -117,7 +118,7 @@ func (f *injectedFinder) list(p pair[[]any], n *node) ([]any, bool) {
 	return target, changed
 }
 
-// inside looks into an element that desired element i declares.
+// inside searches the live element of desired element i.
 func (f *injectedFinder) inside(i int, p pair[any], n *node) (any, bool) {
 	f.c.push(strconv.Itoa(i))
 	defer f.c.pop()
@@ -148,7 +149,7 @@ func (f *injectedFinder) changed(j int, live any, element map[string]any, n *nod
 }
 
 // isTouched reports whether a foreign manager owns a part of the live element at the current path, and not the element
-// itself. An element that a foreign manager made was not injected.
+// itself. An element of a foreign manager was not injected.
 func (f *injectedFinder) isTouched() bool {
 	if f.owned == nil {
 		foreign := f.strict.foreign(f.strict.helm())

@@ -8,21 +8,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keptField is a field that an undeclared value may stay in, no matter who owns it, because taking it out would break
-// something, would be refused, or would only make the server put it in again.
+// keptField is a field in which an undeclared value may stay with any owner. Its removal would break something, would
+// be refused, or would only make the server set it again.
 type keptField struct {
 	group, kind string   // of the object; an empty kind means every kind
 	path        []string // the field, with all below it; a segment that ends with * stands for all that begin so
 }
 
-// keptFields are the kept fields of all kinds. What is in an addition that goes as a whole goes with it, as a caBundle
-// in an added webhook does.
+// keptFields are the kept fields of all kinds. An addition that is removed as a whole loses its kept fields, too: a
+// caBundle goes with an added webhook.
 var keptFields = []keptField{
-	// Who is the leader is written by the programs that elect one, into objects that a chart may have made for them.
+	// Programs with a leader election write the leader, even into objects of a chart.
 	{"", "", []string{"metadata", "annotations", "control-plane.alpha.kubernetes.io/leader"}},
 	{"coordination.k8s.io", "Lease", []string{"spec"}},
 
-	// Certificates are put in by their issuer.
+	// The issuer of a certificate writes it.
 	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration",
 		[]string{"webhooks", "*", "clientConfig", "caBundle"}},
 	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration",
@@ -40,7 +40,7 @@ var keptFields = []keptField{
 	{"", "Service", []string{"spec", "loadBalancerIP"}},
 	{"", "Service", []string{"spec", "loadBalancerClass"}},
 
-	// Binding of volumes. Nearly all else in these specs can be set only once, so that only who made the object did it.
+	// Binding of volumes. Nearly all other fields of these specs can be set only once, by the creator of the object.
 	{"", "PersistentVolumeClaim", []string{"spec"}},
 	{"", "PersistentVolumeClaim", []string{"metadata", "annotations", "pv.kubernetes.io/*"}},
 	{"", "PersistentVolumeClaim", []string{"metadata", "annotations", "volume.kubernetes.io/*"}},
@@ -49,7 +49,7 @@ var keptFields = []keptField{
 	{"", "PersistentVolume", []string{"metadata", "annotations", "pv.kubernetes.io/*"}},
 	{"", "PersistentVolume", []string{"metadata", "annotations", "volume.kubernetes.io/*"}},
 
-	// The same holds for these: the API server refuses to take out what was set when the object was made.
+	// Likewise, the API server refuses to remove these fields, which are set at creation.
 	{"", "Pod", []string{"spec"}},
 	{"", "Secret", []string{"type"}},
 	{"batch", "Job", []string{"spec", "selector"}},
@@ -75,7 +75,6 @@ var keptFields = []keptField{
 	{"", "Namespace", []string{"metadata", "labels", "kubernetes.io/metadata.name"}},
 }
 
-// keptFieldsOf returns the kept fields of an object.
 func keptFieldsOf(desired map[string]any) []keptField {
 	apiVersion, _ := desired["apiVersion"].(string)
 	kind, _ := desired["kind"].(string)
@@ -95,8 +94,8 @@ func keptFieldsOf(desired map[string]any) []keptField {
 	return fields
 }
 
-// fallbackFor returns what an undeclared field becomes that cannot be taken out, because the API server then leaves
-// it as it is: what it defaulted when the object was created. It is nil for the many others, which just go.
+// fallbackFor returns the value in place of an undeclared field that cannot be removed, because the API server would
+// keep it: the default at the creation of the object. It is nil for the many other fields, which are just removed.
 func fallbackFor(desired map[string]any, path []string) any {
 	if desired["kind"] != "Service" || desired["apiVersion"] != "v1" ||
 		!slices.Equal(path, []string{"spec", "ipFamilyPolicy"}) {
@@ -110,7 +109,7 @@ func fallbackFor(desired map[string]any, path []string) any {
 	return string(corev1.IPFamilyPolicySingleStack)
 }
 
-// stays reports whether the undeclared value v at the current path stays, no matter who owns it.
+// stays reports whether the undeclared value v at the current path stays with any owner.
 func (s *stripper) stays(v any) bool {
 	path := s.c.path
 	if len(path) == 3 && path[0] == "metadata" && path[1] == "finalizers" && ofKubernetes(v) {
@@ -135,8 +134,8 @@ func ofKubernetes(finalizer any) bool {
 	return ok && (!found || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io"))
 }
 
-// holdsKept reports whether something below the undeclared value v at the current path stays: what is ignored, or, in
-// metadata, what stays no matter who owns it. List elements count as a whole.
+// holdsKept reports whether a part of the undeclared value v at the current path stays: an ignored field, or, in
+// metadata, a field that stays with any owner. List elements count as a whole.
 func (s *stripper) holdsKept(v any) bool {
 	if s.c.ignore == nil && s.c.path[0] != "metadata" {
 		return false

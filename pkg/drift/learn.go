@@ -7,26 +7,26 @@ import (
 	"fmt"
 )
 
-// Baseline holds the differences that are normal for one desired object: where (a pointer, as in Change.Path) and
-// a fingerprint of what is there in the live object. It belongs to exactly that desired object: drop it
-// when the release changes. A fingerprint is a hash of the value, so treat the ones of Secrets as such.
+// Baseline holds the normal differences of one desired object: a pointer, as in Change.Path, and a fingerprint of the
+// live value there. It belongs to exactly that desired object: drop it when the release changes. A fingerprint is a
+// hash of the value, so treat those of Secrets as secret.
 type Baseline map[string]uint64
 
-// overrideSeparator stands between the index of a declared list element and the fingerprint of a live one that
-// overrides it, in the Baseline entry that accepts that. "~ " cannot occur in a pointer.
+// overrideSeparator separates the index of a declared list element and the fingerprint of its override, in the Baseline
+// entry that accepts the override. "~ " cannot occur in a pointer.
 const overrideSeparator = "~ "
 
-// additionSuffix ends the key of a Baseline entry that accepts an undeclared field, or stands before the fingerprint
-// of an undeclared list element, whose index says little. "~+" cannot occur in a pointer either.
+// additionSuffix ends the key of a Baseline entry that accepts an undeclared field. For an undeclared list element it
+// precedes the fingerprint, because its index is not stable. "~+" cannot occur in a pointer either.
 const additionSuffix = "~+"
 
-// Learn returns what canonicalLive, the object as the API server returned it directly after desired was applied,
-// differs from desired. Compare with that baseline finds nothing in canonicalLive, and finds a later
-// departure of the same paths from what they are there; to be restored to the desired value, of which the server
-// makes the learnt one again. opt.Accepted is not used.
+// Learn returns the differences of canonicalLive from desired. canonicalLive is the object that the API server returned
+// directly after desired was applied. Compare with that baseline finds nothing in canonicalLive. It finds a later
+// departure of these paths from their values there, and restores the desired value, from which the server makes the
+// learnt one again. Learn does not use opt.Accepted.
 //
-// In scope Strict, opt.Strict holds the managed fields of canonicalLive, and what others added that is still there was
-// put in again, or is what the server puts there.
+// In scope Strict, opt.Strict holds the managed fields of canonicalLive. Additions of others that are still present
+// were set again after their removal, by the server or by a webhook.
 //
 // Never learn from an object that others could have changed since: their changes would be accepted for good.
 func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
@@ -41,7 +41,7 @@ func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 	return learnt
 }
 
-// accepts reports whether what is at the current path is what was learnt there.
+// accepts reports whether the value at the current path is the learnt one.
 func (c *comparer) accepts(seen func() uint64) bool {
 	if len(c.accepted) == 0 {
 		return false
@@ -61,14 +61,14 @@ func (c *comparer) acceptsAt(segment string, seen func() uint64) bool {
 	return ok && learnt == seen()
 }
 
-// fingerprint is a hash of a value for which no second value can be found by trying: it could be put into a live object
-// unnoticed. It is the same in every process.
+// fingerprint is a cryptographic hash of a value. No user can find a second value with the same hash, and so put one
+// into a live object unnoticed. It is the same in every process.
 func fingerprint(v any) uint64 { return hashOf("", v) }
 
-// fingerprintAbsent stands for a missing value, in whose place others set the given fields.
+// fingerprintAbsent is the fingerprint of a missing value that others replaced by the given fields.
 func fingerprintAbsent(rivals []string) uint64 { return hashOf("absent", rivals) }
 
-// hashOf hashes the JSON of a value, in which keys are in order and 1.0 is 1.
+// hashOf hashes the JSON of a value. Its keys are sorted, and 1.0 is written as 1.
 func hashOf(prefix string, v any) uint64 {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -2,8 +2,8 @@ package drift
 
 import "strconv"
 
-// maxTries bounds the comparisons of one Compare that search for the partner of a list element, so that a huge
-// list that was rewritten as a whole costs no more than restoring it.
+// maxTries bounds the comparisons of one Compare that search for the partner of a list element. A huge rewritten list
+// costs no more than its restoration.
 const maxTries = 1 << 14
 
 func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
@@ -15,14 +15,14 @@ func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 	}
 	target, changed := c.mergeAtomic(want, have, n.element())
 	if changed && (n == nil && !c.complete || n != nil && n.merged) && !c.silent() {
-		// The API server merges the list, or may do so if it is one of a custom resource of which nothing is known:
-		// a server-side apply of it would leave the edited element, or the foreign member, beside the declared one.
+		// The API server merges the list, or may do so if it is one of a custom resource with unknown semantics. A
+		// server-side apply of it would leave the edited element, or the foreign member, beside the declared one.
 		c.foreign = true
 	}
 	return target, changed
 }
 
-// kindOf is the list kind of the schema, or atomic where the manifest does not fit it.
+// kindOf returns the list kind of the schema, or atomic if the manifest does not fit it.
 func (c *comparer) kindOf(want []any, n *node) listKind {
 	switch {
 	case n == nil:
@@ -42,9 +42,9 @@ func (c *comparer) equalElement(i int, want, have any, n *node) bool {
 	return c.ignored() || c.equal(want, have, n)
 }
 
-// mergeAtomic restores a list that belongs to Helm as a whole. Live elements that hold what is declared are kept
-// with what the server added to them, the others are replaced: in a half-merged element, remains of the
-// tampering could contradict what is declared.
+// mergeAtomic restores a list that belongs to Helm as a whole. It keeps live elements with all declared content, with
+// the server's additions to them, and replaces the others: in a half-merged element, remains of the tampering could
+// contradict declared values.
 func (c *comparer) mergeAtomic(want, have []any, n *node) ([]any, bool) {
 	seen := func() uint64 { return fingerprint(have) }
 	if c.asking {
@@ -86,7 +86,7 @@ func (c *comparer) equalInPlace(want, have []any, n *node) bool {
 	return true
 }
 
-// mergeInPlace reports what changed inside of the elements of a list of the same length and order.
+// mergeInPlace reports the changes inside of the elements of a list of the same length and order.
 func (c *comparer) mergeInPlace(want, have []any, partner []int, n *node) ([]any, bool) {
 	target, changed := have, false
 	for i, w := range want {
@@ -107,8 +107,8 @@ func (c *comparer) mergeInPlace(want, have []any, partner []int, n *node) ([]any
 	return target, changed
 }
 
-// align finds for each desired element the live one that holds what it declares, or -1. inPlace says that the
-// lists differ at most inside of maps that stand at the same index.
+// align finds for each desired element the live one with its declared content, or -1. inPlace is set when the lists
+// differ at most inside of maps at the same index.
 func (c *comparer) align(want, have []any, n *node) (partner []int, inPlace bool) {
 	partner = make([]int, len(want))
 	taken := make([]bool, len(have))
@@ -148,9 +148,9 @@ func (c *comparer) try() bool {
 	return c.tries <= maxTries
 }
 
-// replacement returns what element i of the desired list becomes in the place of a live one that differs: what is
-// declared, with the fields that are ignored as they are. If those keep what contradicts the declared ones (they are
-// in another member of a union), the element is replaced as a whole.
+// replacement returns element i of the desired list to replace a different live one: the declared content, with the
+// live values of ignored fields. If those contradict the declared ones (they are in another member of a union), the
+// element is replaced as a whole.
 func (c *comparer) replacement(i int, want, have any, n *node) any {
 	if adopted := c.adoptAt(i, want, have); c.equalElement(i, want, adopted, n) {
 		return adopted
@@ -164,7 +164,7 @@ func (c *comparer) adoptAt(i int, want, have any) any {
 	return c.adopt(want, have)
 }
 
-// adopt returns a copy of a desired value in which ignored fields are as they are in the live value.
+// adopt returns a copy of a desired value with the live values of ignored fields.
 func (c *comparer) adopt(want, have any) any {
 	w, ok := want.(map[string]any)
 	if !ok || c.ignore == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/managers"
 )
 
-// systemManagers are the field managers of Kubernetes itself. What they own stays in scope Strict. A manager is
-// named by the client, by default after its program, so these names are a convention and no proof.
+// systemManagers are the field managers of Kubernetes itself. Their fields stay in scope Strict. The client names a
+// manager, by default after its program, so these names are a convention and no proof.
 var systemManagers = map[string]string{
 	"kube-apiserver":           "defaults, finalizers and labels of its own, such as the last use of a token",
 	"kube-controller-manager":  "revisions of a Deployment, volume binding, tokens, garbage collection, autoscaling",
@@ -37,17 +37,17 @@ var systemManagers = map[string]string{
 // cloudManager is how the controllers of a cloud provider are named, after cloud-controller-manager.
 const cloudManager = "-cloud-controller-manager"
 
-// unknownManagers are the names of owners that are not known: the server records all that was written before it
-// tracked fields under the first, and a client that gave no name under the others.
+// unknownManagers are the names of unknown owners. The server uses the first for everything written before it tracked
+// fields, and the others for clients without a name.
 var unknownManagers = map[string]bool{"before-first-apply": true, "unknown": true, "": true}
 
-// RevertManager is the field manager of writes whose fields then become Helm's.
+// RevertManager is the field manager of writes whose fields are then transferred to Helm.
 const RevertManager = managers.Revert
 
-// earlierManager is what RevertManager was called.
+// earlierManager is a former name of RevertManager.
 const earlierManager = "helm-locker"
 
-// keeps reports whether what the manager of an entry owns stays; helm is the name of Helm's manager.
+// keeps reports whether the fields of an entry's manager stay; helm is the name of Helm's manager.
 func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {
 	switch name := entry.Manager; {
 	case name == helm, unknownManagers[name], name == RevertManager, name == earlierManager:
@@ -73,9 +73,9 @@ func (s *Strict) helm() string {
 	return ManagedBy(s.ManagedFields).Manager
 }
 
-// likeHelm reports whether an entry is that of another Helm than the one that owns the object now: releases change
-// hands between the CLI and other tools, and what the earlier one wrote remains its own. Owning Helm's metadata is
-// not enough: an apply of the whole object, as it was read and edited, owns that too.
+// likeHelm reports whether an entry is that of another Helm than the present owner of the object. Releases move between
+// the CLI and other tools, and the earlier tool still owns its fields. Ownership of Helm's metadata alone does not
+// suffice: an apply of the whole edited object owns that too.
 func likeHelm(entry *metav1.ManagedFieldsEntry) bool {
 	if entry.Manager == ManagedBy(nil).Manager {
 		return true
@@ -83,9 +83,9 @@ func likeHelm(entry *metav1.ManagedFieldsEntry) bool {
 	return strings.Contains(entry.Manager, "helm") && ManagedBy([]metav1.ManagedFieldsEntry{*entry}).Known
 }
 
-// foreign returns what managers own whose fields do not stay as such, or nil for nothing. An entry that cannot be read
-// owns nothing. Writes of the status are left out, since they can change little else. What was written in another
-// version of the kind counts as far as its paths are those of this version.
+// foreign returns the fields of foreign managers, or nil for none. An entry that cannot be read owns nothing. It leaves
+// out writes of the status, since they can change little else. Of an entry in another version of the kind, the paths
+// that this version has count.
 func (s *Strict) foreign(helm string) *fieldpath.Set {
 	var all *fieldpath.Set
 	for i := range s.ManagedFields {
@@ -104,7 +104,7 @@ func (s *Strict) foreign(helm string) *fieldpath.Set {
 	return all
 }
 
-// others returns what managers own whose fields stay. It is not ok when that cannot be known.
+// others returns the fields of all other managers. It is not ok when that cannot be known.
 func (s *Strict) others(helm string) (all *fieldpath.Set, ok bool) {
 	all = &fieldpath.Set{}
 	for i := range s.ManagedFields {

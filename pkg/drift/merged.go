@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// isMergedByApply reports whether a server-side apply merges the list in the field called name of a struct type of
-// a built-in kind, although the type's tags, which the strategic merge follows, do not say so. Such a list is
-// compared as one value. To take an element out of it, or to exchange one, takes more than to apply it. A test
-// compares the table with the schemas of server-side apply that client-go has.
+// isMergedByApply reports whether a server-side apply merges the list in the field called name of a struct type of a
+// built-in kind, against the type's tags, which the strategic merge follows. Such a list is compared as one value, and
+// an apply alone can neither remove nor exchange an element. A test compares the table with client-go's schemas of
+// server-side apply.
 func isMergedByApply(owner reflect.Type, name string) bool {
 	return slices.Contains(mergedByApply[apiType(owner)], name)
 }

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// This file is about declared nulls. Mostly the API server takes null for absent, and so does the comparison: the
-// field is not declared. Where it keeps the null (a nullable field of a custom resource), or an empty text in its
-// place (the data of a ConfigMap), [Learn] records that, and from then on it is compared.
+// This file is about declared nulls. Mostly the API server ignores null, and so does the comparison: the field is not
+// declared. If it keeps the null (a nullable field of a custom resource), or an empty text in its place (the data of a
+// ConfigMap), [Learn] records that, and from then on it is compared.
 
-// nullSuffix ends the key of a Baseline entry that says what the API server keeps in the place of a null. "~=" cannot
-// occur in a pointer.
+// nullSuffix ends the key of a Baseline entry for the API server's value of a null. "~=" cannot occur in a pointer.
 const nullSuffix = "~="
 
-// nulls returns the entries that say this.
+// nulls returns the entries for nulls.
 func (b Baseline) nulls() Baseline {
 	var found Baseline
 	for key, learnt := range b {
@@ -29,7 +28,7 @@ func (b Baseline) nulls() Baseline {
 	return found
 }
 
-// DeclaresNull reports whether there is a null somewhere in a desired object.
+// DeclaresNull reports whether a desired object has a null at any depth.
 func DeclaresNull(v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
@@ -44,11 +43,11 @@ func DeclaresNull(v any) bool {
 	return false
 }
 
-// maxNulls bounds what is learnt of one object, in the order of the paths: each null takes some tens of bytes while
-// the object is locked.
+// maxNulls bounds the nulls learnt of one object, in the order of the paths: each takes some tens of bytes while the
+// object is locked.
 const maxNulls = 50
 
-// learnNulls records the declared nulls that are there in the live object.
+// learnNulls records the declared nulls that the live object has.
 func (c *comparer) learnNulls(desired, live map[string]any, n *node) {
 	for _, key := range slices.Sorted(maps.Keys(desired)) {
 		want := desired[key]
@@ -97,7 +96,7 @@ func (n *node) isMap() bool {
 	return n != nil && n.object == nil && n.elem != nil && n.list == atomicList
 }
 
-// mergeNull restores the field at the current path, which is declared as null, to what was learnt of it.
+// mergeNull restores the field at the current path, declared as null, to its learnt value.
 func (c *comparer) mergeNull(m *mapMerge, key string) {
 	if len(c.accepted) == 0 {
 		return
@@ -120,8 +119,8 @@ func (c *comparer) mergeNull(m *mapMerge, key string) {
 	}
 }
 
-// SetsNull reports whether target has a null where live has none, or in a list that differs. A merge patch cannot
-// write it: a null in one takes the field out, and the API server drops those in its lists.
+// SetsNull reports whether target has a null that live lacks, or a null in a list that differs. A merge patch cannot
+// write it: a null in one removes the field, and the API server drops nulls in its lists.
 func SetsNull(live, target map[string]any) bool {
 	for key, want := range target {
 		have, there := live[key]
@@ -150,8 +149,8 @@ type PatchOperation struct {
 	Value any    `json:"value"`
 }
 
-// JSONPatch returns the operations of a JSON patch that make target of live, in the order of their paths. Lists are
-// in it as a whole. It shares memory with target.
+// JSONPatch returns the operations of a JSON patch from live to target, in the order of their paths. It replaces lists
+// as a whole. It shares memory with target.
 func JSONPatch(live, target map[string]any) []PatchOperation { return jsonPatch(nil, live, target) }
 
 func jsonPatch(path []string, live, target map[string]any) []PatchOperation {

@@ -5,33 +5,33 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// owners are the sets of what belongs to foreign managers and to the others, below one field. key names the merge
-// keys of a list element, which stay.
+// owners are the fields of foreign managers and of the others, below one field. key names the merge keys of a list
+// element, which stay.
 type owners struct {
 	foreign, others *fieldpath.Set
 	key             *value.FieldList
 }
 
-// of returns what of one field belongs to whom.
+// of returns the owners of one field.
 func (o owners) of(element fieldpath.PathElement) shares {
 	return shares{foreign: shareOf(o.foreign, element), others: shareOf(o.others, element), key: element.Key}
 }
 
-// shares are what of one field belongs to foreign managers and to the others.
+// shares are the parts of one field that belong to foreign managers and to the others.
 type shares struct {
 	foreign, others share
 	key             *value.FieldList
 }
 
-// below returns the owners of what is below the field.
+// below returns the owners below the field.
 func (s shares) below() owners {
 	return owners{foreign: s.foreign.below, others: s.others.below, key: s.key}
 }
 
-// foreignAlone reports whether foreign managers own the field itself, and no other manager owns anything of it.
+// foreignAlone reports whether foreign managers own the field itself, and no other manager owns any part of it.
 func (s shares) foreignAlone() bool { return s.foreign.itself && s.others.nothing() }
 
-// share is what of one field belongs to some managers: the field itself, and what is below it.
+// share is the part of one field that belongs to some managers: the field itself, and everything below it.
 type share struct {
 	itself bool
 	below  *fieldpath.Set

@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/managers"
 )
 
-// Owner is the field manager through which Helm wrote an object.
+// Owner is the field manager of Helm's writes to an object.
 type Owner struct {
 	// Manager is its name: "helm", "helm-controller", "terraform-provider-helm", ...
 	Manager string
@@ -21,12 +21,11 @@ type Owner struct {
 	Known bool
 }
 
-// ManagedBy returns Helm's manager on an object: the one that owns meta.helm.sh/release-name. Where another
-// manager took a part of Helm's metadata over by changing it, the manager that owns most of it wins, then the one
-// that has helm in its name. Of two tools that are built on Helm (Flux and the helm command, say) the one that wrote
-// last wins: its next upgrade counts on its share. Without helm in their names nothing tells such a tool from who
-// applies an object as it was read and edited, so there the first entry wins. Times have whole seconds; on a tie it
-// is the one that owns most fields, then helm itself.
+// ManagedBy returns Helm's manager on an object: the owner of meta.helm.sh/release-name. If another manager took over a
+// part of Helm's metadata by a change, the manager with the most of it wins, then one with helm in its name. Of two
+// tools built on Helm (Flux and the helm command, say) the last writer wins: its next upgrade relies on its fields.
+// Without helm in its name, such a tool looks like a client that applies an object as read and edited. The first entry
+// wins there. Times have whole seconds; on a tie the manager with the most fields wins, then helm itself.
 func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 	var best *metav1.ManagedFieldsEntry
 	bestScore := 0
@@ -43,7 +42,7 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
 	return Owner{Manager: best.Manager, Operation: best.Operation, Known: true}
 }
 
-// MadeBy reports whether an object may be one that a manager created: it owns Helm's metadata by an update.
+// MadeBy reports whether a manager may have created an object: it owns Helm's metadata by an update.
 func MadeBy(managedFields []metav1.ManagedFieldsEntry, manager string) bool {
 	return slices.ContainsFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" &&
@@ -54,8 +53,8 @@ func MadeBy(managedFields []metav1.ManagedFieldsEntry, manager string) bool {
 // defaultManager is the field manager of the helm command.
 const defaultManager = "helm"
 
-// helmScore is higher the more of Helm's metadata an entry owns, and for equal parts with helm in its name. It is 0
-// for an entry that cannot be Helm's.
+// helmScore grows with the part of Helm's metadata that an entry owns; for equal parts helm in its name adds to it. It
+// is 0 for an entry that cannot be Helm's.
 func helmScore(entry *metav1.ManagedFieldsEntry) int {
 	score := 2 * managers.HelmFields(entry)
 	if score > 0 && hasHelmName(entry) {
@@ -68,7 +67,7 @@ func hasHelmName(entry *metav1.ManagedFieldsEntry) bool {
 	return strings.Contains(entry.Manager, "helm")
 }
 
-// outranks reports whether an entry goes before one of the same score that was found first.
+// outranks reports whether an entry precedes the first entry of the same score.
 func outranks(entry, first *metav1.ManagedFieldsEntry) bool {
 	if a, b := timeOf(entry), timeOf(first); !a.Equal(b) {
 		return a.After(b)
@@ -79,7 +78,7 @@ func outranks(entry, first *metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == defaultManager && first.Manager != defaultManager
 }
 
-// countFields returns how many fields an entry names.
+// countFields returns the number of fields in an entry.
 func countFields(entry *metav1.ManagedFieldsEntry) int {
 	var fields any
 	if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
@@ -97,9 +96,9 @@ func countBelow(fields any) int {
 	return n
 }
 
-// WriterOf returns the field manager that wrote the data of a record, by the managed fields of its Secret or ConfigMap;
-// empty when unknown. A writer of Kubernetes, and a name of ours, is no writer of records. The API server names a
-// client without a field manager by its user agent: Helm's command is Helm.
+// WriterOf returns the field manager of a record's data, by the managed fields of its Secret or ConfigMap; empty when
+// unknown. A manager of Kubernetes, and a name of ours, is no writer of records. The API server names a client without
+// a field manager by its user agent: Helm's command is Helm.
 func WriterOf(managedFields []metav1.ManagedFieldsEntry) string {
 	for i := range managedFields {
 		entry := &managedFields[i]

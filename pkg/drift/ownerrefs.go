@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// withoutOwners takes the owner references out of the target that are not declared, in both scopes. The garbage
-// collector deletes an object whose owners do not exist, at once or when they go: who adds a reference deletes the
-// object.
+// withoutOwners removes the undeclared owner references from the target, in both scopes. The garbage collector deletes
+// an object without existing owners, at once or when they are deleted, so an added reference deletes the object.
 func (c *comparer) withoutOwners(desired, live, target map[string]any) map[string]any {
 	declared, have := ownerReferences(desired), ownerReferences(live)
 	if len(have) == 0 {
@@ -54,7 +53,7 @@ func ownerReferences(object map[string]any) []any {
 	return refs
 }
 
-// isOwnerIn reports whether a list has a reference to the same owner, which is the one with the same uid.
+// isOwnerIn reports whether a list has a reference to the same owner, by its uid.
 func isOwnerIn(refs []any, ref any) bool {
 	uid := mapOf(ref)["uid"]
 	return slices.ContainsFunc(refs, func(r any) bool { return mapOf(r)["uid"] == uid })

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Ownership says which field managers own the fields of a live object. A nil Ownership knows no owner. It is not safe
+// Ownership maps the fields of a live object to their field managers. A nil Ownership knows no owner. It is not safe
 // for concurrent use.
 type Ownership struct {
 	entries []ownedFields
@@ -20,9 +20,9 @@ type ownedFields struct {
 	fields  *fieldpath.Set
 }
 
-// NewOwnership returns the ownership that managedFields, those of live, record. desired and live are as in Compare;
-// both are kept and never changed. Entries of the subresource status do not count, as status is not compared; an entry
-// that cannot be read owns nothing.
+// NewOwnership returns the ownership in managedFields, those of live. desired and live are as in Compare; it keeps both
+// and never changes them. Entries of the subresource status do not count, as status is not compared. An entry that
+// cannot be read owns nothing.
 func NewOwnership(managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any) *Ownership {
 	o, all := &Ownership{}, &fieldpath.Set{}
 	for i := range managedFields {
@@ -36,12 +36,12 @@ func NewOwnership(managedFields []metav1.ManagedFieldsEntry, desired, live map[s
 	return o
 }
 
-// Owned reports whether a manager that match accepts owns all of the field at path, which is as in Options.Ignore.
-// In a list that desired does not have, indexes are those of the live list.
+// Owned reports whether a manager that match accepts owns all of the field at path. path is as in Options.Ignore; in a
+// list that desired does not have, indexes are those of the live list.
 //
-// What is owned as a whole (a value, an atomic list or map) owns what is below it. A map or list whose parts have
-// owners is not owned itself, only the parts are: a manager that added one label does not own all labels. A list
-// element is found by its merge key, so one that is missing in the live object, or whose key was edited, has no owner.
+// The owner of a whole value (a scalar, an atomic list or map) owns everything below it. A map or list with owners of
+// its parts is not owned itself: the manager of one added label does not own all labels. A list element is found by its
+// merge key, so a missing one, or one with an edited key, has no owner.
 func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	if o == nil {
 		return false
@@ -62,8 +62,8 @@ func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	})
 }
 
-// Applied returns a function that reports whether the owner owns a field of the live object by server-side apply.
-// The arguments are as for NewOwnership.
+// Applied returns a function that reports whether the owner owns a field of the live object by server-side apply. The
+// arguments are as for NewOwnership.
 func (o Owner) Applied(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any,
 ) func(path []string) bool {
@@ -74,7 +74,7 @@ func (o Owner) Applied(
 	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
 }
 
-// place is a field of an object on the way down a path: what of it is owned, and its desired and its live value.
+// place is a field of an object on the way down a path, with its owned part, its desired and its live value.
 type place struct {
 	share
 	want, have any
@@ -97,8 +97,8 @@ func (p place) value() any {
 	return p.have
 }
 
-// down returns the field one segment below, and how managed fields name it. Nothing of it is owned where it is an
-// element that they do not name.
+// down returns the field one segment below, and its name in managed fields. An element without a name there is not
+// owned.
 func (p place) down(segment string) (place, fieldpath.PathElement) {
 	list, isList := p.value().([]any)
 	if !isList {
@@ -133,8 +133,8 @@ func (p place) down(segment string) (place, fieldpath.PathElement) {
 	return next, element
 }
 
-// counterpart returns the element of a live list that managed fields name; of those that are named by their index it is
-// element i.
+// counterpart returns the element of a live list by its name in managed fields, or element i if they name it by its
+// index.
 func counterpart(live []any, element fieldpath.PathElement, i int) any {
 	if element.Key == nil {
 		if i < len(live) {
@@ -170,7 +170,7 @@ func (p place) owns(path []string, added bool) bool {
 			return false
 		}
 	}
-	// Of a list that differs as a whole every element is a part.
+	// Every element is a part of a list that differs as a whole.
 	_, isList := p.value().([]any)
 	return p.itself || isList || element
 }

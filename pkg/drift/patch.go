@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// MergePatch returns the smallest JSON merge patch (RFC 7386) that makes target of live, or nil when they are
-// equal. Lists are in it as a whole. It shares memory with target. A merge patch cannot set a null: a null in
-// target that live has not is left out.
+// MergePatch returns the smallest JSON merge patch (RFC 7386) from live to target, or nil when they are equal. It
+// replaces lists as a whole. It shares memory with target. A merge patch cannot set a null, so it leaves out a null in
+// target that live lacks.
 func MergePatch(live, target map[string]any) map[string]any {
 	patch := map[string]any{}
 	for key := range live {
@@ -73,10 +73,10 @@ func Describe(changes []Change, limit int) string {
 	return strings.Join(paths, ", ")
 }
 
-// plainKey is what may stand between dots.
+// plainKey matches keys that need no brackets.
 var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
 
-// bracketed are the maps whose keys are chosen by users.
+// bracketed are the maps with keys that users choose.
 var bracketed = []string{
 	"labels", "annotations", "matchLabels", "nodeSelector", "selector", "data", "binaryData", "stringData",
 	"limits", "requests",
@@ -100,7 +100,7 @@ func describePath(path []string) string {
 	return b.String()
 }
 
-// printable quotes a key with characters that do not belong into a message, and cuts very long ones.
+// printable quotes a key with characters unfit for a message, and cuts very long ones.
 func printable(key string) string {
 	const longest = 253 + 1 + 63 // of a label or annotation key
 	if len(key) > longest {

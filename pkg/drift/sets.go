@@ -29,9 +29,9 @@ func (c *comparer) mergeSet(want, have []any, n *node) ([]any, bool) {
 	return valuesOf(c.restoreElements(want, entries, missing, n)), true
 }
 
-// restoreElements puts the missing declared elements of a set in. One that was edited is still there under another
-// value: it goes. As in lists merged by key that is an undeclared element at the index of the missing one, in a
-// list of unchanged length.
+// restoreElements restores the missing declared elements of a set. An edited one still exists under another value, and
+// is removed. As in lists merged by key, that is an undeclared element at the index of the missing one, in a list of
+// unchanged length.
 func (c *comparer) restoreElements(want []any, entries []entry, missing []int, n *node) []entry {
 	sameLength := len(want) == len(entries)
 	var left []int

@@ -19,8 +19,8 @@ func (b Baseline) Select(keep func(entry string) bool) Baseline {
 	return kept
 }
 
-// Entries returns the entries of a baseline as Select passes them, in no order. It leaves out fields that are declared
-// as null: any value of them is normal for an object that is seen for the first time.
+// Entries returns the entries of a baseline in the form for Select, in no order. It leaves out fields declared as null:
+// any value of them is normal in the first observation of an object.
 func (b Baseline) Entries() []string {
 	entries := make([]string, 0, len(b))
 	for key, fingerprint := range b {
@@ -67,8 +67,8 @@ func (b Baseline) Paths() []string {
 // also gives the times of managed fields. The other arguments are as for Attribute.
 //
 // A client may write under the name of Helm, so a later entry of Helm excuses nothing, and neither does a second entry
-// of that name, by another operation. A patch that only removes fields leaves no entry, but takes the fields out of the
-// entry of Helm. Managed fields can be forged: ask them only where nothing better is known.
+// of that name, by another operation. A patch that only removes fields leaves no entry, but removes the fields from the
+// entry of Helm. Managed fields can be forged: use them only without better knowledge.
 func LeftByHelm(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, deployed metav1.Time,
 ) []Change {
@@ -85,7 +85,7 @@ func LeftByHelm(
 			return nil
 		}
 	}
-	// All entries count: Helm still owns a map as such whose keys others have taken over.
+	// All entries count: Helm still owns a map as such after others have taken over its keys.
 	owners := NewOwnership(managedFields, desired, live)
 	helms := func(manager string) bool { return manager == helm.Manager }
 	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {

@@ -7,20 +7,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Strict makes a comparison take out what others added to the live object beside what is declared, see the package
-// comment. It is not changed and may be used for one object at a time only.
+// Strict makes a comparison remove the undeclared additions of others to the live object, see the package comment. It
+// is not changed and may be used for one object at a time only.
 type Strict struct {
-	// ManagedFields are those of the live object that is compared. Without them nothing is taken out.
+	// ManagedFields are those of the compared live object. Without them nothing is removed.
 	ManagedFields []metav1.ManagedFieldsEntry
-	// Helm is Helm's field manager on the object: all that a manager of this name owns stays. Say what was learnt
-	// while the object was as desired, where that is known: who tampers with Helm's metadata must not become Helm
-	// by that. When its Manager is empty, it is the one that ManagedBy returns.
+	// Helm is Helm's field manager on the object: the fields of a manager of this name stay. Set the one known from the
+	// object in sync, if there is one: a writer that tampers with Helm's metadata must not become Helm by that. When its
+	// Manager is empty, ManagedBy determines it.
 	Helm Owner
-	// Keep, if set, reports whether what a further manager owns stays.
+	// Keep, if set, reports whether the fields of a further manager stay.
 	Keep func(manager string) bool
 }
 
-// compare adds to found, what Compare found of the declared fields, the additions of others that have to go.
+// compare adds the additions to remove to found, the result of Compare for the declared fields.
 func (s *Strict) compare(desired, live map[string]any, found Result, opt Options) Result {
 	target := found.Target
 	if target == nil {
@@ -38,14 +38,14 @@ func (s *Strict) compare(desired, live map[string]any, found Result, opt Options
 	return c.result(stripped)
 }
 
-// HasAdditions reports whether scope Strict takes something out of the live object, apart from what differs from
-// desired in both scopes. Options are those of a comparison in scope Declared, and s is what makes it a strict one.
+// HasAdditions reports whether scope Strict would remove anything from the live object, apart from the differences in
+// both scopes. Options are those of a comparison in scope Declared, and s is the Strict of the other one.
 func (s *Strict) HasAdditions(desired, live map[string]any, opt Options) bool {
 	_, additions := s.strip(desired, live, live, opt)
 	return len(additions) > 0
 }
 
-// learn records in learnt the additions of others that live still has, although it was restored.
+// learn records in learnt the additions of others that live still has after its restoration.
 func (s *Strict) learn(desired, live map[string]any, opt Options, learnt Baseline) {
 	opt.Accepted = nil
 	_, additions := s.strip(desired, live, live, opt)
@@ -63,7 +63,7 @@ func (s *Strict) strip(desired, target, live map[string]any, opt Options) (map[s
 		return target, nil
 	}
 	c, kept := newComparer(opt), keptFieldsOf(desired)
-	// Mostly all that others own is declared, or gone again: then there is no need to read who else owns it.
+	// Mostly all fields of others are declared, or removed already: then the other owners need not be read.
 	run := func(others *fieldpath.Set) (map[string]any, []addition) {
 		st := stripper{c: &c, desired: desired, kept: kept}
 		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root,

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// stripper takes the additions of others out of an object. It goes where they own something, and nowhere else.
+// stripper removes the additions of others from an object. It visits only the parts with foreign fields.
 type stripper struct {
 	c         *comparer
 	desired   map[string]any
@@ -16,15 +16,15 @@ type stripper struct {
 	additions []addition
 }
 
-// addition is something that has to go, or a list with such in its elements.
+// addition is a field or element to remove, or a list with such in its elements.
 type addition struct {
 	Change
 	key  string // in a Baseline
 	seen uint64 // its fingerprint there
 }
 
-// pair is the desired form of a part of an object (nil where it is not declared), what it is to become so far, and
-// the live form.
+// pair holds three forms of a part of an object: the desired one (nil if undeclared), the target so far, and the live
+// one.
 type pair[T any] struct{ want, have, live T }
 
 // object returns p.have without the additions of others.
@@ -72,8 +72,8 @@ func isKey(key *value.FieldList, name string) bool {
 	return key != nil && slices.ContainsFunc(*key, func(f value.Field) bool { return f.Name == name })
 }
 
-// isRival reports whether an undeclared field stands in the place of a declared one that the API server replaced by it
-// (otherwise it would be out already).
+// isRival reports whether the API server put an undeclared field in the place of a declared one. A rival set by others
+// is removed already.
 func (s *stripper) isRival(p pair[map[string]any], n *node, name string) bool {
 	if n == nil || n.object == nil || len(n.object.unions) == 0 {
 		return false
@@ -86,7 +86,7 @@ func (s *stripper) isRival(p pair[map[string]any], n *node, name string) bool {
 	return false
 }
 
-// declaredField looks for additions inside of a declared field.
+// declaredField searches a declared field for additions.
 func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name string, n *node, of shares) {
 	switch have := p.have[name].(type) {
 	case map[string]any:
@@ -161,8 +161,8 @@ func (s *stripper) takeOut(m *mapMerge, name string, v any) {
 	}
 }
 
-// list returns p.have without the elements that others added. An element goes or stays as a whole: what is left
-// of one may not be valid.
+// list returns p.have without the elements that others added. An element is removed or stays as a whole: a part of one
+// may not be valid.
 func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
 	if own.foreign == nil {
 		return p.have, false
@@ -196,7 +196,7 @@ func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
 	return target, true
 }
 
-// declaredElement returns the index in want of what declares the element, or -1.
+// declaredElement returns the index in want of the declaration of the element, or -1.
 func (s *stripper) declaredElement(want []any, e any, n *node) int {
 	switch {
 	case want == nil || n == nil:
@@ -207,8 +207,8 @@ func (s *stripper) declaredElement(want []any, e any, n *node) int {
 	return slices.IndexFunc(want, func(w any) bool { return sameElement(w, e, n) })
 }
 
-// insideElement looks for additions inside of e, which desired element i declares. Where several have its key
-// it is not known which of them is meant.
+// insideElement searches e, the element of desired element i, for additions. If several elements have its key, the
+// declared one of them is unknown.
 func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owners) (any, bool) {
 	want, isMap := p.want[i].(map[string]any)
 	have, hasMap := e.(map[string]any)

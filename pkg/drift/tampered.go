@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// replaceTampered takes out, for every missing element, the foreign one that is its tampered form, if there is
-// one: a port whose number, or a container whose name was edited. Leaving both would double what was deployed,
-// or be invalid. It returns the missing elements as they come back: as declared, or as they were before the edit.
+// replaceTampered removes, for every missing element, its tampered form among the foreign elements, if there is one: a
+// port with an edited number, or a container with an edited name. Leaving both would double the element, or be invalid.
+// It returns the missing elements in their restored form: as declared, or as before the edit.
 //
-// An edit in place leaves the element between its neighbours and most of it as it was, or keeps a value that
-// identifies it (the name of a port). A foreign element that has nothing in common with the missing one counts only
-// when it stands at its index in a list of unchanged length.
+// An edit in place leaves the element between its neighbours and mostly unchanged, or keeps an identifying value (the
+// name of a port). A foreign element without any similarity is the tampered form only at the index of the missing one,
+// in a list of unchanged length.
 func (m *keyedMerge) replaceTampered(missing []int) map[int]any {
 	restored := map[int]any{}
 	type candidate struct {
@@ -48,8 +48,8 @@ func (m *keyedMerge) replaceTampered(missing []int) map[int]any {
 	return restored
 }
 
-// samePlace is the score of an element that has nothing in common with the missing one but its index, in a list of
-// unchanged length.
+// samePlace is the score of an element that shares nothing with the missing one but its index, in a list of unchanged
+// length.
 const samePlace = 0.25
 
 func (m *keyedMerge) isForeign(j int) bool {
@@ -58,8 +58,7 @@ func (m *keyedMerge) isForeign(j int) bool {
 
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// takeOut removes live element j, the tampered form of the missing element i, which gets its place if that is
-// where it belongs.
+// takeOut removes live element j, the tampered form of the missing element i, which gets its place if it belongs there.
 func (m *keyedMerge) takeOut(i, j int) {
 	m.out[j] = true
 	m.c.reportAdded(strconv.Itoa(j))
@@ -68,8 +67,8 @@ func (m *keyedMerge) takeOut(i, j int) {
 	}
 }
 
-// between reports whether live element j stands where the missing element i would be, between the declared elements
-// that come before and after it.
+// between reports whether live element j is in the place of the missing element i: between the nearest declared
+// elements before and after it.
 func (m *keyedMerge) between(i, j int) bool {
 	for k := i - 1; k >= 0; k-- {
 		if m.partner[k] >= 0 {
@@ -87,7 +86,7 @@ func (m *keyedMerge) between(i, j int) bool {
 	return true
 }
 
-// tamperScore says how sure it is that live element j is the missing element i, edited: 0 is not at all.
+// tamperScore rates the likelihood that live element j is the edited form of the missing element i; 0 is none.
 func (m *keyedMerge) tamperScore(i, j int) float64 {
 	w, h := m.declared(i), m.live(j)
 	for _, field := range m.n.unique {
@@ -116,8 +115,8 @@ func (m *keyedMerge) tamperScore(i, j int) float64 {
 	return other
 }
 
-// undo returns the tampered live element j with all that element i declares, so that what the server assigned
-// to it (a node port) is not lost.
+// undo returns the tampered live element j with all declared content of element i, so that values assigned by the
+// server (a node port) are not lost.
 func (m *keyedMerge) undo(i, j int) any {
 	before := m.c.quiet
 	m.c.quiet = true
@@ -141,8 +140,8 @@ func (m *keyedMerge) undo(i, j int) any {
 	return v
 }
 
-// similarity counts the declared values of a list element, but for its merge key, and how many of them the live
-// element has. A list counts as one value.
+// similarity counts the declared values of a list element, except its merge key, and those of them that the live
+// element shares. A list counts as one value.
 func (c *comparer) similarity(want, have map[string]any, n *node) (same, total int) {
 	for key, w := range want {
 		if slices.ContainsFunc(n.keys, func(k mergeKey) bool { return k.field == key }) {

@@ -8,8 +8,9 @@ import (
 )
 
 // Unset returns the changes of declared values that leave a field unset: the API server sets an empty type or address
-// of a Service, and a port of zero. Only a dry run shows the value that the API server chooses. Without one, a field
-// that no foreign manager owns is taken for the API server's. o is Helm's owner of live, and managedFields are live's.
+// of a Service, and a port of zero. Only a dry run shows the value that the API server chooses. Without one, Unset
+// assumes that the API server set every field without a foreign owner. o is Helm's owner of live, and managedFields are
+// live's.
 func (o Owner) Unset(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, schema Schema,
 ) []Change {
@@ -25,8 +26,8 @@ func (o Owner) Unset(
 	})
 }
 
-// isUnset reports whether the value at path is a zero that means the same as none. A declared false is a choice: the
-// API server sets no such field to true.
+// isUnset reports whether the value at path is a zero with the meaning of none. A declared false is a choice: the API
+// server sets no such field to true.
 func isUnset(v any, n *node, path []string) bool {
 	for _, segment := range path {
 		switch at := v.(type) {
