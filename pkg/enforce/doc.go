@@ -1,7 +1,8 @@
-// Package enforce reverts objects to what Helm left. It is the only package that writes to the objects of a release.
+// Package enforce reverts objects to the state that Helm left. It is the only package that writes to the objects of a
+// release.
 //
-// Every write keeps the order that proves that no write of Helm's is undone: the object was observed, then the newest
-// record of the release was read from the API server and found to be the locked one, then the write goes out with the
-// observed resourceVersion as its precondition. An object that was deleted has no resourceVersion: after its
-// creation the record is read once more, and if it changed meanwhile the object is taken back.
+// The order of every write proves that it undoes no write of Helm's. The object is observed first. Then the newest
+// record of the release is read from the API server, and must be the locked one. Then the write is sent with the
+// observed resourceVersion as its precondition. A deleted object has no resourceVersion: after its creation the record
+// is read once more, and if it has changed the object is taken back.
 package enforce

@@ -26,24 +26,24 @@ const (
 	legacyOwnerAPI  = "internal.cattle.io/v1alpha1"
 )
 
-// Legacy is what the older operator left on one object: labels and annotations of its ObjectSet, and its ownership
-// of fields.
+// Legacy holds the remains of the older operator on one object: labels and annotations of its ObjectSet, and its
+// ownership of fields.
 type Legacy struct {
-	// Labels and Annotations are the keys to take off, in order.
+	// Labels and Annotations are the keys to remove, in order.
 	Labels, Annotations []string
-	// Managers are the field managers that wrote them, in order. What else they own is to become Helm's.
+	// Managers are the field managers of those keys, in order. Their other fields are to become Helm's.
 	Managers []string
-	// HandsOver is set when those managers own more than what is taken off.
+	// HandsOver is set when those managers own other fields, too.
 	HandsOver bool
 
 	managedFields []metav1.ManagedFieldsEntry
 }
 
-// Any reports whether there is anything to take off.
+// Any reports whether there is anything to remove.
 func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 }
 
-// LegacyMetadata returns the labels and annotations that the older operator put on the objects of a release,
-// but for wrangler's copy of the object, which differs from object to object.
+// LegacyMetadata returns the older operator's labels and annotations on the objects of a release, without wrangler's
+// copy of the object, which differs from object to object.
 func LegacyMetadata(key release.Key) (labels, annotations map[string]string, err error) {
 	owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(legacyOwnerAPI, legacyOwnerKind))
@@ -53,9 +53,9 @@ func LegacyMetadata(key release.Key) (labels, annotations map[string]string, err
 	return labels, annotations, nil
 }
 
-// FindLegacy returns what the older operator left on a live object of a release. desired is what the release
-// declares of it: that stays, whatever it is called. serverSide says that the release is applied server-side, for
-// an object that does not tell. Metadata of other users of wrangler is not found.
+// FindLegacy returns the remains of the older operator on a live object of a release. Declared keys of desired stay
+// under any name. serverSide is set when the release is applied server-side, for an object without evidence. It does
+// not find metadata of other users of wrangler.
 func FindLegacy(
 	key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide bool,
 ) (*Legacy, error) {
@@ -75,7 +75,7 @@ func FindLegacy(
 			found.annotation(have, desired, apply.LabelID)
 		}
 	}
-	// The hash is that of all of the above, so that it stands for itself where a person has removed the annotations.
+	// The hash covers all of the above, so it suffices by itself if a person has removed the annotations.
 	if live.GetLabels()[apply.LabelHash] == labels[apply.LabelHash] && !declares(desired, "labels", apply.LabelHash) {
 		found.Labels = append(found.Labels, apply.LabelHash)
 	}
@@ -98,9 +98,9 @@ func declares(desired map[string]any, where, name string) bool {
 	return ok || err != nil
 }
 
-// handOver finds the managers that wrote that metadata and works out the managedFields without them: what else they own
-// was reverted or re-created by the older operator, as Helm had declared it, and is Helm's. Left with them, it
-// would make the next server-side helm upgrade that changes it fail with a conflict.
+// handOver finds the managers of that metadata and computes the managedFields without them. The older operator reverted
+// or re-created their other fields as Helm had declared them, so those are Helm's. If they stayed with these managers,
+// the next server-side helm upgrade with a change of one would fail with a conflict.
 func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) error {
 	metadata := &fieldpath.Set{}
 	for _, name := range l.Labels {
@@ -155,9 +155,9 @@ func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) 
 	return nil
 }
 
-// give adds what an entry owns to what Helm's manager owns in the same version of the kind. Where Helm's manager
-// has applied in another version only, the fields lose their owner, which no upgrade minds: a manager has one apply
-// per object.
+// give adds the fields of an entry to those of Helm's manager in the same version of the kind. If Helm's manager has
+// applied only in another version, the fields lose their owner, which harms no upgrade: a manager has one apply per
+// object.
 func give(
 	entries []metav1.ManagedFieldsEntry, from metav1.ManagedFieldsEntry, owner drift.Owner,
 ) ([]metav1.ManagedFieldsEntry, error) {
@@ -191,9 +191,9 @@ func give(
 	return append(entries, from), nil
 }
 
-// RemoveLegacy takes what the older operator left off an object, in one write and only if the object still is as
-// observed: otherwise the error is the API server's conflict. Content is not written. With dryRun the API server
-// only reports whether it would do it.
+// RemoveLegacy removes the remains of the older operator from an object, in one write. The object must still be as
+// observed: otherwise the error is the API server's conflict. It writes no content. With dryRun the API server only
+// validates the write.
 func (e *Enforcer) RemoveLegacy(
 	ctx context.Context, o *lock.Object, live *unstructured.Unstructured, found *Legacy, dryRun bool,
 ) error {
@@ -209,7 +209,7 @@ func (e *Enforcer) RemoveLegacy(
 }
 
 func (l *Legacy) patch(live *unstructured.Unstructured) ([]byte, error) {
-	// A resourceVersion that is not the object's is answered by a conflict.
+	// A wrong resourceVersion results in a conflict.
 	patch := []drift.PatchOperation{{Op: "replace", Path: "/metadata/resourceVersion",
 		Value: live.GetResourceVersion()}}
 	for _, name := range l.Labels {

@@ -6,8 +6,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// AddObjectSetMetadata declares wrangler's classic ObjectSet label and annotation on a desired object, for those who
-// query for them. It is off by default: locking leaves no trace on an object.
+// AddObjectSetMetadata declares wrangler's classic ObjectSet label and annotation on a desired object, for users with
+// queries for them. It is off by default: locking leaves no trace on an object.
 func AddObjectSetMetadata(desired map[string]any, key release.Key) error {
 	labels, annotations, err := apply.GetLabelsAndAnnotations(SetID(key), nil)
 	if err != nil {
