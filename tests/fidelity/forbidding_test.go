@@ -211,7 +211,9 @@ func contentOf(u *unstructured.Unstructured) map[string]any {
 	}
 	delete(u.Object, "status")
 	annotations := u.GetAnnotations()
-	delete(annotations, "deployment.kubernetes.io/revision")
+	for _, counter := range []string{"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"} {
+		delete(annotations, counter)
+	}
 	u.SetAnnotations(annotations)
 	return u.Object
 }

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -158,8 +159,17 @@ func (e *Env) DeleteIn(gvr schema.GroupVersionResource, namespace, name string) 
 // Kubectl runs kubectl in the Apps namespace, as the administrator, and returns its output.
 func (e *Env) Kubectl(args ...string) string {
 	e.Helper()
+	out, err := e.TryKubectl(args...)
+	check.NoError(e, err)
+	return out
+}
+
+// TryKubectl is Kubectl for a command that may fail.
+func (e *Env) TryKubectl(args ...string) (string, error) {
 	all := append([]string{"--kubeconfig", e.Cluster.Kubeconfig(), "-n", e.Apps}, args...)
 	out, err := exec.CommandContext(e.Ctx, e.Cluster.Binaries().Kubectl, all...).Output()
-	check.NoError(e, err)
-	return string(out)
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("kubectl %v: %w: %s", args, err, failed.Stderr)
+	}
+	return string(out), err
 }
