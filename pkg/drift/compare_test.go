@@ -57,6 +57,15 @@ func TestCompare(t *testing.T) {
 			want:    []string{"Modified /spec/a"},
 			target:  `{apiVersion: x.io/v1, kind: X, spec: {a: 9007199254740993}}`,
 		},
+		"an empty merge key of a built-in kind is the API server's choice": {
+			desired: `{apiVersion: v1, kind: Pod, spec: {imagePullSecrets: [{name: ""}], containers: [
+				{name: a, ports: [{name: web, containerPort: 80, protocol: ""}]}]}}`,
+			live: `{apiVersion: v1, kind: Pod, spec: {imagePullSecrets: [{}], containers: [
+				{name: a, ports: [{name: web, containerPort: 80, protocol: TCP}]}]}}`,
+			want: []string{"Modified /spec/containers/0/ports/0/protocol"}, // a dry run shows that it is none
+			target: `{apiVersion: v1, kind: Pod, spec: {imagePullSecrets: [{}], containers: [
+				{name: a, ports: [{name: web, containerPort: 80, protocol: ""}]}]}}`,
+		},
 		"a service port that was edited keeps its node port and is not doubled": {
 			desired: `{apiVersion: v1, kind: Service, spec: {ports: [{port: 80}]}}`,
 			live:    `{apiVersion: v1, kind: Service, spec: {ports: [{port: 81, protocol: TCP, nodePort: 30080}]}}`,

@@ -8,15 +8,7 @@ import (
 // keysEqual compares the merge keys of two elements.
 func keysEqual(a, b map[string]any, keys []mergeKey) bool {
 	for i := range keys {
-		k := &keys[i]
-		x, y := a[k.field], b[k.field]
-		if x == nil {
-			x = k.fallback
-		}
-		if y == nil {
-			y = k.fallback
-		}
-		if !scalarEqual(x, y) {
+		if !scalarEqual(keys[i].of(a), keys[i].of(b)) {
 			return false
 		}
 	}

@@ -21,7 +21,7 @@ func refineList(owner reflect.Type, name string, n *node) {
 	case reflect.TypeFor[corev1.Container](), reflect.TypeFor[corev1.EphemeralContainerCommon]():
 		switch name {
 		case "ports":
-			n.keys = append(n.keys, mergeKey{field: "protocol", fallback: string(corev1.ProtocolTCP)})
+			n.keys = append(n.keys, mergeKey{field: "protocol", fallback: string(corev1.ProtocolTCP), byValue: true})
 			n.siblings = true
 			n.unique = []string{"name"}
 		case "env":
@@ -30,7 +30,7 @@ func refineList(owner reflect.Type, name string, n *node) {
 		}
 	case reflect.TypeFor[corev1.ServiceSpec]():
 		if name == "ports" {
-			n.keys = append(n.keys, mergeKey{field: "protocol", fallback: string(corev1.ProtocolTCP)})
+			n.keys = append(n.keys, mergeKey{field: "protocol", fallback: string(corev1.ProtocolTCP), byValue: true})
 			n.siblings = true
 			n.unique = []string{"name", "nodePort"}
 		}

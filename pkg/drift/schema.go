@@ -120,7 +120,16 @@ type node struct {
 
 type mergeKey struct {
 	field    string
-	fallback any // what the server puts where the field is missing, or nil
+	fallback any  // what the server puts where the field is missing, or nil
+	byValue  bool // of a built-in kind: an empty text is the same as none
+}
+
+// of returns the key of a list element, which is the fallback where the element has none.
+func (k *mergeKey) of(element map[string]any) any {
+	if v := element[k.field]; v != nil && (v != "" || !k.byValue) {
+		return v
+	}
+	return k.fallback
 }
 
 // object describes a Go struct. Recursive types share one.
@@ -204,7 +213,7 @@ func (s *Schemas) compileField(owner reflect.Type, f reflect.StructField, name s
 		return n
 	}
 	n.list = keyedList
-	n.keys = []mergeKey{{field: key}}
+	n.keys = []mergeKey{{field: key, byValue: true}}
 	refineList(owner, name, n)
 	return n
 }

@@ -140,12 +140,10 @@ func haveUniqueKeys(list []any, keys []mergeKey) bool {
 func keyText(e any, keys []mergeKey) (string, bool) {
 	m, ok := e.(map[string]any)
 	values := make([]any, len(keys))
-	for i, k := range keys {
-		switch values[i] = m[k.field]; values[i].(type) {
+	for i := range keys {
+		switch values[i] = keys[i].of(m); values[i].(type) {
 		case map[string]any, []any:
 			return "", false
-		case nil:
-			values[i] = k.fallback
 		}
 	}
 	text, err := json.Marshal(values)

@@ -18,7 +18,7 @@ func TestDiffByAReaderOfWhatIsDeclaredAsUnset(t *testing.T) {
 apiVersion: v1
 kind: Service
 metadata: {name: app}
-spec: {type: "", clusterIP: "", sessionAffinity: "", selector: {app: app}, ports: [{name: http, port: 80, nodePort: 0}]}
+spec: {type: "", clusterIP: "", sessionAffinity: "", selector: {app: app}, ports: [{name: http, port: 80, protocol: "", nodePort: 0}]}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -33,7 +33,8 @@ spec:
       restartPolicy: ""
       dnsPolicy: ""
       schedulerName: ""
-      containers: [{name: app, image: "example.org/app:1", imagePullPolicy: "", terminationMessagePath: ""}]
+      imagePullSecrets: [{name: ""}]
+      containers: [{name: app, image: "example.org/app:1", imagePullPolicy: "", terminationMessagePath: "", ports: [{containerPort: 80, protocol: ""}]}]
 `))
 		reader := w.as("reader", rule("get,list", "", "secrets,configmaps,services"), rule("get", "apps", "deployments"))
 		reader.app("diff", "app").is(0, "release APPS/app, revision 1: no drift, 2 objects compared\n", "")

@@ -6,7 +6,36 @@ const pod = "/spec/template/spec"
 
 // These workloads have no Pods: without replicas, an edit of a template creates none.
 func TestShapes_Workloads(t *testing.T) {
-	withstand(t, func(*fixture) []shape { return []shape{mergeKeys, unions, order, odd, twice, numbers} })
+	withstand(t, func(*fixture) []shape { return []shape{mergeKeys, emptyKeys, unions, order, odd, twice, numbers} })
+}
+
+// emptyKeys declares empty merge keys. A server-side apply (Helm 4) adds a second element of such a key at each upgrade,
+// so that only Helm 3 can upgrade it.
+var emptyKeys = shape{
+	object: "deployments/empty",
+	helm:   "helm 3",
+	manifest: `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: empty, annotations: {note: NOTE}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: empty}}
+  template:
+    metadata: {labels: {app: empty}}
+    spec:
+      containers:
+      - name: main
+        image: example.com/main:1
+        ports: [{name: web, containerPort: 80, protocol: ""}, {name: dns, containerPort: 53, protocol: UDP}]
+`,
+	edits: []edit{
+		setting("container port", pod+"/containers/0/ports/0/containerPort", "8080"),
+		setting("name of a port", pod+"/containers/0/ports/0/name", `"evil"`),
+		setting("empty protocol", pod+"/containers/0/ports/0/protocol", `"SCTP"`),
+		removing("port", pod+"/containers/0/ports/0"),
+		setting("image", pod+"/containers/0/image", `"evil"`),
+	},
 }
 
 // mergeKeys has lists of all sorts in a Pod's template.
