@@ -193,6 +193,11 @@ func (q *question) admit() (judge.AdmissionReason, []drift.Change) {
 // answer decides on a question.
 func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, judge.AdmissionReason) {
 	reason, changes := q.admit()
+	if reason == judge.AdmitNoDrift {
+		if changes = ad.forbidding(ctx, q); len(changes) > 0 {
+			reason = judge.StopChange
+		}
+	}
 	if reason != judge.StopChange && reason != judge.StopDeletion {
 		return guard.Decision{}, reason
 	}

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -18,6 +19,14 @@ type Addition struct {
 
 // Nearness returns the number of leading segments that the path of the addition in the object shares with path.
 func (a Addition) Nearness(path []string) int { return SharedSegments(a.at, path) }
+
+// Equal reports whether two additions have the same path and value.
+func (a Addition) Equal(b Addition) bool {
+	return slices.Equal(a.at, b.at) && reflect.DeepEqual(a.value, b.value)
+}
+
+// Within reports whether an addition is another one, or a part of it.
+func (a Addition) Within(b Addition) bool { return b.Nearness(a.at) == len(b.at) }
 
 // SharedSegments returns the number of leading segments that two paths share.
 func SharedSegments(a, b []string) int {

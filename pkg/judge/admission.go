@@ -174,6 +174,32 @@ func (a *Admission) introduced() []drift.Change {
 	})
 }
 
+// Added returns the judgement of an object that differs from the manifest before and after the request, and the
+// undeclared fields that the request adds to it or changes in it. Beside these, the API server may refuse the revert.
+func (a *Admission) Added() (Input, Result, []drift.Addition) {
+	if a.After == nil || a.Before == nil || a.After.GetKind() == "Scale" {
+		return Input{}, Result{}, nil
+	}
+	additions := func(object *unstructured.Unstructured) (Input, Result, []drift.Addition) {
+		in := a.Input
+		in.Live, in.Last, in.First, in.managed = object.DeepCopy(), nil, false, object.GetManagedFields()
+		in.Live.SetManagedFields(a.Before.GetManagedFields()) // a target differs from Before in its content only
+		r := in.compared()
+		if r.managed = in.managed; len(r.Changes) == 0 {
+			return in, r, nil
+		}
+		return in, r, in.Additions(r)
+	}
+	in, r, after := additions(a.After)
+	if len(after) == 0 {
+		return in, r, nil
+	}
+	_, _, before := additions(a.Before)
+	return in, r, slices.DeleteFunc(after, func(x drift.Addition) bool {
+		return slices.ContainsFunc(before, x.Equal)
+	})
+}
+
 // ClaimedBefore returns the other release in the object's metadata before the request; the zero Key for none. Claims
 // returns the one after the request. Only a record of that release proves either.
 func (a *Admission) ClaimedBefore() release.Key { return a.claimantOf(a.Before) }

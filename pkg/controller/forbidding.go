@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/salvage"
+)
+
+// forbidding returns the undeclared fields of a request beside which the API server refuses to restore the declared
+// fields that differ already. Such a request introduces drift, as its revert has to take these fields out. Dry runs
+// find them; without an answer there are none.
+func (ad *admission) forbidding(ctx context.Context, q *question) []drift.Change {
+	if q.DryRun { // it may be such a dry run itself
+		return nil
+	}
+	in, found, added := q.Added()
+	if len(added) == 0 {
+		return nil
+	}
+	revert := func(found judge.Result) *enforce.Revert {
+		return &enforce.Revert{
+			Object: q.object, Record: q.lock.Record, Desired: found.Desired, Live: q.Before, Target: found.Target,
+			RemovesForeign: true, Options: found.Options,
+		}
+	}
+	begun := ad.Clock.Now()
+	defer func() { ad.loader.budget.spend(q.lock.Release, ad.Clock.Now(), ad.Clock.Since(begun)) }()
+	_, refusal := ad.enforcer.DryRun(ctx, revert(found))
+	if refusal == nil || !salvage.RefusesContent(refusal) {
+		return nil
+	}
+	all, err := salvage.New(ad.enforcer, in, found, revert, refusal).Additions(ctx)
+	if err != nil {
+		ad.Log.WithField("object", q.ID.String()).
+			Debugf("guard: cannot tell whether a request forbids the declared values: %s", safeError(err))
+		return nil
+	}
+	var changes []drift.Change
+	for _, a := range all {
+		if slices.ContainsFunc(added, a.Within) {
+			changes = append(changes, a.Change)
+		}
+	}
+	return changes
+}
