@@ -80,7 +80,8 @@ func conditions(self string) []admissionregistrationv1.MatchCondition {
 var objectOrMetadata = `!has(request.subResource) || request.subResource == "" || ` + metadataChanges() + ` ||
 request.resource.group == "batch" && request.resource.resource == "jobs" &&
 has(object.status) && has(object.status.conditions) &&
-object.status.conditions.exists(c, c.type in ["Complete", "Failed"] && c.status == "True")`
+object.status.conditions.exists(c, c.status == "True" &&
+	c.type in ["Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"])`
 
 func metadataChanges() string {
 	var changes []string

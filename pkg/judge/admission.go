@@ -112,7 +112,7 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 // Harmless reports whether a change leaves the object as Helm deployed it. Most requests do, and the check does not
 // need Before.
 func (a *Admission) Harmless() bool {
-	return a.After != nil && len(a.afterwards().Changes) == 0 && !(a.ID.GroupKind() == jobKind && jobFinished(a.After))
+	return a.After != nil && len(a.afterwards().Changes) == 0 && !(a.ID.GroupKind() == jobKind && len(endings(a.After)) > 0)
 }
 
 // afterwards compares the object as the request makes it.

@@ -30,6 +30,7 @@ const (
 		`deletionTimestamp: "2026-01-01T00:00:00Z"}, data: {one: "1", two: "2"}}`
 	shortJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 9}}`
 	otherJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {managedBy: example.com/queue}}`
+	ending   = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {}, status: {conditions: [{type: FailureTarget, status: "True"}]}}`
 	finished = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {}, status: {conditions: [{type: Complete, status: "True"}]}}`
 )
 
@@ -127,6 +128,8 @@ func TestAdmit(t *testing.T) {
 		"a Job that its controller ends": {job, job, finished, by("system:serviceaccount:kube-system:job-controller",
 			"system:serviceaccounts:kube-system"), AdmitNoDrift, ""},
 		"a Job of another controller":              {job, otherJob, finished, nil, AdmitNoDrift, ""},
+		"a Job that a user has its controller end": {job, job, ending, nil, StopChange, "status.conditions"},
+		"a Job that is ending":                     {job, ending, ending, nil, AdmitNoDrift, ""},
 		"a Job that has ended":                     {job, finished, finished, nil, AdmitNoDrift, ""},
 		"a Job that runs, and is deleted later":    {shortJob, shortJob, "", nil, StopDeletion, ""},
 		"a Job that has run, and is deleted later": {shortJob, finished, "", nil, AdmitNotRecreated, ""},

@@ -51,14 +51,16 @@ func (in *Input) staysAway() string {
 		return "the " + in.ID.Kind + " is gone and may have run; it is not run again"
 	case hasFinished(in.ID, in.Last):
 		return "the " + in.ID.Kind + " had finished when it was deleted; it is not run again"
-	case expires(in.Desired, in.GoneFor), expires(in.Last.Object, in.GoneFor):
+	case expires(in.Desired, in.GoneFor):
 		return "the Job is gone and may have finished, after which ttlSecondsAfterFinished deletes it; it is not " +
 			"run again"
 	}
 	return ""
 }
 
-// expires reports whether a Job that finishes now is deleted within a time. No other kind has the field.
+// expires reports whether a Job that finishes now is deleted within a time, as it is declared. The time to live of the
+// live Job counts for nothing: with one of 0, any deletion of a running Job would pass for its end. No other kind has
+// the field.
 func expires(job map[string]any, within time.Duration) bool {
 	seconds, set, err := unstructured.NestedInt64(job, "spec", "ttlSecondsAfterFinished")
 	return err != nil || set && time.Duration(seconds)*time.Second <= within
@@ -69,11 +71,15 @@ func (in *Input) hasRun(object *unstructured.Unstructured) bool {
 	return RunsOnce(in.ID, in.Desired) && hasFinished(in.ID, object)
 }
 
-// finishes reports whether a request for the status of a Job ends it without the Job controller: a Job that has
-// finished is not re-created. The manifest may leave the Job to another controller. The same request for a Pod passes:
-// the sender may be a kubelet of another make.
+// finishes reports whether a request for the status of a Job ends it without the Job controller, or has the controller
+// end it: a Job that has finished is not re-created. The manifest may leave the Job to another controller. The same
+// request for a Pod passes: the sender may be a kubelet of another make.
 func (a *Admission) finishes() bool {
-	if a.ID.GroupKind() != jobKind || !jobFinished(a.After) || jobFinished(a.Before) || a.By.isOfCluster() {
+	if a.ID.GroupKind() != jobKind || a.By.isOfCluster() {
+		return false
+	}
+	before := endings(a.Before)
+	if !slices.ContainsFunc(endings(a.After), func(kind string) bool { return !slices.Contains(before, kind) }) {
 		return false
 	}
 	manager, managed, err := unstructured.NestedString(a.Before.Object, "spec", "managedBy")
@@ -89,11 +95,27 @@ func hasFinished(id manifest.ID, object *unstructured.Unstructured) bool {
 }
 
 func jobFinished(job *unstructured.Unstructured) bool {
+	ended := endings(job)
+	return slices.Contains(ended, string(batchv1.JobComplete)) || slices.Contains(ended, string(batchv1.JobFailed))
+}
+
+// endings returns the conditions of a Job that has finished, and those because of which the Job controller finishes it.
+func endings(job *unstructured.Unstructured) (kinds []string) {
 	conditions, _, err := unstructured.NestedSlice(job.Object, "status", "conditions")
-	return err == nil && slices.ContainsFunc(conditions, func(item any) bool {
-		cond, ok := item.(map[string]any)
-		return ok && cond["status"] == "True" && (cond["type"] == "Complete" || cond["type"] == "Failed")
-	})
+	if err != nil {
+		return nil
+	}
+	for _, item := range conditions {
+		cond, _ := item.(map[string]any)
+		kind, _ := cond["type"].(string)
+		switch batchv1.JobConditionType(kind) {
+		case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+			if cond["status"] == string(corev1.ConditionTrue) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
 }
 
 // podFinished reports whether all containers of a Pod had ended before its deletion was requested. A deletion ends the

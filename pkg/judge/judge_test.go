@@ -94,7 +94,7 @@ func TestJudge(t *testing.T) {
 			with: func(in *Input) { in.GoneFor = 4 * time.Second }},
 		"Job: gone for as long as its time to live": {last: job, want: NotRecreated, desired: brief,
 			with: func(in *Input) { in.GoneFor = 5 * time.Second }},
-		"Job: gone for as long as another user let it live": {last: brief, want: NotRecreated, desired: job,
+		"Job: gone for as long as another user let it live": {last: brief, want: Missing, desired: job,
 			with: func(in *Input) { in.GoneFor = 5 * time.Second }},
 
 		"Pod that runs once: gone after it succeeded": {desired: once, last: ended("Succeeded", ""), want: NotRecreated},

@@ -237,6 +237,9 @@ func TestAWatchOfAnAPIServerThatHangsEnds(t *testing.T) {
 	seconds, yes := int64(300), true
 	_, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
 	check.NoError(t, err)
+	if _, ok := request.Deadline(); !ok {
+		t.Fatal("the request has no deadline")
+	}
 	<-request.Done()
 	if !errors.Is(request.Err(), context.DeadlineExceeded) {
 		t.Errorf("the request ends with %v", request.Err())

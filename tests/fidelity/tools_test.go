@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -73,6 +76,17 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 			w.Running.Stop()
 			w.Delete(kit.Services, "web")
 			w.Running = kit.StartOperator(w, w.Proxy.RESTConfig(), w.Operator)
+		}},
+		"deleted before the lock, and the record restored from a backup": {service + settings, func(w *fixture) {
+			records := w.Kube.CoreV1().Secrets(w.Apps)
+			record, err := records.Get(w.Ctx, "sh.helm.release.v1.app.v1", metav1.GetOptions{})
+			check.NoError(w, err)
+			check.NoError(w, records.Delete(w.Ctx, record.Name, metav1.DeleteOptions{}))
+			record.ResourceVersion, record.UID, record.ManagedFields = "", "", nil
+			_, err = records.Create(w.Ctx, record, metav1.CreateOptions{FieldManager: "velero-server"})
+			check.NoError(w, err)
+			w.Delete(kit.Services, "web")
+			w.Lock("app")
 		}},
 		"deleted while suspended": {service, func(w *fixture) {
 			w.Lock("app")

@@ -224,6 +224,25 @@ func TestHostile_ADeletedJobWithATimeToLiveRuns(t *testing.T) {
 	}
 }
 
+// With a time to live of 0 that a user gave it, a running Job that is deleted looks like one that has ended.
+func TestHostile_ATimeToLiveThatWasAddedHoldsNoJobBack(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Installed(kit.Shared.Helm3(), "app",
+		strings.Replace(twoJobs, "spec: {template", "spec: {ttlSecondsAfterFinished: 3600, template", 1))
+	for name, patch := range map[string]string{
+		"running":  `{"spec":{"ttlSecondsAfterFinished":0}}`,
+		"finished": `{"spec":{"ttlSecondsAfterFinished":0},"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`,
+	} {
+		before := w.Get(jobs, name).GetUID()
+		w.Patch(jobs, name, patch)
+		background := metav1.DeletePropagationBackground
+		check.NoError(t, w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}))
+		w.WaitNewObject(jobs, name, before)
+	}
+	w.WaitReady("app", 1)
+}
+
 // finish sets the status of a Job as its controller does once its Pods have succeeded.
 func (w *fixture) finish(name string) {
 	w.Helper()
