@@ -6,6 +6,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -52,7 +53,7 @@ func (a *app) noteAdditions(releases []*v1alpha1.HelmRelease) {
 		}
 	}
 	if objects > 0 {
-		a.note("note: others added something to %s of %s; %s diff RELEASE -n NAMESPACE --strict shows what", report.Count(objects, "object"),
-			report.Count(of, "release"), a.name)
+		a.note("note: others added something to %s of %s; %s diff RELEASE -n NAMESPACE --strict shows what", plain.Count(objects, "object"),
+			plain.Count(of, "release"), a.name)
 	}
 }

@@ -151,11 +151,11 @@ func lockFindings(locks []*v1alpha1.HelmRelease, gone []types.NamespacedName, no
 		}
 	}
 	if ready > 0 {
-		message := report.Count(ready, "release") + " locked, or watched as wanted"
+		message := plain.Count(ready, "release") + " locked, or watched as wanted"
 		summary = append(summary, finding{levelOK, subject, message, ""})
 	}
 	if unattended > 0 {
-		message := report.Count(unattended, "release") + " not protected now, because the operator does not run"
+		message := plain.Count(unattended, "release") + " not protected now, because the operator does not run"
 		summary = append(summary, finding{levelError, subject, message, ""})
 	}
 	return append(summary, found...)

@@ -10,8 +10,8 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // recordFindings reports unreadable records, releases with records in two storages, and deployed releases without a
@@ -62,7 +62,7 @@ func releaseFindings(
 	var found []finding
 	add := func(level string, keys []string, what, advice string) {
 		if len(keys) > 0 {
-			found = append(found, finding{level, "releases", report.Count(len(keys), "release") + what + some(keys), advice})
+			found = append(found, finding{level, "releases", plain.Count(len(keys), "release") + what + some(keys), advice})
 		}
 	}
 	add(levelWarning, contested, " with records in Secrets and in ConfigMaps: ",

@@ -81,7 +81,7 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	head := fmt.Sprintf("release %s, revision %d: ", c.Release.Key, c.Release.Revision)
 	incomplete := ""
 	if n := len(c.Failures); n > 0 {
-		incomplete = fmt.Sprintf("; %s could not be compared", report.Count(n, "object"))
+		incomplete = fmt.Sprintf("; %s could not be compared", plain.Count(n, "object"))
 	}
 	additions := ""
 	if c.Additions > 0 {
@@ -97,13 +97,13 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	}
 	switch n := len(c.Differences); {
 	case n == 0 && incomplete == "":
-		return plain.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", report.Count(c.Compared, "object"))) + additions
+		return plain.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", plain.Count(c.Compared, "object"))) + additions
 	case n == 0:
-		return plain.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", report.Count(c.Compared, "object"),
+		return plain.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", plain.Count(c.Compared, "object"),
 			incomplete)) + additions
 	default:
 		return plain.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n,
-			report.Count(c.Compared, "object"), kinds, incomplete)) + additions
+			plain.Count(c.Compared, "object"), kinds, incomplete)) + additions
 	}
 }
 

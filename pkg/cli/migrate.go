@@ -18,7 +18,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/migrate"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 func (a *app) migrateCommand() *cli.Command {
@@ -88,7 +87,7 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 		}
 	}
 	if marked > 0 && !dryRun && !cmd.Bool("yes") {
-		switch agreed, err := a.confirm(fmt.Sprintf("Take this off %s?", report.Count(marked, "object"))); {
+		switch agreed, err := a.confirm(fmt.Sprintf("Take this off %s?", plain.Count(marked, "object"))); {
 		case err != nil:
 			return err
 		case !agreed:
@@ -142,7 +141,7 @@ func (a *app) migrationKeys(
 func (a *app) showPlan(m migration) bool {
 	p := m.plan
 	fmt.Fprintln(a.out, plain.Line(fmt.Sprintf("release %s, revision %d: %d of %s marked by the older operator",
-		p.Key, p.Revision, len(p.Marked), report.Count(p.Declared, "object"))))
+		p.Key, p.Revision, len(p.Marked), plain.Count(p.Declared, "object"))))
 	for _, o := range p.Unseen {
 		a.complain(o)
 	}
@@ -204,9 +203,9 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 	}
 	switch {
 	case dryRun:
-		fmt.Fprintf(a.out, "nothing was written (dry run); %s would be cleaned\n", report.Count(done, "object"))
+		fmt.Fprintf(a.out, "nothing was written (dry run); %s would be cleaned\n", plain.Count(done, "object"))
 	default:
-		fmt.Fprintf(a.out, "%s cleaned\n", report.Count(done, "object"))
+		fmt.Fprintf(a.out, "%s cleaned\n", plain.Count(done, "object"))
 	}
 	if failed {
 		return &command.ExitError{Code: command.ExitFailed}

@@ -76,13 +76,13 @@ func previewTable(out *previewOut, style report.Style, width int) string {
 			objects += n
 		}
 	}
-	total := fmt.Sprintf("%s: %s matched, %s would be locked", out.Policy, report.Count(out.Summary.Matched, "release"),
-		report.Count(out.locked(), "release"))
+	total := fmt.Sprintf("%s: %s matched, %s would be locked", out.Policy, plain.Count(out.Summary.Matched, "release"),
+		plain.Count(out.locked(), "release"))
 	if out.Mode == string(v1alpha1.ModeDetect) {
 		total = strings.Replace(total, "locked", "watched (mode Detect)", 1)
 	}
-	total += fmt.Sprintf("; enforcing would change %s in %s", report.Count(objects, "object"),
-		report.Count(drifted, "release"))
+	total += fmt.Sprintf("; enforcing would change %s in %s", plain.Count(objects, "object"),
+		plain.Count(drifted, "release"))
 	total = plain.Line(total) + "\n" + plain.Line("rights: "+out.Rights) + "\n"
 	if len(out.Releases) == 0 {
 		return total

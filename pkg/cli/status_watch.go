@@ -91,7 +91,7 @@ func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message strin
 	reason, message, _ := report.Ready(hr)
 	switch reason {
 	case v1alpha1.ReasonLocked, v1alpha1.ReasonDetectOnly, v1alpha1.ReasonDriftDetected:
-		message = fmt.Sprintf("revision %d, %s", hr.Status.Revision, report.Count(hr.Status.Objects.Tracked, "object"))
+		message = fmt.Sprintf("revision %d, %s", hr.Status.Revision, plain.Count(hr.Status.Objects.Tracked, "object"))
 	}
 	if locked == report.LockedSuspended {
 		message = "suspended" + report.SuspendedFor(hr)

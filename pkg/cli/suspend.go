@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -123,7 +124,7 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 			return a.notLocked(t, store.namespace)
 		case 1:
 		default:
-			return command.Hinted(fmt.Errorf("%s name release %s", report.Count(len(t.locks), "HelmRelease"), t.key),
+			return command.Hinted(fmt.Errorf("%s name release %s", plain.Count(len(t.locks), "HelmRelease"), t.key),
 				"choose one with --name")
 		}
 		action := ""

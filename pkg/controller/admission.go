@@ -211,7 +211,7 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 	}
 	if q.Guard == v1alpha1.GuardWarn || q.lock.Detect {
 		if !q.DryRun {
-			q.lock.RecordRequest(q.ID, cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes))
+			q.lock.RecordRequest(q.ID, plain.Cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes))
 		}
 		return guard.Decision{Message: q.Warning(changes, q.lock.Detect)}, reason
 	}
@@ -285,7 +285,7 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	paths, more := pathsOf(changes)
 	r := v1alpha1.DriftRecord{
 		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
-		MorePaths: more, User: cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes),
+		MorePaths: more, User: plain.Cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes),
 		Action: v1alpha1.DriftActionDenied, Count: 1,
 	}
 	rep.entries.update(q.lock.Key, func(e *entry) {

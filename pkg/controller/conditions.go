@@ -22,7 +22,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	out := slices.Clone(hr.Status.Conditions)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&out, metav1.Condition{Type: kind, Status: status, Reason: reason,
-			Message:            cut(plain.Line(message), v1alpha1.MaxConditionMessageBytes),
+			Message:            plain.Cut(plain.Line(message), v1alpha1.MaxConditionMessageBytes),
 			ObservedGeneration: v.entry.generation})
 	}
 	ready, reason, message := readiness(v)
@@ -91,7 +91,7 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	if v.lock.Detect {
 		return metav1.ConditionTrue, v1alpha1.ReasonDetectOnly,
 			fmt.Sprintf("revision %d: %s watched, as declared; drift is only reported", v.lock.Record.Revision,
-				count(v.sum.Tracked, "object"))
+				plain.Count(v.sum.Tracked, "object"))
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
 }
@@ -133,9 +133,9 @@ func problems(v *view, reason string) string {
 }
 
 func lockedMessage(v *view) string {
-	m := fmt.Sprintf("revision %d locked: %s", v.lock.Record.Revision, count(v.sum.Tracked, "object"))
+	m := fmt.Sprintf("revision %d locked: %s", v.lock.Record.Revision, plain.Count(v.sum.Tracked, "object"))
 	if v.reverted > 0 {
-		m += fmt.Sprintf(", %s reverted", count(v.reverted, "change"))
+		m += fmt.Sprintf(", %s reverted", plain.Count(v.reverted, "change"))
 	}
 	if n := len(v.entry.skipped); n > 0 {
 		s := v.entry.skipped[0]
@@ -188,10 +188,10 @@ func lockedCondition(v *view, reason, message string, set setter) {
 		}
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, c.reason, fmt.Sprintf(
 			"revision %d: %d of %s protected%s; %s", v.lock.Record.Revision, c.protected,
-			count(c.declared, "object"), partly, c.message))
+			plain.Count(c.declared, "object"), partly, c.message))
 	default:
 		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked,
-			fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, count(c.declared, "object")))
+			fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, plain.Count(c.declared, "object")))
 	}
 }
 
@@ -211,11 +211,11 @@ func driftCondition(v *view, set setter) {
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, unwatchedMessage(v))
 	case c.compared < c.declared:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, fmt.Sprintf(
-			"%d of %s not compared; the others are as declared; %s", c.declared-c.compared, count(c.declared, "object"),
+			"%d of %s not compared; the others are as declared; %s", c.declared-c.compared, plain.Count(c.declared, "object"),
 			c.message))
 	case v.reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
-			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", count(v.reverted, "change"),
+			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", plain.Count(v.reverted, "change"),
 				v.lock.Record.Revision, additions(v)))
 	default:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
@@ -254,14 +254,6 @@ func progress(v *view, ready metav1.ConditionStatus, reason string) (stalled, re
 	detected := v.lock != nil && v.lock.Detect && (reason == v1alpha1.ReasonDriftDetected ||
 		reason == v1alpha1.ReasonBeingDeleted)
 	return stalled, ready != metav1.ConditionTrue && !stalled && !detected
-}
-
-// count returns "1 object" or "2 objects".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func andMore(n int) string {

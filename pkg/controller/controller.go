@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -132,7 +133,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
 	close(c.ready)
-	c.Log.Infof("managing %s in namespace %s%s", count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
+	c.Log.Infof("managing %s in namespace %s%s", plain.Count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(last, group)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // event is an event about a HelmRelease or an object. Its text has names and paths, and never a value. All events are
@@ -32,7 +33,7 @@ func lockedEvent(l *lock.Lock, objects int) event {
 		mode = "watched; drift is only reported"
 	}
 	return normal(v1alpha1.EventReasonLocked, "revision %d of Helm release %s: %s %s", l.Record.Revision, l.Release,
-		count(objects, "object"), mode)
+		plain.Count(objects, "object"), mode)
 }
 
 // unlockedEvent is for a release not to be locked now.

@@ -158,7 +158,7 @@ func (rep *reporter) event(hr *v1alpha1.HelmRelease, e event) {
 // say records an event. Text quoted from the cluster cannot move the cursor of a reader's terminal or pass for another
 // line.
 func (rep *reporter) say(about runtime.Object, e event) {
-	rep.Events.Event(about, e.kind, e.reason, cut(plain.Line(e.text), maxEventBytes))
+	rep.Events.Event(about, e.kind, e.reason, plain.Cut(plain.Line(e.text), maxEventBytes))
 }
 
 // maxEventBytes bounds the message of an event, as the newer of the two event APIs does.

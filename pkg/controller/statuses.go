@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -193,9 +192,9 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 	s := v1alpha1.HelmReleaseStatus{
 		ObservedGeneration: e.generation, State: e.decision.State,
 		// Neutral, since they are shown: by kubectl, dashboards and this program.
-		Description: cut(plain.Line(cut(e.info.description, v1alpha1.MaxDescriptionBytes)),
+		Description: plain.Cut(plain.Line(plain.Cut(e.info.description, v1alpha1.MaxDescriptionBytes)),
 			v1alpha1.MaxDescriptionBytes),
-		Notes:       cut(plain.Block(cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
+		Notes:       plain.Cut(plain.Block(plain.Cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
 		RecentDrift: v.recent,
 	}
 	if st.Shard != nil {
@@ -231,17 +230,4 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 	}
 	s.Conditions = conditions(hr, v)
 	return s
-}
-
-// cut shortens a text to at most n bytes, at a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const mark = "…"
-	end := n - len(mark)
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + mark
 }

@@ -5,26 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-func TestCutKeepsWholeCharactersWithinTheBound(t *testing.T) {
-	for _, s := range []string{"", "short", strings.Repeat("ä", 40), strings.Repeat("日本", 40)} {
-		for n := 3; n < 60; n++ {
-			got := cut(s, n)
-			if len(got) > n || !utf8.ValidString(got) {
-				t.Fatalf("cut(%q, %d) is %q", s, n, got)
-			}
-			if len(s) <= n && got != s {
-				t.Fatalf("cut(%q, %d) is %q", s, n, got)
-			}
-		}
-	}
-}
 
 func TestAnErrorIsDescribedWithoutTheValuesInIt(t *testing.T) {
 	const planted = "hunter2"

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 const (
@@ -41,7 +42,7 @@ func factsOf(m *message.Message) []fact {
 	var facts []fact
 	add := func(name, value string) {
 		if value != "" {
-			facts = append(facts, fact{name, clip(oneLine(value), factText)})
+			facts = append(facts, fact{name, plain.Cut(oneLine(value), factText)})
 		}
 	}
 	if m.Release != nil {
@@ -107,15 +108,6 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// clip shortens a text to a number of bytes, at the end of a character.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(s[:limit-len(ellipsis)], "") + ellipsis
-}
-
 // slackEscaper escapes the three special characters of Slack, so that no name is a link or a mention.
 var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
@@ -144,7 +136,7 @@ func encodeSlack(_ string, m *message.Message) ([]byte, string, error) {
 	}
 	for _, f := range factsOf(m) {
 		// Escaping makes at most five bytes of one.
-		value := slackEscaper.Replace(clip(f.value, (slackText-len("*: *")-len(f.name))/5))
+		value := slackEscaper.Replace(plain.Cut(f.value, (slackText-len("*: *")-len(f.name))/5))
 		built.Blocks = append(built.Blocks, slackSection("*"+f.name+":* "+value))
 	}
 	return encodeChat(built)

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -167,17 +166,5 @@ func TestChatSaysWhatHappened(t *testing.T) {
 		if text := strings.Join(got, " "); text != want || titles[m.Type] == "" {
 			t.Errorf("facts are %s, want %s", text, want)
 		}
-	}
-}
-
-func TestClipEndsAtACharacter(t *testing.T) {
-	for limit := 3; limit < 12; limit++ {
-		got := clip("aé🌊éaé🌊é", limit)
-		if len(got) > limit || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, '\uFFFD') {
-			t.Errorf("%d bytes: %q", limit, got)
-		}
-	}
-	if got := clip("short", 5); got != "short" {
-		t.Error(fmt.Sprint(got))
 	}
 }

@@ -98,7 +98,7 @@ func notes(hr *v1alpha1.HelmRelease, records []release.Record, record release.Re
 		note("the ignore rules of the HelmRelease leave fields alone")
 	}
 	if n := len(c.Left); n > 0 {
-		note("%s declared and not compared", report.Count(n, "object"))
+		note("%s declared and not compared", plain.Count(n, "object"))
 	}
 	return notes
 }

@@ -1,5 +1,5 @@
 // Package plain makes text from the cluster fit for people: none of it can move the cursor, end a line or hide itself
-// in a terminal. It is pure.
+// in a terminal, nor is it longer than its place. It is pure.
 package plain
 
 import (

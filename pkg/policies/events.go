@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // named is how many reasons an event lists.
@@ -29,7 +29,7 @@ func appliedEvents(e *effect) (events []event) {
 		what string
 	}{{e.created, "created"}, {e.changed - e.moved, "changed"}, {e.deleted, "deleted"}} {
 		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", report.Count(part.n, "HelmRelease"), part.what))
+			parts = append(parts, fmt.Sprintf("%s %s", plain.Count(part.n, "HelmRelease"), part.what))
 		}
 	}
 	if len(parts) > 0 {
@@ -41,7 +41,7 @@ func appliedEvents(e *effect) (events []event) {
 	}
 	if e.moved > 0 {
 		events = append(events, normal(v1alpha1.EventReasonRolloutBatch, "%s moved from mode Detect to Enforce",
-			report.Count(e.moved, "release")))
+			plain.Count(e.moved, "release")))
 	}
 	return events
 }
@@ -63,5 +63,5 @@ func policyProblemEvent(ready *metav1.Condition) (event, bool) {
 
 // rolloutCompleteEvent is for a rollout that has moved all releases.
 func rolloutCompleteEvent(r *v1alpha1.RolloutStatus) event {
-	return normal(v1alpha1.EventReasonRolloutComplete, "%s in mode Enforce", report.Count(r.Enforced, "release"))
+	return normal(v1alpha1.EventReasonRolloutComplete, "%s in mode Enforce", plain.Count(r.Enforced, "release"))
 }

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // Progress is the result of carrying a plan out, for one policy.
@@ -44,7 +46,7 @@ func (s *Summary) Status(p Progress, shard string, now time.Time) v1alpha1.HelmR
 	if len(s.Others) > 0 {
 		set(v1alpha1.ConditionOverlapping, true, Problem{v1alpha1.ReasonOtherPolicy, fmt.Sprintf(
 			"%d of %s matched more specifically by other policies: %s", s.Counts.OtherPolicy,
-			count(s.Counts.Matched, "release"), some(s.Others))})
+			plain.Count(s.Counts.Matched, "release"), some(s.Others))})
 	} else {
 		set(v1alpha1.ConditionOverlapping, false, Problem{v1alpha1.ReasonNoOverlap,
 			"no other policy has a release that this one matches"})
@@ -77,11 +79,11 @@ func (s *Summary) ready(p Progress) (bool, Problem) {
 		return false, s.acceptance()
 	case over > 0:
 		return false, Problem{v1alpha1.ReasonTooManyReleases, fmt.Sprintf(
-			"%d of %s not locked: spec.maxReleases is %d", over, count(s.Counts.Matched, "matching release"), most)}
+			"%d of %s not locked: spec.maxReleases is %d", over, plain.Count(s.Counts.Matched, "matching release"), most)}
 	case s.Counts.NameTaken > 0:
 		return false, Problem{v1alpha1.ReasonNameTaken, fmt.Sprintf(
 			"%s not locked, because HelmReleases for other releases have the names: %s",
-			count(s.Counts.NameTaken, "release"), some(s.Taken))}
+			plain.Count(s.Counts.NameTaken, "release"), some(s.Taken))}
 	case s.Rollout != nil && s.Rollout.State == v1alpha1.RolloutStopped:
 		return false, Problem{v1alpha1.ReasonRolloutStopped,
 			"no more releases move to mode Enforce: " + s.Rollout.Message}
@@ -92,7 +94,7 @@ func (s *Summary) ready(p Progress) (bool, Problem) {
 // applied describes the effect of a ready policy.
 func (s *Summary) applied() string {
 	c := s.Counts
-	text := fmt.Sprintf("%s made for %s, mode %s", count(c.Made, "HelmRelease"), count(c.Matched, "matching release"),
+	text := fmt.Sprintf("%s made for %s, mode %s", plain.Count(c.Made, "HelmRelease"), plain.Count(c.Matched, "matching release"),
 		modeOf(s.Policy))
 	if account := s.Policy.Spec.Template.Spec.ServiceAccountName; account != "" {
 		text += " as ServiceAccount " + account + " of each namespace"
@@ -126,12 +128,4 @@ func stalls(reason string) bool {
 		return true
 	}
 	return false
-}
-
-// count returns "1 release" or "2 releases".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // Drift is the result of comparing releases with a cluster: the content of every format of helm-locker report. Its
@@ -137,12 +138,12 @@ func (r *ReleaseDrift) Result() string {
 	case r.Error != "":
 		return "not compared"
 	}
-	text := "no drift in " + Count(r.Compared, "object")
+	text := "no drift in " + plain.Count(r.Compared, "object")
 	if n := len(r.Differences); n > 0 {
-		text = fmt.Sprintf("%d of %s drifted", n, Count(r.Compared, "object"))
+		text = fmt.Sprintf("%d of %s drifted", n, plain.Count(r.Compared, "object"))
 	}
 	if n := len(r.Failures); n > 0 {
-		text += fmt.Sprintf("; %s could not be compared", Count(n, "object"))
+		text += fmt.Sprintf("; %s could not be compared", plain.Count(n, "object"))
 	}
 	if r.Additions > 0 {
 		text += "; " + Additions(r.Additions)
@@ -152,7 +153,7 @@ func (r *ReleaseDrift) Result() string {
 
 // String returns the totals in words, for example "12 releases, 2 drifted".
 func (s Summary) String() string {
-	text := Count(s.Releases, "release") + ", "
+	text := plain.Count(s.Releases, "release") + ", "
 	if s.Incomplete > 0 {
 		text += fmt.Sprintf("%d not fully compared, ", s.Incomplete)
 	}

@@ -7,14 +7,6 @@ import (
 	"time"
 )
 
-// Count returns "1 object" or "2 objects".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // Age returns the time since t in kubectl's form, for example "5m" or "3d". It returns "" for the zero time, and "0s"
 // for a time in the future.
 func Age(t, now time.Time) string {

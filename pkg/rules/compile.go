@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // Bounds of an error for a condition.
@@ -48,15 +49,7 @@ func (c *compiler) failf(field, format string, args ...any) {
 		}
 		return ' '
 	}, fmt.Sprintf(format, args...))
-	c.errs = append(c.errs, errors.New(field+": "+cut(message, maxMessage)))
-}
-
-// cut shortens a text to some bytes.
-func cut(text string, length int) string {
-	if len(text) <= length {
-		return text
-	}
-	return strings.ToValidUTF8(text[:length], "") + "..."
+	c.errs = append(c.errs, errors.New(field+": "+plain.Cut(message, maxMessage)))
 }
 
 func (c *compiler) err() error {
@@ -80,7 +73,7 @@ func (c *compiler) rule(index int, r *v1alpha1.IgnoreRule) rule {
 		}
 		p, err := parsePointer(pointer)
 		if err != nil {
-			c.failf(fmt.Sprintf("%s.paths[%d]", field, i), "%q: %v", cut(pointer, maxQuoted), err)
+			c.failf(fmt.Sprintf("%s.paths[%d]", field, i), "%q: %v", plain.Cut(pointer, maxQuoted), err)
 			continue
 		}
 		out.paths, out.pointers = append(out.paths, p), append(out.pointers, pointer)
@@ -142,7 +135,7 @@ func (c *compiler) expression(field, text string) *regexp.Regexp {
 		if errors.As(err, &reason) {
 			err = errors.New(reason.Code.String())
 		}
-		c.failf(field, "%q is no regular expression: %v", cut(text, maxQuoted), err)
+		c.failf(field, "%q is no regular expression: %v", plain.Cut(text, maxQuoted), err)
 		return nil
 	}
 	compiled.Longest()
@@ -159,7 +152,7 @@ func (c *compiler) selector(field, text string) labels.Selector {
 	}
 	selector, err := labels.Parse(text)
 	if err != nil {
-		c.failf(field, "%q is no label selector: %v", cut(text, maxQuoted), err)
+		c.failf(field, "%q is no label selector: %v", plain.Cut(text, maxQuoted), err)
 		return nil
 	}
 	return selector

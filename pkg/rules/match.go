@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // Bounds of the status of one object.
@@ -111,7 +112,7 @@ func (m *Matcher) Describe() string {
 		}
 		parts = append(parts, what+" while owned by "+strings.Join(r.managers, ", "))
 	}
-	text := cut(strings.Join(parts, "; "), maxDescription)
+	text := plain.Cut(strings.Join(parts, "; "), maxDescription)
 	if more := len(m.pointers) - maxPaths; more > 0 {
 		text = strings.TrimPrefix(text+fmt.Sprintf("; %d more paths", more), "; ")
 	}

@@ -1,0 +1,23 @@
+package plain
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Cut shortens a text to at most limit bytes, of which there are at least 3. The cut is at the end of a character, and an ellipsis marks it.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(text[:max(limit-len(ellipsis), 0)], "") + ellipsis
+}
+
+// Count returns "1 object" or "2 objects".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
