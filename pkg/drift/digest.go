@@ -14,26 +14,24 @@ import (
 	"github.com/rancher/helm-locker/pkg/rawjson"
 )
 
-// Hasher makes digests of the content of live objects: all of an object but its kind, which does not change, its
-// status and, in metadata, uid, resourceVersion, generation, creationTimestamp and selfLink. Of managedFields it
-// counts who owns what, but for the status. An object with the digest of one
-// that was judged needs no second judgement.
+// Hasher makes digests of the content of live objects. It leaves out the kind, which does not change, the status and,
+// in metadata, uid, resourceVersion, generation, creationTimestamp and selfLink. Of managedFields it includes the
+// owners of fields, without those of the status. An object with the digest of a judged one needs no second judgement.
 //
-// A digest is one pass over the JSON text that the API server sent, whatever the order of its maps: most of what a
-// watch delivers is a new status, and to decode all of that would take several times the processor time. Its seed is
-// random, so that digests of different hashers have nothing to do with each other, and no one can prepare an object
-// that collides with another one. Make one per process with NewHasher; it is safe for concurrent use.
+// A digest is one pass over the JSON text of the API server, independent of the order of its maps. Most events of a
+// watch carry only a new status, and decoding all of them would take several times the processor time. The seed is
+// random, so digests of different hashers are unrelated, and no user can prepare an object with the digest of another.
+// Make one per process with NewHasher; it is safe for concurrent use.
 type Hasher struct{ seed maphash.Seed }
 
 // NewHasher returns a hasher with a new seed.
 func NewHasher() Hasher { return Hasher{seed: maphash.MakeSeed()} }
 
-// ErrUndecodable is returned for text that is not the JSON of an object. It does not tell why not, because the decoder
+// ErrUndecodable is the error for text that is not the JSON of an object. It gives no reason, because the decoder
 // quotes values, and they may be those of a Secret.
 var ErrUndecodable = errors.New("the text is not the JSON of an object")
 
-// DigestJSON returns the digest of the object that the text stands for. It fails for text that cannot be decoded, as
-// far as that shows in what is hashed.
+// DigestJSON returns the digest of an object by its JSON text. It fails if the hashed part cannot be decoded.
 func (h Hasher) DigestJSON(text []byte) (uint64, error) {
 	if digest, ok := h.walk(text); ok {
 		return digest, nil
@@ -80,7 +78,7 @@ type walk struct {
 	depth int
 }
 
-// hash returns the digest of a value and its end; a value that does not count has none.
+// hash returns the digest of a value and its end. counts is false for a value outside of the digest.
 type hash func(name []byte, at int) (digest uint64, counts bool, end int, err error)
 
 func (w *walk) topLevel(name []byte, at int) (digest uint64, counts bool, end int, err error) {
@@ -162,8 +160,8 @@ var (
 // deepest is how deep values are followed: as deep as the decoder follows them.
 const deepest = 10000
 
-// collection hashes a map or a list. Entries of a map are added up, which makes their order irrelevant; the keyed hash
-// in each keeps the sums unpredictable. A name that appears twice is an error: the decoder takes the last one.
+// collection hashes a map or a list. It adds the entries of a map, so that their order does not matter; the keyed hash
+// in each keeps the sums unpredictable. A repeated name is an error: the decoder takes the last one.
 func (w *walk) collection(i int, value hash) (sum uint64, end int, err error) {
 	if w.depth++; w.depth > deepest {
 		return 0, i, errDeep

@@ -1,50 +1,49 @@
-// Package drift decides what has to change in a live object so that it is again what Helm deployed.
+// Package drift computes the changes that restore a live object to the state that Helm deployed.
 //
-// It is pure: objects, rules and managed fields go in, changes and the object to write come out. There is no
-// client, no clock, no logging and no state but the caches that the caller holds ([Schemas], [Hasher]).
+// It is pure: objects, rules and managed fields go in, changes and the object to write come out. It has no client, no
+// clock, no logging and no state except the caller's caches ([Schemas], [Hasher]).
 //
-// # What is drift
+// # Drift
 //
-// A desired object declares fields. In scope Declared only those are protected: what others added beside them
-// stays, and is carried over into the target. Four rules make that precise. Scope Strict is below.
+// A desired object declares fields. Scope Declared protects only those: additions of others stay, and are carried over
+// into the target. Scope Strict is below. The rules:
 //
-// Maps: every declared key must be there with an equal value. Numbers are compared by value (1 is 1.0), all
-// other scalars by type and value.
+// Maps: every declared key must exist with an equal value. Numbers are compared by value (1 is 1.0), all other scalars
+// by type and value.
 //
-// Some maps of built-in kinds are one value (selectors of Pods, rules of a NetworkPolicy or a Role): a key that
-// others add there changes what the declared ones mean, so it is a change and is taken out.
+// Some maps of built-in kinds are one value (selectors of Pods, rules of a NetworkPolicy or a Role). An added key
+// changes the meaning of the declared ones there, so it is a change and is removed.
 //
-// Lists: of a built-in kind as its Go type says, of a custom kind as its CustomResourceDefinition says, see
-// [Schema]. Lists merged by key and sets only have to hold the declared elements. An undeclared element that took
-// the place of a declared one is that one, edited, and goes; but not in finalizers, which every controller adds and
-// removes. All others are atomic: same length, same order, primitives equal, and for maps the declared keys equal
-// (the server adds defaults inside of elements). So is every list of which nothing is known, and every list merged by
-// key of which two declared elements have the same key. A definition can call a map atomic, too: it has exactly the
-// declared keys, apart from what the server defaults.
+// Lists: the Go type of a built-in kind, or the CustomResourceDefinition of a custom kind, defines their semantics; see
+// [Schema]. Lists merged by key and sets only have to hold the declared elements. An undeclared element in the place of
+// a declared one is its edited form, and is removed; but not in finalizers, which every controller adds and removes.
+// All other lists are atomic: same length, same order, primitives equal, and for maps the declared keys equal (the
+// server adds defaults inside of elements). A list of unknown semantics is atomic, too, and so is a list merged by key
+// in which two declared elements have the same key. A definition can make a map atomic: it has exactly the declared
+// keys, apart from the server's defaults.
 //
-// Owner references: one that is not declared goes, with any owner. It is a deletion of the object by the garbage
-// collector, now or later.
+// Owner references: an undeclared one is removed, with any owner. It would make the garbage collector delete the
+// object, now or later.
 //
-// Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift where the Go
-// type of a built-in kind holds the field by value: such a field cannot tell zero from absent, so the server may
-// drop it and no client can take it away. Labels and annotations are of that sort on every kind. In all other places
-// absent differs from zero (emptyDir: {} is a volume source, replicas: 0 is not the default 1, a custom resource
-// keeps what it is given), so there it is a change. Where the server drops it all the same, [Learn] accepts that,
-// and only that.
+// Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift if the Go type of a
+// built-in kind holds the field by value. Such a field has no difference between zero and absent, so the server may
+// drop it, and no client can remove it. Labels and annotations are of that sort on every kind. Everywhere else absent
+// differs from zero, so it is a change there (emptyDir: {} is a volume source, replicas: 0 is not the default 1, a
+// custom resource keeps its values). If the server drops it all the same, [Learn] accepts exactly that.
 //
-// Exclusive fields: of a volume's sources, an env's value and valueFrom and the like only one may be set. When a
-// declared one is gone and another is there in its place, that other one replaced it: it is taken out, since both
-// together are invalid. This holds for declared zero values and for learnt absences too.
+// Exclusive fields: only one of a volume's sources, or of an env's value and valueFrom, may be set. If a declared one
+// is missing and another one is set, the other one has replaced it. It is removed, because both together are invalid.
+// This holds for declared zero values and for learnt absences too.
 //
 // # Scope Strict
 //
-// With [Options.Strict] everything else that others added goes as well, as an Added change: labels, annotations, keys
-// of a ConfigMap, variables, containers, volumes, ports, finalizers, any field that is not declared. Who added what
-// is read from the managed fields of the live object, in which the API server records the owners of each field.
-// An undeclared field goes when foreign managers own it, and no other does:
+// With [Options.Strict] all other additions of others are removed as well, as Added changes: labels, annotations, keys
+// of a ConfigMap, variables, containers, volumes, ports, finalizers, any undeclared field. The managed fields of the
+// live object show the owners of each field. An undeclared field is removed if foreign managers own it, and no other
+// manager does:
 //
 //	owned by                                                  Declared  Strict
-//	a foreign manager: kubectl, a person, another controller  stays     goes
+//	a foreign manager: kubectl, a person, another controller  stays     removed
 //	a foreign manager and Helm, or Kubernetes, or Keep        stays     stays
 //	no manager: a default of the server                       stays     stays
 //	no known manager: before-first-apply, unknown             stays     stays
@@ -52,31 +51,33 @@
 //	a manager that Strict.Keep names                          stays     stays
 //	a foreign manager through the status subresource          stays     stays
 //
-// A list element that a webhook injected has no owner, so it stays. If a foreign manager owns a part of it, or its
-// content is no longer the learnt one, it was changed: it goes if a dry run shows that the webhook injects it again.
+// A list element injected by a webhook has no owner, so it stays. If a foreign manager owns a part of it, or its
+// content differs from the learnt one, it was changed. Then it is removed if a dry run shows that the webhook injects
+// it again.
 //
-// In other words, for a manifest with the label a and one container:
+// For example, for a manifest with the label a and one container:
 //
-//	kubectl label b=c, kubectl annotate, kubectl set env      goes
-//	a sidecar, with the volume and the mount for it           goes
-//	kubectl scale, where the manifest has no replicas         goes, and the server's default comes back
-//	imagePullPolicy, revisionHistoryLimit, a Service's type   goes, and the server's default comes back
+//	kubectl label b=c, kubectl annotate, kubectl set env      removed
+//	a sidecar, with the volume and the mount for it           removed
+//	kubectl scale, without replicas in the manifest           removed, and the server's default comes back
+//	imagePullPolicy, revisionHistoryLimit, a Service's type   removed, and the server's default comes back
 //	annotation deployment.kubernetes.io/revision              stays: kube-controller-manager
-//	finalizer example.com/hold                                goes
+//	finalizer example.com/hold                                removed
 //	finalizer foregroundDeletion, kubernetes.io/pvc-protection  stays: of Kubernetes itself
 //	clusterIP, nodePort, volumeName, an injected caBundle     stays with any owner, see keptFields
 //
-// A list element goes or stays as a whole. A map in which another manager owns something loses the foreign fields
-// only. Atomic lists have one owner. When that one is foreign, an undeclared field inside of their elements is
-// a change, unless it was learnt with the value that it has, and the list is restored as a whole. Managers are
-// names that clients choose: who writes as Helm or as kube-controller-manager is taken for it. Against changes of
-// what is declared that is no help.
+// A list element is removed or stays as a whole. A map with fields of another manager loses only the foreign fields.
+// Atomic lists have one owner. If that owner is foreign, an undeclared field inside of their elements is a change,
+// unless it was learnt with its value, and the list is restored as a whole. Clients choose the names of managers: a
+// client with the name of Helm or of kube-controller-manager counts as that manager. Changes of declared fields are
+// drift under any name.
 //
-// # What the server does to our desired state
+// # Normalization
 //
-// Differences that remain directly after the desired state was applied come from the API server (normalisation,
+// Differences that remain directly after an apply of the desired state come from the API server (normalization,
 // pruning, mutating webhooks). [Learn] records them as a [Baseline]; only a departure from it is drift. That holds for
-// additions, too: a default that a foreign manager owns, or what a webhook puts in again, is still there afterwards.
+// additions, too: a default of a foreign manager, or an element injected again by a webhook, is still present
+// afterwards.
 package drift
 
 import (
@@ -84,48 +85,48 @@ import (
 	"slices"
 )
 
-// Operation says how the live object departed from the desired one at a path.
+// Operation classifies the departure of a live object at a path.
 type Operation string
 
 const (
-	// Modified means that a declared value is there and differs. For lists: its elements or their order differ.
+	// Modified means that a declared value exists and differs. For lists: its elements or their order differ.
 	Modified Operation = "Modified"
 	// Removed means that a declared key or list element is missing.
 	Removed Operation = "Removed"
-	// Added means that something undeclared has to go. It took the place of something declared: a list element
-	// whose merge key was edited, an environment variable that overrides a declared one of the same name, a
-	// field that excludes a declared one, a key of an atomic map. Or the scope is Strict and another manager added it.
+	// Added means that an undeclared value has to be removed. It took the place of a declared one: a list element with an
+	// edited merge key, an environment variable that overrides a declared one of the same name, a field that excludes a
+	// declared one, a key of an atomic map. Or the scope is Strict and another manager added it.
 	Added Operation = "Added"
-	// Shared means that the value is as declared, and that another manager owns the field, alone or beside Helm's: see
+	// Shared means that the value is as declared, and another manager owns the field, alone or beside Helm's: see
 	// Request.Shares. Compare never returns it.
 	Shared Operation = "Shared"
 )
 
 // Change is one departure from the desired state. It never holds a value.
 type Change struct {
-	// Path is an RFC 6901 pointer. List indexes are those of the desired list, except in the last segment of the
-	// path of an Added list element, which is the index in the live list.
+	// Path is an RFC 6901 pointer. List indexes are those of the desired list. The last segment of the path of an Added
+	// list element is the index in the live list instead.
 	Path string
-	// Op says what happened at Path.
+	// Op is the departure at Path.
 	Op Operation
 }
 
 // Segments returns the keys and indexes of the path, unescaped.
 func (c Change) Segments() []string { return parsePointer(c.Path) }
 
-// Result is what Compare found.
+// Result is the result of Compare.
 type Result struct {
-	// Changes are sorted by path. Empty means that nothing drifted.
+	// Changes are sorted by path. They are empty without drift.
 	Changes []Change
 	// Target is the live object with every change reverted, or nil without changes. It shares the unchanged
 	// parts with the live object, so treat it as read-only, or copy it first.
 	Target map[string]any
-	// RemovesForeign is set when Target lacks something that others put into the live object: an element taken out
-	// of a merged list, an exclusive field, an addition. A three-way merge or a server-side apply would leave it
-	// there. It is also set when a list changed of which it is not known whether the API server merges it.
+	// RemovesForeign is set when Target lacks additions of others to the live object: an element of a merged list, an
+	// exclusive field, an addition. A three-way merge or a server-side apply would not remove them. It is also set after
+	// the change of a list that the API server may or may not merge.
 	RemovesForeign bool
-	// Unproven is set when Target lacks an injected list element for a webhook to inject again: see injected.go.
-	// A dry run has to show that one does.
+	// Unproven is set when Target lacks an injected list element for a webhook to inject again: see injected.go. A dry run
+	// must confirm that a webhook does so.
 	Unproven bool
 }
 
@@ -133,24 +134,24 @@ type Result struct {
 type Options struct {
 	// Schema holds the list semantics of the object's kind, from Schemas.For.
 	Schema Schema
-	// Accepted are the differences that are normal for this desired object.
+	// Accepted are the normal differences of this desired object.
 	Accepted Baseline
-	// Ignore, if set, reports whether the declared field at path (unescaped segments, list indexes those of the
-	// desired list) is left alone, with all that is below it: neither compared nor written. A missing list element is
-	// restored whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
+	// Ignore, if set, reports whether to ignore the declared field at path (unescaped segments, list indexes those of the
+	// desired list) with everything below it: it is neither compared nor written. A missing list element is restored
+	// whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
 	Ignore func(path []string) bool
-	// Adopted, if set, reports whether an owner reference that is not declared stays.
+	// Adopted, if set, reports whether an undeclared owner reference stays.
 	Adopted func(ref map[string]any) bool
-	// Strict, if set, also takes out what others added (scope Strict). Ignore is asked for that too, with the keys
-	// and indexes of the live object where a part of a path is not declared; inside of an added list element it is
-	// not asked, such an element goes or stays as a whole.
+	// Strict, if set, also removes additions of others (scope Strict). Ignore applies to those too, with the keys and
+	// indexes of the live object for undeclared parts of a path. It does not apply inside of an added list element, which
+	// is removed or stays as a whole.
 	Strict *Strict
 }
 
-// Compare finds where live departed from desired, both in unstructured form, and never changes either.
+// Compare finds the departures of live from desired, both in unstructured form. It changes neither.
 //
-// Both must be the same object at the same apiVersion: apiVersion, kind, name, namespace, status and the metadata
-// that the server owns are not compared.
+// Both must be the same object at the same apiVersion. Compare skips apiVersion, kind, name, namespace, status and the
+// metadata that the server owns.
 func Compare(desired, live map[string]any, opt Options) Result {
 	found := compareDeclared(desired, live, opt)
 	if opt.Strict == nil {
@@ -221,7 +222,7 @@ func (c *comparer) ignoredAt(segment string) bool {
 
 func (c *comparer) silent() bool { return c.asking || c.quiet }
 
-// report records a change at the current path. seen gives the fingerprint of what is there now.
+// report records a change at the current path. seen returns the fingerprint of the live value.
 func (c *comparer) report(op Operation, seen func() uint64) {
 	if c.silent() {
 		return
@@ -233,7 +234,7 @@ func (c *comparer) report(op Operation, seen func() uint64) {
 	}
 }
 
-// reportAdded records that the child of the current path called segment has to go.
+// reportAdded records the removal of the child segment of the current path.
 func (c *comparer) reportAdded(segment string) {
 	c.push(segment)
 	defer c.pop()
@@ -244,7 +245,7 @@ func (c *comparer) reportAdded(segment string) {
 	c.foreign = true
 }
 
-// outside reports whether a key at the current path is never compared: what identifies the object, and what the
+// outside reports whether a key at the current path is never compared: the object's identity, and the metadata that the
 // server owns.
 func (c *comparer) outside(key string) bool {
 	switch len(c.path) {

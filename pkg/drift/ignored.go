@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// WithoutIgnored returns what of a desired object a server-side apply may send when fields are left alone: a field that
-// an apply names is written, and a field that it does not name any more is taken away from a manager that owned it. So
-// a field that opt.Ignore ignores is named with the value it has in target if owned says that the applying manager owns
-// it, and is not named otherwise. target is the Target of a comparison of live with the same opt, or live where nothing
-// changed; paths are those of Ignore. Elements of atomic lists stay whole, with the values of target in ignored fields.
+// WithoutIgnored returns the part of a desired object that a server-side apply may send when fields are ignored. An
+// apply writes every field that it names, and removes a formerly named field that it no longer names. So WithoutIgnored
+// names an ignored field, with its value in target, if owned reports that the applying manager owns it, and leaves it
+// out otherwise. target is the Target of a comparison of live with the same opt, or live if nothing changed; paths are
+// those of Ignore. Elements of atomic lists stay whole, with the values of target in ignored fields.
 //
 // The same holds for a map that is one value to the API server (the selector of a Service) while others have only added
-// to it: an apply of the declared value would take their additions out. A map in which the API server sets defaults
-// is sent as it is declared, as Helm sends it. The result shares nothing with desired.
+// to it: an apply of the declared value would remove their additions. A map with defaults of the API server is sent as
+// declared, as Helm sends it. The result shares nothing with desired.
 func WithoutIgnored(
 	desired, target, live map[string]any, opt Options, owned func(path []string) bool,
 ) map[string]any {
@@ -44,7 +44,7 @@ func (s *ignorer) object(want, have, live map[string]any, n *node) map[string]an
 	return out
 }
 
-// value returns what to send for a declared value, and whether to send it at all. live is nil inside of lists.
+// value returns the value to send for a declared one, and whether to send it at all. live is nil inside of lists.
 func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 	ignored := s.ignored()
 	switch w := want.(type) {
@@ -98,7 +98,7 @@ func asNull(have any, n *node) any {
 // ownedHere reports whether the applying manager owns the field at the current path.
 func (s *ignorer) ownedHere() bool { return s.owned != nil && s.owned(s.path) }
 
-// whole returns a declared map that the target does not have, without what is ignored.
+// whole returns a declared map that the target lacks, without the ignored fields.
 func (s *ignorer) whole(want map[string]any) map[string]any {
 	kept, _ := s.withoutIgnored(want)
 	m, ok := kept.(map[string]any)
@@ -135,7 +135,7 @@ func (s *ignorer) list(want, have []any, n *node) []any {
 	return out
 }
 
-// counterpart returns the element of the target that stands for element i of the desired list; nil for none.
+// counterpart returns the element of the target for element i of the desired list; nil for none.
 func (s *ignorer) counterpart(kind listKind, i int, want, have []any, n *node) any {
 	at := -1
 	switch {
@@ -153,7 +153,7 @@ func (s *ignorer) counterpart(kind listKind, i int, want, have []any, n *node) a
 	return have[at]
 }
 
-// withKeys gives an element of a keyed list its declared merge keys back, without which it could not be sent at all.
+// withKeys restores the declared merge keys of an element of a keyed list. The API server would reject it without them.
 func withKeys(kind listKind, v, want any, n *node) any {
 	element, ok := v.(map[string]any)
 	declared, isMap := want.(map[string]any)

@@ -8,25 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// This file makes the request that Helm sends of a desired state and a tree of what Helm sends beside it, which the API
-// server does not keep (manifest.Object.Blank): declared nulls, the stringData of a Secret, and fields that belong to
-// others once the object exists. An apply that leaves them out leaves them to the manager that owns them.
+// This file makes Helm's request from a desired state and the values that Helm sends beside it, which the API server
+// does not keep (manifest.Object.Blank): declared nulls, the stringData of a Secret, and fields that belong to others
+// once the object exists. An apply without them leaves them to their managers.
 
-// stringData is the field of a Secret that the API server takes for data.
+// stringData is the field of a Secret that the API server folds into data.
 const stringData = "stringData"
 
-// Created returns the desired state with all fields of blank that have a value: the object as Helm creates it. Both
-// stay as they are.
+// Created returns the desired state with the fields of blank that have a value: the object as Helm creates it. It
+// changes neither.
 func Created(desired, blank map[string]any) map[string]any {
 	return withBlank(desired, blank, func(v any) bool { return v != nil })
 }
 
-// withNulls returns the desired state with the nulls of blank. Both stay as they are.
+// withNulls returns the desired state with the nulls of blank. It changes neither.
 func withNulls(desired, blank map[string]any) map[string]any {
 	return withBlank(desired, blank, func(v any) bool { return v == nil })
 }
 
-// Apply returns what Helm's server-side apply sends of the request, as WithoutIgnored does, with what blank adds.
+// Apply returns the body of Helm's server-side apply of the request: that of WithoutIgnored, with the additions of
+// blank.
 func (r Request) Apply(target, live map[string]any, opt Options, owned func(path []string) bool) map[string]any {
 	body := WithoutIgnored(withNulls(r.Desired, r.Blank), target, live, opt, owned)
 	unfold(body, r.Desired, r.Blank)
@@ -76,8 +77,8 @@ func foldedKeys(desired, blank map[string]any) map[string]any {
 	return mapOf(blank[stringData])
 }
 
-// unfold moves those keys of body, what an apply sends of a desired state, from data to stringData. A value that is no
-// text stays.
+// unfold moves the folded keys of body, an apply of a desired state, from data to stringData. A value other than text
+// stays.
 func unfold(body, desired, blank map[string]any) {
 	folded := foldedKeys(desired, blank)
 	data, text := mapOf(body["data"]), map[string]any{}

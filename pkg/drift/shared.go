@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Shares are what managers other than Helm's own of the fields that Helm's next server-side apply sends: each makes
-// that apply fail with a conflict when it changes the field.
+// Shares are the fields of Helm's next server-side apply that other managers own. Such a manager makes the apply fail
+// with a conflict when the apply changes the field.
 type Shares struct {
-	// Fields are as managed fields name them.
+	// Fields are the shared fields in the notation of managed fields.
 	Fields *fieldpath.Set
 	// Changes report them, with the operation Shared.
 	Changes []Change
 }
 
-// Request is the server-side apply that Helm's next revision makes of an object: its desired state and, as
-// manifest.Object.Blank is, what Helm sends beside that.
+// Request is the server-side apply of Helm's next revision to an object: its desired state and the values that Helm
+// sends beside it (see manifest.Object.Blank).
 type Request struct {
 	Desired, Blank map[string]any
 	Schema         Schema
@@ -27,7 +27,7 @@ type Request struct {
 	Ignore func(path []string) bool
 }
 
-// Shares returns what other managers than Helm's own of the request. An entry of managedFields that cannot be read owns
+// Shares returns the fields of the request that other managers own. An entry of managedFields that cannot be read owns
 // nothing. A write through the subresource status changes little else, so its entry does not count.
 func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[string]any, helm string) Shares {
 	all := &fieldpath.Set{}
@@ -58,7 +58,7 @@ func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[stri
 	return s.found
 }
 
-// sharer walks the request and what others own of the object side by side.
+// sharer walks the request and the fields of other owners side by side.
 type sharer struct {
 	ignore func([]string) bool
 	folded bool // keys of stringData are those of data
@@ -73,7 +73,7 @@ func (s *sharer) object(p place, want map[string]any, n *node) {
 	}
 }
 
-// below looks at a field or an element of a list.
+// below visits a field or an element of a list.
 func (s *sharer) below(p place, segment string, want any, n *node, element bool) {
 	next, name := p.down(segment)
 	if next.nothing() {
@@ -106,14 +106,14 @@ func (s *sharer) ignored() bool {
 	return s.ignore != nil && s.ignore(path)
 }
 
-// isAddedTo reports whether others have added to a map that is one value, and that scope Declared leaves as it is.
+// isAddedTo reports whether others have added to a map with one owner. Scope Declared leaves the additions alone.
 func isAddedTo(want, have any, n *node) bool {
 	_, isMap := want.(map[string]any)
 	return isMap && n.isWhole() && !n.hasDefaults() && !deepEqual(want, have)
 }
 
-// isOneValue reports whether managed fields name a value that an apply sends, and not its parts. Of a map or a list of
-// which nothing is known they may.
+// isOneValue reports whether managed fields name an applied value as a whole, without its parts. For a map or a list
+// without a description it returns true, because they may.
 func isOneValue(v any, n *node) bool {
 	switch x := v.(type) {
 	case map[string]any:
@@ -124,8 +124,8 @@ func isOneValue(v any, n *node) bool {
 	return true
 }
 
-// Unlike returns what of the ownership of a live object is not as the server-side apply of a request by Helm's manager
-// leaves it. The share of another tool that is built on Helm stays: releases change hands between tools.
+// Unlike returns the differences between the ownership of a live object and the one after a server-side apply of a
+// request by Helm's manager. The share of another tool built on Helm stays: releases move between tools.
 func (o Owner) Unlike(r Request, managedFields []metav1.ManagedFieldsEntry, live map[string]any) []Change {
 	applied := func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == o.Manager && e.Operation == metav1.ManagedFieldsOperationApply

@@ -6,15 +6,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// This file is about declared maps and lists that have one owner as a whole: atomic ones, for the API server. In
-// scope Declared such a map is compared like any other (but for those in exact_kinds.go), because controllers add
-// to them: Argo Rollouts to the selectors of Services, for example. And of the elements of such a list only what is
-// declared is compared, for the API server puts its defaults into them. In scope Strict a foreign owner of the
-// whole has changed whatever is in it and not declared.
+// This file is about declared maps and lists with one owner as a whole: atomic ones, for the API server. In scope
+// Declared such a map is compared like any other (except those in exact_kinds.go), because controllers add to them:
+// Argo Rollouts to the selectors of Services, for example. Of the elements of such a list only the declared fields are
+// compared, because the API server defaults the others. In scope Strict a foreign owner of the whole has changed all
+// its undeclared fields.
 
-// isWholeType reports whether a struct type of a built-in kind is such a map. The Go types say it in comments only,
-// so that the names are here once more; a test compares them with the schemas of server-side apply. Of the fields
-// that are maps, those of isSelectorField are, and those of isWholeField.
+// isWholeType reports whether a struct type of a built-in kind is such a map. The Go types mention it only in comments,
+// so the names are repeated here; a test compares them with the schemas of server-side apply. For fields that are maps,
+// see isSelectorField and isWholeField.
 func isWholeType(t reflect.Type) bool {
 	return t == reflect.TypeFor[metav1.LabelSelector]() || t == reflect.TypeFor[metav1.OwnerReference]() ||
 		wholeTypes[apiType(t)]
@@ -45,11 +45,11 @@ var wholeTypes = map[string]bool{
 
 func (n *node) isWhole() bool { return n != nil && n.whole }
 
-// hasDefaults reports whether the API server may put defaults into such a map. What a selector has beside what is
-// declared, somebody has added.
+// hasDefaults reports whether the API server may set defaults in such a map. Undeclared keys of a selector are always
+// additions of others.
 func (n *node) hasDefaults() bool { return n.object != nil && n.object.fields["matchLabels"] == nil }
 
-// wholeValue takes what is not declared out of a declared map or list that a foreign manager owns as a whole.
+// wholeValue removes the undeclared parts of a declared map or list that a foreign manager owns as a whole.
 func (s *stripper) wholeValue(m *mapMerge, want, have any, name string) {
 	switch w := want.(type) {
 	case map[string]any:
@@ -65,7 +65,7 @@ func (s *stripper) wholeValue(m *mapMerge, want, have any, name string) {
 	}
 }
 
-// undeclared returns have without the keys that want does not have, at any depth.
+// undeclared returns have without the keys that want lacks, at any depth.
 func (s *stripper) undeclared(want, have map[string]any) (map[string]any, bool) {
 	m := mapMerge{live: have, target: have}
 	for key, v := range have {
@@ -83,11 +83,10 @@ func (s *stripper) undeclared(want, have map[string]any) (map[string]any, bool) 
 	return m.target, m.changed
 }
 
-// wholeList restores a list that holds what is declared, when something is in its elements that is neither declared
-// nor learnt: a default that was changed, a field that was added. No manager owns a part of such a list, so
-// all of it is written as it is declared, of which the API server makes the learnt form again. What the API server
-// puts in by itself is not told from an addition before it was learnt: then the dry run that every first comparison
-// of an object is followed by tells.
+// wholeList restores a list with all declared content whose elements hold undeclared, unlearnt values: a changed
+// default, an added field. No manager owns a part of such a list, so it is written whole as declared, and the API
+// server makes the learnt form of it again. Before a default is learnt, it looks like an addition. Then the dry run
+// after every first comparison of an object decides.
 func (s *stripper) wholeList(m *mapMerge, want, have []any, name string) {
 	if s.stays(have) {
 		return

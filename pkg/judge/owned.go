@@ -40,8 +40,8 @@ func (in Input) Owned(r Result) func(path []string) bool {
 	return r.Owner.Applied(in.managedFieldsOf(in.Live), r.Desired, in.Live.Object)
 }
 
-// owned judges who owns an object whose content is in sync. What another manager owns of the next server-side apply of
-// Helm's would make that fail, so it is drift. Another tool that is built on Helm may have its share.
+// owned judges the ownership of an object in sync. Fields of other managers would make Helm's next server-side apply
+// fail, so they are drift. Another tool built on Helm may have its share.
 func (in *Input) owned(r *Result) {
 	if r.State != InSync || r.Unfinished || r.Owner.Operation != metav1.ManagedFieldsOperationApply {
 		return
