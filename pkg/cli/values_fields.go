@@ -142,7 +142,7 @@ func isKind(o manifest.Object, text string) bool {
 	return slices.Contains(plurals, name) && (!withGroup || strings.EqualFold(group, o.ID.Group))
 }
 
-// differing returns the fields that differ from the cluster, with what they are there.
+// differing returns the fields that differ from the cluster, with their live values.
 func (v *valued) differing(ctx context.Context, cmd *cli.Command, c *connection) ([]values.Question, error) {
 	options := inspect.CompareOptions{Masker: report.Masker{Show: true}, Progress: v.progress(v.details.Key, 1, 1)}
 	locks, _ := v.locksOf(ctx, cmd, c)

@@ -13,10 +13,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Capabilities are what templates are told about a cluster.
+// Capabilities are the facts about a cluster for templates.
 type Capabilities struct {
 	KubeVersion string
-	// APIVersions are the versions and kinds that are served, as Helm calls them: "apps/v1", "apps/v1/Deployment".
+	// APIVersions are the served versions and kinds in Helm's notation: "apps/v1", "apps/v1/Deployment".
 	APIVersions []string
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// DecodeChart returns the chart that a record holds, as JSON: its metadata, templates, files and values, and no
-// sub-charts, which Helm leaves out. Bounds and errors are those of Decode.
+// DecodeChart returns the chart in a record, as JSON: its metadata, templates, files and values. Helm records no
+// sub-charts. Bounds and errors are those of Decode.
 func DecodeChart(payload []byte, limit int64) (json.RawMessage, error) {
 	r, err := inflate(payload, limit, nil)
 	if err != nil {

@@ -10,35 +10,35 @@ import (
 // Question asks for the value behind a field.
 type Question struct {
 	Field
-	// Wanted is the value that the field is to have, nil for none at all.
+	// Wanted is the wanted value of the field, nil to remove it.
 	Wanted any
 }
 
-// Answer is what a Question leads to. Either Settings or Governor is set.
+// Answer is the answer to a Question. Either Settings or Governor is set.
 type Answer struct {
 	Question
-	// Present is the field as it is declared; nil when it is not, which Declared tells.
+	// Present is the declared value of the field, and Declared reports whether there is one.
 	Present  any
 	Declared bool
-	// Settings are the values to set, Others the fields that change with them beside the one asked for.
+	// Settings are the values to set, Others the further fields that change with them.
 	Settings []Setting
 	Others   []Change
-	// Governor says what governs a field that no value does.
+	// Governor describes the origin of a field that depends on no value.
 	Governor string
-	// Renders counts how often the chart was rendered for it.
+	// Renders counts the renders of the chart for the answer.
 	Renders int
 }
 
-// Answers is what is known about a release.
+// Answers holds the results for a release.
 type Answers struct {
 	Answers []Answer
 	// Chart is the name and version of the chart.
 	Chart string
-	// Anyway are the fields that an upgrade changes without any new value, Random those that differ each time.
+	// Anyway are the fields that an upgrade changes without any new value, Random those that differ in each render.
 	Anyway, Random []Change
-	// Mismatch are the fields in which the rendered chart differs from the recorded manifest, for another reason.
+	// Mismatch are the other fields in which the rendered chart differs from the recorded manifest.
 	Mismatch []Change
-	// Unchecked is set when the chart's schema was not asked, since it refers to other documents.
+	// Unchecked is set when the values were not validated, because the chart's schema refers to other documents.
 	Unchecked bool
 }
 
@@ -46,12 +46,12 @@ type Answers struct {
 type finder struct {
 	renderer *renderer
 	reads    *reads
-	// config are the user's values, present all of them.
+	// config are the user's values, present includes the chart's own.
 	config, present map[string]any
-	// recorded is the manifest, base what the chart renders to now.
+	// recorded is the recorded manifest, base the present output of the chart.
 	recorded, base *rendering
 	answers        Answers
-	// anyway has what Answers.Anyway and Random are, by object and pointer.
+	// anyway holds Answers.Anyway and Answers.Random, by object and pointer.
 	anyway map[string]bool
 }
 
@@ -95,7 +95,7 @@ func newFinder(source *Source) (*finder, error) {
 	return f, nil
 }
 
-// compare finds out what differs without any new value.
+// compare finds the differences without any new value.
 func (f *finder) compare() error {
 	again, err := f.renderer.render(task{config: f.config})
 	if err != nil {
@@ -127,13 +127,13 @@ func (f *finder) compare() error {
 // at identifies the field of a change.
 func (f Field) at() string { return f.ID.String() + " " + f.Name() }
 
-// trial is what some settings lead to.
+// trial is the result of some settings.
 type trial struct {
 	settings []Setting
 	others   []Change
 }
 
-// try renders with some settings. False when the field does not become as wanted.
+// try renders with some settings. It returns false when the field does not get the wanted value.
 func (f *finder) try(q Question, only string, settings []Setting) (trial, bool) {
 	t := trial{settings: settings}
 	config, err := apply(f.config, settings)
@@ -172,7 +172,7 @@ func (q Question) reached(r *rendering) bool {
 	return declared && same(value, q.Wanted)
 }
 
-// mostTrials bounds how many ways are tried for one field.
+// mostTrials bounds the trials for one field.
 const mostTrials = 120
 
 func (f *finder) answer(q Question) (a Answer) {
@@ -213,7 +213,7 @@ func (q Question) touches(c Change) bool {
 	return c.ID == q.ID && (below(c.Path, q.Path) || below(q.Path, c.Path))
 }
 
-// search tries what may govern a field, the most likely first. It ends at a way that changes nothing else.
+// search tries the proposals for a field, the most likely first. It ends at one without other changes.
 func (f *finder) search(q Question, source object) (best trial, found bool) {
 	only := f.alone(source)
 	tried := map[string]bool{}
@@ -239,7 +239,7 @@ func (f *finder) search(q Question, source object) (best trial, found bool) {
 	return best, found
 }
 
-// alone returns the template of an object if that renders to the same without the others, and "" otherwise.
+// alone returns the template of an object if it renders alike without the others, and "" otherwise.
 func (f *finder) alone(o object) string {
 	rendered, err := f.renderer.render(task{config: f.config, only: o.file})
 	if err != nil {

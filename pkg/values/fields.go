@@ -63,7 +63,7 @@ func leavesOf(value any) leaves {
 	return found
 }
 
-// difference returns the fields that differ between two manifests.
+// difference returns the different fields of two manifests.
 func difference(before, after *rendering) []Change {
 	var changes []Change
 	for _, o := range before.objects {
@@ -78,7 +78,7 @@ func difference(before, after *rendering) []Change {
 	return changes
 }
 
-// differenceOf returns the fields that differ between two versions of an object; nil for none, which is one change.
+// differenceOf returns the different fields of two versions of an object. A missing version (nil) is one change.
 func differenceOf(id manifest.ID, before, after map[string]any) []Change {
 	if before == nil || after == nil {
 		return []Change{{Field: Field{ID: id}, Before: asAny(before), After: asAny(after)}}
@@ -134,7 +134,8 @@ func Get(value any, path []string) (any, bool) {
 	return value, true
 }
 
-// put sets the value at a path of maps and lists, and makes the maps on the way. False when there is no room for it.
+// put sets the value at a path of maps and lists, and makes missing maps. It returns false if another value is in the
+// way.
 func put(root map[string]any, path []string, value any) bool {
 	var at any = root
 	for i, segment := range path {
@@ -215,8 +216,8 @@ func below(path, prefix []string) bool {
 	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }
 
-// ParsePath returns the segments of a path in an object: a pointer (/spec/replicas), or keys with dots, and brackets for
-// indexes, names of list elements, and keys that hold dots (spec.containers[web].image, data[color]).
+// ParsePath returns the segments of a path in an object: a pointer (/spec/replicas), or keys with dots, and brackets
+// for indexes, names of list elements, and keys with dots inside (spec.containers[web].image, data[color]).
 func ParsePath(path string) ([]string, error) {
 	if strings.HasPrefix(path, "/") {
 		return segments(path), nil

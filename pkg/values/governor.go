@@ -11,7 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// elsewhere says what else may make a manifest of a chart.
+// elsewhere lists other sources of a chart's manifest.
 func (f *finder) elsewhere() string {
 	var why []string
 	for name, read := range f.reads.templates {
@@ -24,7 +24,7 @@ func (f *finder) elsewhere() string {
 	return strings.Join(why, "; ")
 }
 
-// governor says what governs a field that no value does.
+// governor describes the origin of a field that depends on no value.
 func (f *finder) governor(q Question, o object) string {
 	if value, declared := Get(o.Content, q.Path); declared {
 		if where := f.constant(q, o, value); where != "" {
@@ -44,7 +44,7 @@ func (f *finder) governor(q Question, o object) string {
 	return "no value that was tried gives it this value; the template is " + o.file
 }
 
-// builtIn returns what Helm itself tells templates and the field is made of; empty for nothing.
+// builtIn returns the built-in object of Helm behind a field; empty for none.
 func (f *finder) builtIn(q Question, o object) string {
 	release := func(key string, value any) func(*chart.Chart, map[string]any) {
 		return func(_ *chart.Chart, top map[string]any) { put(top, []string{"Release", key}, value) }
@@ -83,10 +83,10 @@ func (q Question) changes(r *rendering, o object) bool {
 	return !same(before, after)
 }
 
-// mostLines bounds the lines of templates that are tried.
+// mostLines bounds the trials of template lines.
 const mostLines = 40
 
-// constant returns the file and the line of the text that a field is made of: changing it there changes the field.
+// constant returns the file and the line of the text behind a field: an edit there changes the field.
 func (f *finder) constant(q Question, o object, value any) string {
 	printed, ok := text(value)
 	if !ok || printed == "" {
@@ -123,7 +123,7 @@ func (p place) edit(name string, text []byte) []byte {
 	return slices.Concat(text[:p.start], []byte(p.instead), text[p.end:])
 }
 
-// places returns where a text is in the templates that may print it: lines with the key of the field first.
+// places returns the places of a text in the templates that may print it: lines with the key of the field first.
 func (f *finder) places(q Question, o object, printed string) []place {
 	word := regexp.MustCompile(`(^|[^\w.])(` + regexp.QuoteMeta(printed) + `)($|[^\w])`)
 	key := q.Path[len(q.Path)-1]
@@ -157,7 +157,7 @@ func (f *finder) places(q Question, o object, printed string) []place {
 	return append(likely, others...)
 }
 
-// another returns a text of the same kind that is nowhere else.
+// another returns a unique text of the same kind.
 func another(printed string) string {
 	switch {
 	case printed == "true":

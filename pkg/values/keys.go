@@ -21,7 +21,7 @@ type Setting struct {
 	Set             bool
 }
 
-// Name returns the key as Helm's documents write it.
+// Name returns the key in the notation of Helm's documentation.
 func (s Setting) Name() string { return keyName(s.Key) }
 
 func keyName(key []string) string {
@@ -44,8 +44,8 @@ func escaped(text, special string) string {
 	return b.String()
 }
 
-// Flag returns the flag of Helm that sets the value, and its argument. The simplest one that Helm's own parser reads as
-// the wanted value is chosen.
+// Flag returns the flag of Helm that sets the value, and its argument: the simplest one from which Helm's own parser
+// gets the wanted value.
 func (s Setting) Flag() (flag, argument string, err error) {
 	tries := [...]struct {
 		flag  string
@@ -98,7 +98,7 @@ func apply(config map[string]any, settings []Setting) (map[string]any, error) {
 	return chartutil.CoalesceTables(values, reused), nil
 }
 
-// setting returns the Setting for a path into the present values, which may lead through lists.
+// setting returns the Setting for a path into the present values. The path may lead through lists.
 func setting(present map[string]any, path []string, wanted any) Setting {
 	for i := range path {
 		parent, _ := Get(present, path[:i])

@@ -12,15 +12,15 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// mark is a value replaced by one that occurs nowhere else.
+// mark is a value replaced by a unique one.
 type mark struct {
 	path []string
-	// plain is the value as templates print it, sign what stands in its place, and marker the part of that which is new.
+	// plain is the printed form of the value, sign that of its replacement, and marker the unique part of sign.
 	plain, sign, marker string
 }
 
-// falseMark takes the place of a value that conditions take for false, such as an empty text: to them it is an empty
-// list. What it prints is behind the end of that.
+// falseMark replaces a value that conditions treat as false, such as an empty text. Conditions see an empty list. The
+// printed text is behind the end of the list.
 type falseMark []byte
 
 func newFalseMark(marker string) falseMark { return slices.Clip(falseMark(marker))[:0] }
@@ -31,8 +31,8 @@ func (f falseMark) String() string { return string(f[:cap(f)]) }
 // MarshalJSON is for templates that print the value inside of others.
 func (f falseMark) MarshalJSON() ([]byte, error) { return json.Marshal(f.String()) }
 
-// marked returns what stands for a value, with a sign that templates print for it; false for values that cannot be
-// replaced without another meaning.
+// marked returns the replacement of a value, and its mark. It returns false for values whose replacement would change
+// the meaning.
 func marked(value any, n int) (replacement any, m mark, ok bool) {
 	m.plain, _ = text(value)
 	m.marker = fmt.Sprintf("zq%dqz", n)
@@ -68,7 +68,7 @@ func marked(value any, n int) (replacement any, m mark, ok bool) {
 }
 
 const (
-	// firstNumber and those after it have six digits, of which templates print all.
+	// firstNumber begins a range of numbers with six digits. Templates print all digits of those.
 	firstNumber = 611_111
 	mostMarks   = 1_000_000 - firstNumber
 )
@@ -90,14 +90,14 @@ type marker struct {
 	task     task
 	object   object
 	present  map[string]any
-	// views are what came out, unmarked the paths of values that cannot be marked.
+	// views are the renders, unmarked the paths of values that cannot be marked.
 	views    []view
 	unmarked [][]string
-	// left is how many more renders there may be.
+	// left counts the remaining renders.
 	left int
 }
 
-// run marks all values at paths together, and where that does not render, one half after the other.
+// run marks all values at paths together. If that does not render, it marks one half after the other.
 func (m *marker) run(paths [][]string) {
 	if len(paths) == 0 {
 		return
@@ -138,7 +138,7 @@ func (m *marker) try(paths [][]string) (view, bool) {
 		return v, false
 	}
 	v.leaves = leavesOf(found.Content)
-	// Another shape means that a condition changed, and nothing can be told of what is gone.
+	// Another shape means that a condition changed, and hides the values of the missing fields.
 	was := leavesOf(m.object.Content)
 	for pointer := range was {
 		if _, found := v.leaves[pointer]; !found {
@@ -148,7 +148,7 @@ func (m *marker) try(paths [][]string) (view, bool) {
 	return v, true
 }
 
-// plainText replaces all signs in a text by what they stand for, but for one mark's.
+// plainText replaces all signs in a text by their values, except for one mark.
 func (v view) plainText(text string, but int) string {
 	for i, m := range v.marks {
 		if i != but && strings.Contains(text, m.marker) {
@@ -158,7 +158,7 @@ func (v view) plainText(text string, but int) string {
 	return text
 }
 
-// solve returns what the value of a mark has to be for the marked text to become the wanted one.
+// solve returns the value of a mark with which the marked text becomes the wanted one.
 func (v view) solve(marked, wanted string, n int) (string, bool) {
 	m := v.marks[n]
 	if !strings.Contains(marked, m.marker) {
@@ -215,7 +215,7 @@ func (v view) solveAll(marked, wanted string) map[int]string {
 	return values
 }
 
-// decoded returns the text behind a base64 one, if there is a marker in it.
+// decoded returns the text behind a base64 one, and whether it has a marker.
 func (v view) decoded(text string) (string, bool) {
 	plain, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -230,7 +230,7 @@ func decodedWanted(text string) (string, bool) {
 	return string(plain), err == nil
 }
 
-// converted returns a text as a value of the type that present has, or else as the YAML scalar that it is.
+// converted returns a text as a value of the type of present, or else as its YAML scalar.
 func converted(text string, present any) any {
 	switch present.(type) {
 	case string:

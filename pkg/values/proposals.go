@@ -10,8 +10,7 @@ import (
 // mostMarkRenders bounds the renders with marked values for one field.
 const mostMarkRenders = 80
 
-// proposals calls propose with settings that may bring a field about, the most likely ones first, until it returns
-// false.
+// proposals calls propose with possible settings for a field, the most likely ones first, until it returns false.
 func (f *finder) proposals(q Question, o object, only string, propose func([]Setting) bool) {
 	keys, _ := f.reads.all(o.file)
 	m := &marker{renderer: f.renderer, task: task{config: f.config, only: only}, object: o, present: f.present,
@@ -31,10 +30,10 @@ func (f *finder) proposals(q Question, o object, only string, propose func([]Set
 	}
 }
 
-// relevant returns the paths of present values that templates read by keys: at, below or above one of them.
+// relevant returns the paths of present values at, below or above one of the keys.
 func (f *finder) relevant(keys [][]string) [][]string {
 	all := leafKeys(f.present)
-	// Values that are templates themselves read others, which only their text shows.
+	// Values with templates inside read other values, which only their text shows.
 	for _, path := range all {
 		if value, _ := Get(f.present, path); usesTemplates(value) {
 			return all
@@ -58,7 +57,7 @@ func (p *proposer) set(path []string, wanted any) Setting {
 	return setting(p.f.present, p.f.global(path), wanted)
 }
 
-// global returns the path of a value that all charts share, where a sub-chart's copy of it is meant.
+// global returns the path of a global value in place of its copy in a sub-chart.
 func (f *finder) global(path []string) []string {
 	i := slices.Index(path, "global")
 	if i <= 0 {
@@ -70,7 +69,7 @@ func (f *finder) global(path []string) []string {
 	return path
 }
 
-// seen proposes the values whose marks are in the field.
+// seen proposes the values with marks in the field.
 func (p *proposer) seen(views []view) bool {
 	pointer := drift.Pointer(p.q.Path...)
 	for _, v := range views {
@@ -103,7 +102,7 @@ func (p *proposer) seen(views []view) bool {
 	return true
 }
 
-// typed proposes a text as a value, in the types that it may have.
+// typed proposes a text as a value, in each possible type.
 func (p *proposer) typed(path []string, value string, whole bool) bool {
 	present, _ := Get(p.f.present, path)
 	if !p.propose([]Setting{p.set(path, converted(value, present))}) {
@@ -115,7 +114,7 @@ func (p *proposer) typed(path []string, value string, whole bool) bool {
 	return p.propose([]Setting{p.set(path, value)})
 }
 
-// several proposes the values of several marks at once, of which some may be as they are.
+// several proposes the values of several marks at once. Some may be unchanged.
 func (p *proposer) several(v view, values map[int]string) bool {
 	var settings []Setting
 	for i, value := range values {
@@ -131,8 +130,8 @@ func (p *proposer) several(v view, values map[int]string) bool {
 	return p.propose(settings)
 }
 
-// around proposes values that are maps or lists and contain the field, or are contained in it: their marks are in
-// fields beside it or below it.
+// around proposes maps and lists that contain the field or are part of it: their marks are in fields beside it or below
+// it.
 func (p *proposer) around(views []view) bool {
 	for depth := len(p.q.Path); depth > 0; depth-- {
 		at := p.q.Path[:depth]
@@ -159,7 +158,7 @@ func (p *proposer) around(views []view) bool {
 	return true
 }
 
-// alike proposes values that cannot be marked and are equal to the field.
+// alike proposes values without a mark that are equal to the field.
 func (p *proposer) alike(paths [][]string) bool {
 	now, _ := Get(p.object.Content, p.q.Path)
 	was, ok := text(now)
@@ -176,7 +175,7 @@ func (p *proposer) alike(paths [][]string) bool {
 	return true
 }
 
-// read proposes values that the templates read and that are not set, or are empty: the field itself, or maps around it.
+// read proposes unset or empty values that the templates read: the field itself, or maps around it.
 func (p *proposer) read(keys [][]string) bool {
 	keys = p.unique(keys)
 	for depth := len(p.q.Path); depth > 0; depth-- {
@@ -215,12 +214,12 @@ func (p *proposer) flipped(keys [][]string) bool {
 	return true
 }
 
-// order brings paths whose names are like the field's to the front.
+// order sorts paths by their likeness to the path of the field.
 func (p *proposer) order(paths [][]string) {
 	slices.SortStableFunc(paths, func(a, b []string) int { return p.likeness(b) - p.likeness(a) })
 }
 
-// likeness counts the keys that occur in the path of the field, the last one twice.
+// likeness counts the keys that occur in the path of the field. The last one counts three times.
 func (p *proposer) likeness(path []string) int {
 	n := 0
 	for i, key := range path {
@@ -234,7 +233,7 @@ func (p *proposer) likeness(path []string) int {
 	return n
 }
 
-// unique returns the keys once each, the most alike first, without that of all values.
+// unique returns the keys once each, the most alike first, without the empty key.
 func (p *proposer) unique(keys [][]string) [][]string {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key []string) bool { return len(key) == 0 })
 	slices.SortFunc(keys, slices.Compare)

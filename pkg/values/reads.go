@@ -9,19 +9,18 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// reads are the values that templates read, as far as their text shows.
+// reads are the values that templates read, by their text.
 type reads struct {
-	// templates has what each template reads by itself, by its name, which is a file's or that of a definition.
+	// templates maps the names of templates, of files or definitions, to their own reads.
 	templates map[string]*templateReads
-	// charts has the keys below which the values of a file's chart are.
+	// charts maps files to the keys of their charts' values.
 	charts map[string][]string
 }
 
-// templateReads is what one template reads.
+// templateReads are the reads of one template.
 type templateReads struct {
-	keys     [][]string
-	includes []string
-	// functions are those it calls.
+	keys      [][]string
+	includes  []string
 	functions []string
 }
 
@@ -43,7 +42,7 @@ func (r *reads) add(c *chart.Chart, name string, prefix []string) {
 	}
 }
 
-// scan reads one text. A text that does not parse reads nothing; rendering it says why.
+// scan reads one text. A text that does not parse reads nothing; its error appears in the rendering.
 func (r *reads) scan(name, text string) {
 	tree := parse.New(name)
 	tree.Mode = parse.SkipFuncCheck
@@ -62,8 +61,8 @@ func (r *reads) scan(name, text string) {
 	}
 }
 
-// all returns the keys that a file reads, by itself and by what it includes, as keys of the whole chart; and the
-// functions called on the way.
+// all returns the keys that a file and its includes read, as keys of the whole chart, and the functions called on the
+// way.
 func (r *reads) all(file string) (keys [][]string, functions []string) {
 	seen := map[string]bool{}
 	var visit func(name string)
@@ -91,11 +90,11 @@ func (r *reads) all(file string) (keys [][]string, functions []string) {
 // scanner walks one template.
 type scanner struct {
 	found *templateReads
-	// variables are those that hold values.
+	// variables maps the variables with values to their keys.
 	variables map[string][]string
 }
 
-// list walks nodes while dot is the value at a key; nil for anything else.
+// list walks nodes. dot is the key of the value of the dot; nil for any other.
 func (s *scanner) list(list *parse.ListNode, dot []string) {
 	if list == nil {
 		return
@@ -158,7 +157,7 @@ func (s *scanner) command(command *parse.CommandNode, dot []string) {
 	}
 }
 
-// indexed returns the constant keys that index or get take out of an argument.
+// indexed returns the constant keys that index or get look up in an argument.
 func (s *scanner) indexed(command *parse.CommandNode, at int) []string {
 	function, ok := command.Args[0].(*parse.IdentifierNode)
 	if !ok || at != 1 || !slices.Contains([]string{"index", "get"}, function.Ident) {
@@ -186,7 +185,7 @@ func stringAt(command *parse.CommandNode, i int) (string, bool) {
 	return n.Text, true
 }
 
-// valueOf returns the key of the value that a pipeline passes on; nil when it makes another one.
+// valueOf returns the key of the value that a pipeline passes on; nil when it computes another one.
 func (s *scanner) valueOf(pipe *parse.PipeNode, dot []string) []string {
 	if pipe == nil || len(pipe.Cmds) == 0 || len(pipe.Cmds[0].Args) == 0 {
 		return nil
@@ -235,7 +234,7 @@ func (s *scanner) node(node parse.Node, dot []string) []string {
 	return nil
 }
 
-// afterValues returns what follows Values in a chain of fields; nil when that is not in it.
+// afterValues returns the fields after Values in a chain of fields; nil without Values.
 func afterValues(fields []string) []string {
 	i := slices.Index(fields, "Values")
 	if i < 0 {
@@ -244,7 +243,7 @@ func afterValues(fields []string) []string {
 	return append([]string{}, fields[i+1:]...)
 }
 
-// usesTemplates reports whether a value is a template itself, which tpl may expand.
+// usesTemplates reports whether a value is a template itself, for tpl.
 func usesTemplates(value any) bool {
 	v, ok := value.(string)
 	return ok && strings.Contains(v, "{{")

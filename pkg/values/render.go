@@ -20,7 +20,7 @@ type renderer struct {
 	source *Source
 	chart  *chart.Chart
 	caps   *chartutil.Capabilities
-	// unchecked is set when the chart's schema refers to other documents, which would be fetched.
+	// unchecked is set when the chart's schema refers to other documents: validation would fetch them.
 	unchecked bool
 	// renders counts.
 	renders int
@@ -38,13 +38,13 @@ func newRenderer(source *Source) (*renderer, error) {
 	return &renderer{source: source, chart: c, caps: caps, unchecked: refersElsewhere(c)}, nil
 }
 
-// foreignReference matches a reference of a JSON schema that leads out of it.
+// foreignReference matches a reference of a JSON schema to another document.
 var foreignReference = regexp.MustCompile(`"\$(?:ref|schema|dynamicRef)"\s*:\s*"(?:https?|file|urn):[^"]*"`)
 
-// refersElsewhere reports whether a schema leads to other documents: Helm's validator would fetch them.
+// refersElsewhere reports whether a schema refers to other documents: Helm's validator would fetch them.
 func refersElsewhere(c *chart.Chart) bool {
 	for _, found := range foreignReference.FindAllString(string(c.Schema), -1) {
-		// The validator has the drafts of JSON schema itself.
+		// The validator includes the drafts of JSON schema.
 		if !strings.Contains(found, "://json-schema.org/") {
 			return true
 		}
@@ -52,7 +52,7 @@ func refersElsewhere(c *chart.Chart) bool {
 	return slices.ContainsFunc(c.Dependencies(), refersElsewhere)
 }
 
-// object is an object of a manifest, and where it comes from.
+// object is an object of a manifest with its template.
 type object struct {
 	manifest.Object
 	// file is the template, empty in a recorded manifest; n counts the objects of its kind in that file.
@@ -60,7 +60,7 @@ type object struct {
 	n    int
 }
 
-// rendering is what came out.
+// rendering is the output of a render.
 type rendering struct {
 	objects []object
 	hooks   []manifest.Skipped
@@ -73,13 +73,13 @@ type task struct {
 	upgrade bool
 	// only, unless empty, is the one template to render.
 	only string
-	// change, if set, changes what templates see, after all checks: the chart, and Values, Release and so on.
+	// change, if set, changes the input of the templates, after all checks: the chart, and Values, Release and so on.
 	change func(c *chart.Chart, top map[string]any)
 	// edit, if set, replaces the text of a template.
 	edit func(name string, text []byte) []byte
 }
 
-// inputs returns the chart and the values of a task as Helm's engine takes them.
+// inputs returns the chart and the values of a task in the form for Helm's engine.
 func (r *renderer) inputs(t task) (*chart.Chart, chartutil.Values, error) {
 	c := clone(r.chart)
 	config, _ := copyOf(t.config).(map[string]any)
@@ -107,7 +107,7 @@ func (r *renderer) inputs(t task) (*chart.Chart, chartutil.Values, error) {
 	return c, values, nil
 }
 
-// present returns all values that the templates see: the user's and the chart's own.
+// present returns all values for the templates: the user's and the chart's own.
 func (r *renderer) present(config map[string]any) (map[string]any, error) {
 	_, values, err := r.inputs(task{config: config})
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *renderer) present(config map[string]any) (map[string]any, error) {
 	return present, nil
 }
 
-// plainMaps returns a deep copy in which no map has a type of Helm's.
+// plainMaps returns a deep copy without Helm's map types.
 func plainMaps(value any) any {
 	switch v := value.(type) {
 	case chartutil.Values:
@@ -152,7 +152,7 @@ func choose(c *chart.Chart, name string, t task) {
 	}
 }
 
-// render renders a task and parses what comes out.
+// render renders a task and parses the output.
 func (r *renderer) render(t task) (*rendering, error) {
 	r.renders++
 	c, values, err := r.inputs(t)
