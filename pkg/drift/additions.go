@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Addition is a field or a list element of an object that its desired state does not declare.
+// Addition is an undeclared field or list element of an object.
 type Addition struct {
 	// Change is the addition as a change to report: Added, with the path as in [Change].
 	Change
@@ -39,8 +39,8 @@ func SharedSegments(a, b []string) int {
 	return n
 }
 
-// Parts returns the fields of an addition that is a map, or the elements of one that is a list; nil for any other
-// value, and for an empty one.
+// Parts returns the fields of an added map, or the elements of an added list; nil for any other value, and for an empty
+// one.
 func (a Addition) Parts() []Addition {
 	part := func(segment string, v any) Addition {
 		return Addition{
@@ -62,12 +62,12 @@ func (a Addition) Parts() []Addition {
 	return parts
 }
 
-// Additions returns the fields and list elements of object, a live object or the Target of a comparison, that desired
-// does not declare. A map or list none of which is declared is one addition. managedFields are those of the live
-// object.
+// Additions returns the undeclared fields and list elements of object: a live object, or the Target of a comparison. A
+// map or list without any declared part is one addition. managedFields are those of the live object.
 //
-// Not listed are ignored fields, fields that stay in scope Strict whoever owns them, and fields that a manager of
-// Kubernetes, or one that keep accepts, owns. Their other owners do not matter: any client can write as any manager.
+// It leaves out ignored fields, and fields that stay in scope Strict with any owner. It also leaves out fields of a
+// manager of Kubernetes, or of one that keep accepts, whatever other owners they have: any client can write as any
+// manager.
 func Additions(
 	desired, object map[string]any, managedFields []metav1.ManagedFieldsEntry, keep func(manager string) bool,
 	opt Options,
@@ -91,7 +91,6 @@ type additionFinder struct {
 	found  []Addition
 }
 
-// below calls visit for a child of the current field, unless that is ignored.
 func (f *additionFinder) below(declared, at string, visit func()) {
 	f.c.push(declared)
 	f.at = append(f.at, at)
@@ -111,7 +110,7 @@ func (f *additionFinder) fields(want, have map[string]any, n *node) {
 	}
 }
 
-// value looks at a field or an element; want is nil where it is not declared.
+// value visits a field or an element; want is nil if it is not declared.
 func (f *additionFinder) value(want, have any, n *node) {
 	switch declared := want.(type) {
 	case nil:
@@ -201,7 +200,7 @@ func Without(object map[string]any, additions []Addition) map[string]any {
 	return result
 }
 
-// removal is a tree of fields to take out: a field without an entry below it goes.
+// removal is a tree of fields to remove: a field without an entry below it is removed whole.
 type removal map[string]removal
 
 func (r removal) add(path []string) {

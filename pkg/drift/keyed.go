@@ -78,8 +78,8 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 // none returns n indexes of nothing.
 func none(n int) []int { return slices.Repeat([]int{-1}, n) }
 
-// pair finds the live element with the key of each desired one. Of several it is the first that holds all that is
-// declared, or else the first.
+// pair finds the live element for the key of each desired one. Of several it takes the first one with all declared
+// content, or else the first.
 func (m *keyedMerge) pair() {
 	byKey := map[string][]int{}
 	for j, h := range m.have {
@@ -105,11 +105,11 @@ func (m *keyedMerge) pair() {
 	}
 }
 
-// isPartner reports whether live element j is the one that is compared with the desired element of its key.
+// isPartner reports whether live element j is the one compared with the desired element of its key.
 func (m *keyedMerge) isPartner(j int) bool { return m.owner[j] >= 0 && m.partner[m.owner[j]] == j }
 
-// restoreKeys gives elements that come back their declared keys, even where those are ignored: without its key an
-// element would be missing for ever, and written again and again.
+// restoreKeys sets the declared keys of restored elements, even if those are ignored. Without its key an element would
+// stay missing, and be written again and again.
 func (m *keyedMerge) restoreKeys(restored map[int]any) {
 	for i, v := range restored {
 		e, ok := v.(map[string]any)
@@ -136,7 +136,7 @@ func (m *keyedMerge) live(j int) map[string]any {
 	return h
 }
 
-// dropOverrides takes out what overrides a declared element of the same key.
+// dropOverrides removes elements that override a declared element of the same key.
 func (m *keyedMerge) dropOverrides() {
 	if !m.n.lastOne {
 		return
@@ -161,7 +161,7 @@ func (m *keyedMerge) dropOverrides() {
 	}
 }
 
-// missing reports the declared elements that are not there, and returns their indexes.
+// missing reports the missing declared elements, and returns their indexes.
 func (m *keyedMerge) missing() []int {
 	var missing []int
 	seen := func() uint64 { return fingerprintAbsent(nil) }
@@ -180,7 +180,7 @@ func (m *keyedMerge) missing() []int {
 	return missing
 }
 
-// outOfOrder reports declared elements that are there in another order than declared, where that matters.
+// outOfOrder reports existing declared elements in another order than declared, if their order matters.
 func (m *keyedMerge) outOfOrder() bool {
 	if !m.n.ordered && !m.siblingsExchanged() {
 		return false
@@ -201,9 +201,9 @@ func (m *keyedMerge) outOfOrder() bool {
 	return true
 }
 
-// siblingsExchanged reports whether elements that only the further merge keys tell apart are in another order than
+// siblingsExchanged reports whether elements that differ only in the further merge keys are in another order than
 // declared: TCP and UDP on one number. A strategic merge knows the first key alone and pairs such elements by their
-// order, so that the next helm upgrade (Helm 3) would fail with duplicates.
+// order, so the next helm upgrade (Helm 3) would fail with duplicates.
 func (m *keyedMerge) siblingsExchanged() bool {
 	if !m.n.siblings {
 		return false

@@ -13,7 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// This file holds what the Go types of Kubernetes do not say in their tags.
+// This file holds facts about Go types of Kubernetes that their tags lack.
 
 // refineList corrects a list merged by key, the field called name of the struct type owner.
 func refineList(owner reflect.Type, name string, n *node) {
@@ -25,7 +25,7 @@ func refineList(owner reflect.Type, name string, n *node) {
 			n.siblings = true
 			n.unique = []string{"name"}
 		case "env":
-			// $(NAME) refers to what stands before it; of two with one name the kubelet takes the last.
+			// $(NAME) refers to preceding variables. Of two with one name the kubelet takes the last.
 			n.ordered, n.lastOne = true, true
 		}
 	case reflect.TypeFor[corev1.ServiceSpec]():
@@ -45,8 +45,8 @@ func refineList(owner reflect.Type, name string, n *node) {
 	}
 }
 
-// unionsOf returns the exclusive fields of a struct type that has the given JSON fields. Fields of elements of an
-// atomic list need no mention: such an element is restored whole.
+// unionsOf returns the exclusive fields of a struct type with the given JSON fields. Fields of elements of an atomic
+// list need no mention: such an element is restored whole.
 func unionsOf(t reflect.Type, fields map[string]*node) []union {
 	members := func(names ...string) []union { return []union{{members: names}} }
 	byType := func(discriminator string, names ...string) []union {
@@ -81,8 +81,8 @@ func unionsOf(t reflect.Type, fields map[string]*node) []union {
 	return nil
 }
 
-// rivals returns the fields of live that others set although they exclude the declared field key. With changed
-// set, key is there with another value, and only what depends on it as a discriminator counts.
+// rivals returns the fields of live that others set although they exclude the declared field key. With changed set, key
+// exists with another value, and only the fields that depend on it as a discriminator are rivals.
 func (c *comparer) rivals(n *node, key string, changed bool, desired, live map[string]any) []string {
 	if n == nil || n.object == nil || len(n.object.unions) == 0 {
 		return nil

@@ -15,27 +15,27 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// Schema says how the fields of one kind are compared. It is immutable and cheap to copy. The zero value treats
+// Schema defines the comparison of the fields of one kind. It is immutable and cheap to copy. The zero value treats
 // every list as atomic.
 //
-// For the built-in kinds and CustomResourceDefinitions it follows the Go types: patchStrategy and patchMergeKey
-// make a list a merged one, with two corrections. Where the strategic merge key is not unique (ports with TCP and
-// UDP) the key is the one of server-side apply, with its defaults. And the order of the declared elements matters
-// in containers, initContainers and env. Schemas.ForDefinition follows the definition of a custom kind. Of every
-// other kind only the metadata of any object is known, and lists are atomic.
+// For the built-in kinds and CustomResourceDefinitions it follows the Go types: patchStrategy and patchMergeKey make a
+// list a merged one, with two corrections. If the strategic merge key is not unique (ports with TCP and UDP), the key
+// is the one of server-side apply, with its defaults. And the order of the declared elements matters in containers,
+// initContainers and env. Schemas.ForDefinition follows the definition of a custom kind. For every other kind only the
+// common metadata is known, and lists are atomic.
 type Schema struct {
 	root *node
-	// complete is set when every list of the kind is described; otherwise what is not may be merged by the API server.
+	// complete is set when every list of the kind is described; otherwise the API server may merge the others.
 	complete bool
-	// replicas points to the field that the subresource scale of a custom kind sets; empty where that is not known.
+	// replicas points to the field set by the subresource scale of a custom kind; empty when unknown.
 	replicas string
 }
 
 // IsKnown reports whether the schema is that of the kind. Of any other kind only the metadata is known.
 func (s Schema) IsKnown() bool { return s.complete }
 
-// Replicas returns the path of the field that the subresource scale sets: for a custom kind the one of its definition,
-// and spec.replicas where nothing else is known.
+// Replicas returns the path of the field set by the subresource scale: the one in the definition of a custom kind, and
+// spec.replicas otherwise.
 func (s Schema) Replicas() []string {
 	if s.replicas == "" {
 		return []string{"spec", "replicas"}
@@ -43,7 +43,7 @@ func (s Schema) Replicas() []string {
 	return parsePointer(s.replicas)
 }
 
-// Schemas compiles schemas and keeps them. It is safe for concurrent use.
+// Schemas compiles schemas and caches them. It is safe for concurrent use.
 type Schemas struct {
 	scheme *runtime.Scheme
 
@@ -53,8 +53,8 @@ type Schemas struct {
 	other Schema
 }
 
-// NewSchemas returns a registry that knows the kinds of client-go and CustomResourceDefinitions. It fails only
-// when those kinds cannot be registered.
+// NewSchemas returns a registry with the kinds of client-go and CustomResourceDefinitions. It fails only if those kinds
+// cannot be registered.
 func NewSchemas() (*Schemas, error) {
 	s := &Schemas{
 		scheme: runtime.NewScheme(),
@@ -71,10 +71,10 @@ func NewSchemas() (*Schemas, error) {
 	return s, nil
 }
 
-// Knows reports whether For knows more of a kind than of any object. ForDefinition is for those that it does not know.
+// Knows reports whether For returns more than the common metadata for a kind. ForDefinition is for the other kinds.
 func (s *Schemas) Knows(gvk schema.GroupVersionKind) bool { return s.scheme.Recognizes(gvk) }
 
-// For returns the schema of a kind. The first call for a kind compiles it, later ones look it up.
+// For returns the schema of a kind. The first call for a kind compiles it; later ones use the cache.
 func (s *Schemas) For(gvk schema.GroupVersionKind) Schema {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ const (
 	keyedList           // maps, merged by key
 )
 
-// node describes one field. A nil node is a field of which nothing is known.
+// node describes one field. A nil node is a field without a description.
 type node struct {
 	object   *object // of a struct
 	elem     *node   // of the elements of a list or the values of a map
@@ -113,8 +113,7 @@ type node struct {
 	byValue  bool       // the Go field cannot tell absent from zero
 	exact    bool       // of a map: it has exactly the declared keys, and what the server defaults
 	whole    bool       // of a map of a built-in kind: it has one owner as a whole
-	// oneWriter is true of a map to which others may add, until they change what is declared in it: see
-	// isSelectorField.
+	// oneWriter is set for a map to which others may add, until they change a declared key of it: see isSelectorField.
 	oneWriter bool
 }
 
@@ -139,7 +138,7 @@ type object struct {
 	defaults map[string]any // of an exact map: what the server puts where a field is missing
 }
 
-// union is a set of fields of which at most one may be set. With a discriminator, a change of that field makes the
+// union is a set of exclusive fields: at most one may be set. With a discriminator, a change of that field makes the
 // members wrong too.
 type union struct {
 	members       []string

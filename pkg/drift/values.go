@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// scalarEqual compares two values of which at least one is no map or list. Numbers are equal by value.
+// scalarEqual compares two values, at least one of them a scalar. Numbers are equal by value.
 func scalarEqual(a, b any) bool {
 	switch x := a.(type) {
 	case nil:
