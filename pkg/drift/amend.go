@@ -22,10 +22,9 @@ type Amendment struct {
 	Options Options
 }
 
-// Amend returns the fields in which the write departs from the newer revision, which declares desired: live still has
-// the written value, and had the desired one before the write. Helm may have seen the earlier state, and so may have
-// written nothing. Later changes of others stay, and so do the fields that opt.Ignore ignores. Paths are those of
-// desired.
+// Amend returns the departures of the write from the newer revision, which declares desired: live still has the written
+// value, and had the desired one before the write. Helm may have seen the earlier state, and so may have written
+// nothing. Later changes of others stay, and so do fields ignored by opt.Ignore. Paths are those of desired.
 func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	opt.Accepted, opt.Strict = nil, nil
 	ours := newPaths(Compare(desired, live, opt).Changes)

@@ -107,8 +107,8 @@ func (w *walk) metadata(name []byte, at int) (digest uint64, counts bool, end in
 	return w.content(name, at)
 }
 
-// managed hashes an entry of managedFields: who owns what, and not since when. A controller writes the status by the
-// minute, so its entry does not count.
+// managed hashes an entry of managedFields: the owners of fields, without their times. A controller writes the status
+// by the minute, so its entry does not count.
 func (w *walk) managed(_ []byte, at int) (digest uint64, counts bool, end int, err error) {
 	if at >= len(w.text) || w.text[at] != '{' {
 		return w.content(nil, at)

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// This file makes Helm's request from a desired state and the values that Helm sends beside it, which the API server
-// does not keep (manifest.Object.Blank): declared nulls, the stringData of a Secret, and fields that belong to others
-// once the object exists. An apply without them leaves them to their managers.
+// This file makes Helm's request from a desired state and the further values that Helm sends (manifest.Object.Blank).
+// The API server does not keep those: declared nulls, the stringData of a Secret, and fields that belong to others once
+// the object exists. An apply without them leaves them to their managers.
 
 // stringData is the field of a Secret that the API server folds into data.
 const stringData = "stringData"
