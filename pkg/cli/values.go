@@ -31,6 +31,8 @@ func (a *app) valuesCommand() *cli.Command {
 			Usage: "how `LONG` rendering may take"},
 		command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
 			Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
+		&cli.StringFlag{Name: "chart-out", Category: categoryOutput, TakesFile: true,
+			Usage: "write the recorded chart as a package that helm upgrade takes into a `DIRECTORY`"},
 		&cli.BoolFlag{Name: "show-secrets", Category: categoryOutput, Usage: "do not mask the values of Secrets"},
 	})
 	return &cli.Command{
@@ -47,6 +49,9 @@ func (a *app) valuesCommand() *cli.Command {
 }
 
 func (a *app) values(ctx context.Context, cmd *cli.Command) error {
+	if cmd.String("chart") != "" && cmd.String("chart-out") != "" {
+		return command.UsageError(ctx, cmd, errors.New("--chart and --chart-out exclude each other"), true)
+	}
 	if args := cmd.Args().Slice(); len(args) == 0 || len(args) == 2 {
 		missing := [...]string{"the name of a release", "", "PATH=VALUE"}[len(args)]
 		return command.UsageError(ctx, cmd, fmt.Errorf("%s is missing", missing), true)
@@ -61,6 +66,12 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	}
 	if v.masker, err = a.masker(cmd.Bool("show-secrets")); err != nil {
 		return err
+	}
+	if dir := cmd.String("chart-out"); dir != "" {
+		if v.archive, err = v.source.Save(dir); err != nil {
+			return missingCharts(err)
+		}
+		a.note("the chart is in %s", v.archive)
 	}
 	var questions []values.Question
 	if cmd.Args().Len() == 1 {
@@ -77,11 +88,8 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	}
 	request := confinedRequest{Source: v.source, Questions: questions}
 	answers, err := a.ask(ctx, cmd.Duration("timeout"), request)
-	if missing := (*values.MissingChartsError)(nil); errors.As(err, &missing) {
-		return command.Hinted(err, "--chart takes a package of the chart: helm pull it, or helm package it")
-	}
 	if err != nil {
-		return err
+		return missingCharts(err)
 	}
 	if err := v.mask(answers); err != nil {
 		return err
@@ -99,11 +107,21 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
+// missingCharts adds the way out to the error for a chart that is not recorded as a whole.
+func missingCharts(err error) error {
+	if missing := (*values.MissingChartsError)(nil); errors.As(err, &missing) {
+		return command.Hinted(err, "--chart takes a package of the chart: helm pull it, or helm package it")
+	}
+	return err
+}
+
 // valued is a release whose values are asked for.
 type valued struct {
 	*app
 	details *release.Details
 	source  *values.Source
+	// archive is a package of the chart, by its path; empty for none that is known.
+	archive string
 	// declared are the objects of the manifest, as it has them.
 	declared []manifest.Object
 	masker   report.Masker
@@ -155,7 +173,7 @@ func (v *valued) capabilities(cmd *cli.Command, c *connection) error {
 		if err != nil {
 			return err
 		}
-		v.source.Archive = archive
+		v.source.Archive, v.archive = archive, name
 	}
 	caps, err := c.Capabilities()
 	if err != nil {

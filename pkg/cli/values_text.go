@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -148,7 +149,7 @@ func (v *valued) answerText(answers *values.Answers, a values.Answer) (string, e
 
 // run returns the command that brings an answer about.
 func (v *valued) run(answers *values.Answers, a values.Answer) (string, error) {
-	words := []string{"helm", "upgrade", v.details.Name, answers.Chart + ".tgz", "-n", v.details.Namespace,
+	words := []string{"helm", "upgrade", v.details.Name, cmp.Or(v.archive, answers.Chart+".tgz"), "-n", v.details.Namespace,
 		"--reset-then-reuse-values"}
 	for _, s := range a.Settings {
 		flag, argument, err := s.Flag()

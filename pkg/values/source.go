@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -61,11 +62,11 @@ func (s *Source) LoadChart() (*chart.Chart, error) {
 	if missing := subCharts(&c, s.Manifest); len(missing) > 0 {
 		return nil, &MissingChartsError{Names: missing}
 	}
-	values, err := json.Marshal(c.Values)
+	values, err := yaml.Marshal(c.Values)
 	if err != nil {
 		return nil, fmt.Errorf("encode the values of the chart: %w", err)
 	}
-	// A package has its values in a file, of which the record keeps only the content. JSON is YAML.
+	// A package has its values in a file, of which the record keeps only the content.
 	c.Raw = []*chart.File{{Name: chartutil.ValuesfileName, Data: values}}
 	return &c, nil
 }

@@ -43,6 +43,15 @@ func TestValuesOfAField(t *testing.T) {
 			w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg==", "--show-secrets").says(0,
 				"--set password=hunter2\n")
 
+			// The package stands in for the chart that nobody finds: the next revision is as this one.
+			dir, before := t.TempDir(), w.Helm(helm, "get", "manifest", "shop")
+			w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart-out", dir).says(0,
+				"the chart is in "+dir+"/shop-1.4.2.tgz\n", "helm upgrade shop "+dir+"/shop-1.4.2.tgz -n APPS ")
+			w.Helm(helm, "upgrade", "shop", dir+"/shop-1.4.2.tgz", "--reset-then-reuse-values")
+			if after := w.Helm(helm, "get", "manifest", "shop"); after != before {
+				t.Errorf("the package renders to\n%s\nwant\n%s", after, before)
+			}
+
 			run := func(args ...string) {
 				t.Helper()
 				var out []struct{ Run string }
@@ -105,6 +114,7 @@ func TestValuesOfBadInput(t *testing.T) {
 	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart", filepath.Join(t.TempDir(), "none.tgz")).says(1,
 		"none.tgz: no such file")
 	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart", "main_test.go").says(1, "read the chart")
+	w.app("values", "shop", "--chart", "a.tgz", "--chart-out", "b").says(1, "exclude each other")
 	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--kube-version", "x").says(1,
 		`"x" is no version of Kubernetes`)
 }
