@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -33,6 +34,8 @@ func (a *app) valuesCommand() *cli.Command {
 			Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
 		&cli.StringFlag{Name: "chart-out", Category: categoryOutput, TakesFile: true,
 			Usage: "write the recorded chart as a package that helm upgrade takes into a `DIRECTORY`"},
+		&cli.StringFlag{Name: "write", Category: categoryOutput, TakesFile: true,
+			Usage: "set the values in a YAML `FILE` too, which is made when there is none and keeps its comments; values of Secrets are not masked there"},
 		&cli.BoolFlag{Name: "show-secrets", Category: categoryOutput, Usage: "do not mask the values of Secrets"},
 	})
 	return &cli.Command{
@@ -91,6 +94,9 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return missingCharts(err)
 	}
+	if err := writeValues(cmd.String("write"), answers); err != nil {
+		return err
+	}
 	if err := v.mask(answers); err != nil {
 		return err
 	}
@@ -105,6 +111,28 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 		return &command.ExitError{Code: command.ExitFound}
 	}
 	return nil
+}
+
+// writeValues sets the values of answers in a file; none for an empty name.
+func writeValues(name string, answers *values.Answers) error {
+	if name == "" {
+		return nil
+	}
+	if len(answers.Mismatch) > 0 {
+		return errors.New("the chart with its values does not render to the recorded manifest, so no value is written")
+	}
+	file, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var settings []values.Setting
+	for _, a := range answers.Answers {
+		settings = append(settings, a.Settings...)
+	}
+	if file, err = values.Merge(file, settings); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return os.WriteFile(name, file, 0o600)
 }
 
 // missingCharts adds the way out to the error for a chart that is not recorded as a whole.

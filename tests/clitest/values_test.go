@@ -2,6 +2,7 @@ package clitest
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -144,4 +145,19 @@ func TestValuesOfHostileCharts(t *testing.T) {
 			t.Log(r.stderr)
 		})
 	}
+}
+
+// The file of values that is kept in Git gets the value, and keeps the rest.
+func TestValuesAreWritten(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "shop", valuesChart)
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	check.NoError(t, os.WriteFile(file, []byte("# of the shop\nweb:\n  note: mine # kept\n"), 0o600))
+	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--write", file).says(0, "--set web.replicas=5\n")
+	got, err := os.ReadFile(file)
+	check.NoError(t, err)
+	if want := "# of the shop\nweb:\n  note: mine # kept\n  replicas: 5\n"; string(got) != want {
+		t.Errorf("the file is\n%s\nwant\n%s", got, want)
+	}
+	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--write", "main_test.go").says(1, "main_test.go")
 }

@@ -1,0 +1,176 @@
+package values
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+var (
+	measure = flag.Bool("measure", false, "write the table of docs/values.md; public charts come from the Go module proxy")
+	sample  = flag.Int("sample", 1000, "how many leaves of each chart are asked about")
+)
+
+// measuredChart is a chart of the table. Module is the Go module that holds it.
+type measuredChart struct{ name, module, dir string }
+
+var measuredCharts = []measuredChart{
+	{"shop (of the tests)", "", "testdata/shop"},
+	{"`helm create`", "", ""},
+	{"metrics-server", "sigs.k8s.io/metrics-server@v0.7.2", "charts/metrics-server"},
+	{"external-dns", "sigs.k8s.io/external-dns@v0.15.1", "charts/external-dns"},
+}
+
+// path returns the directory of a chart.
+func (m measuredChart) path(t *testing.T) string {
+	if m.module == "" && m.dir != "" {
+		return m.dir
+	}
+	if m.module == "" {
+		dir, err := chartutil.Create("scaffold", t.TempDir())
+		check.NoError(t, err)
+		return dir
+	}
+	download := exec.Command("go", "mod", "download", "-json", m.module)
+	download.Dir = t.TempDir()
+	download.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
+	out, err := download.Output()
+	check.NoError(t, err)
+	var module struct{ Dir string }
+	check.NoError(t, json.Unmarshal(out, &module))
+	return filepath.Join(module.Dir, m.dir)
+}
+
+// tally counts answers.
+type tally struct{ leaves, asked, explained, alone, named, wrong, renders int }
+
+// TestMeasure asks for the value behind leaves that are no names, labels or selectors, and checks each answer by Helm's
+// engine without the code that found it.
+func TestMeasure(t *testing.T) {
+	charts := measuredCharts
+	if !*measure {
+		charts = charts[:1]
+	}
+	rows := []string{
+		"| chart | leaves | asked | a value, verified | of these, changing nothing else | another reason named | wrong | renders for one |",
+		"|---|--:|--:|--:|--:|--:|--:|--:|"}
+	for _, m := range charts {
+		n := measured(t, recorded(t, m.path(t), `{}`))
+		if n.wrong > 0 {
+			t.Errorf("%s: %d answers are wrong", m.name, n.wrong)
+		}
+		percent := func(of int) string { return fmt.Sprintf("%d %%", 100*of/max(n.asked, 1)) }
+		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s | %s | %s | %d | %d |", m.name, n.leaves, n.asked,
+			percent(n.explained), percent(n.alone), percent(n.named), n.wrong, n.renders/max(n.asked, 1)))
+		t.Log(rows[len(rows)-1])
+	}
+	if *measure {
+		const begin, end = "<!-- measured -->\n", "<!-- /measured -->\n"
+		text, err := os.ReadFile("../../docs/values.md")
+		check.NoError(t, err)
+		before, rest, _ := strings.Cut(string(text), begin)
+		_, after, found := strings.Cut(rest, end)
+		if !found {
+			t.Fatal("docs/values.md has no place for the table")
+		}
+		table := strings.Join(rows, "\n") + "\n"
+		check.NoError(t, os.WriteFile("../../docs/values.md", []byte(before+begin+table+end+after), 0o600))
+	}
+}
+
+func measured(t *testing.T, s *Source) (n tally) {
+	f, err := newFinder(s)
+	check.NoError(t, err)
+	var questions []Question
+	for _, o := range f.recorded.objects {
+		for pointer, value := range leavesOf(o.Content) {
+			if path := segments(pointer); !isIdentity(path) {
+				wanted := changedValue(value)
+				if o.ID.Kind == "Secret" && path[0] == "data" {
+					wanted = "b3RoZXI="
+				}
+				questions = append(questions, Question{Field{o.ID, path}, wanted})
+			}
+		}
+	}
+	slices.SortFunc(questions, func(a, b Question) int { return strings.Compare(a.at(), b.at()) })
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
+	n.leaves, n.asked = len(questions), min(len(questions), *sample)
+	for _, q := range questions[:n.asked] {
+		a := f.answer(q)
+		n.renders += a.Renders
+		switch {
+		case len(a.Settings) == 0 && !strings.HasPrefix(a.Governor, "no value that was tried"):
+			n.named++
+		case len(a.Settings) == 0:
+			t.Logf("unexplained: %s -> %v", q.at(), q.Wanted)
+		default:
+			n.explained++
+			if len(a.Others) == 0 {
+				n.alone++
+			}
+			if !replayed(t, s, a) {
+				n.wrong++
+				t.Errorf("wrong: %s -> %v by %+v", q.at(), q.Wanted, a.Settings)
+			}
+		}
+	}
+	return n
+}
+
+// isIdentity reports whether a path is part of an object's identity, its labels or a selector.
+func isIdentity(path []string) bool {
+	return slices.ContainsFunc(path, func(key string) bool {
+		return slices.Contains([]string{"apiVersion", "kind", "name", "namespace", "labels", "selector", "matchLabels"}, key)
+	})
+}
+
+// changedValue returns another value of the same type.
+func changedValue(value any) any {
+	switch v := value.(type) {
+	case string:
+		switch {
+		case v == "true":
+			return "false"
+		case v == "false":
+			return "true"
+		}
+		return v + "1"
+	case bool:
+		return !v
+	case int64:
+		return v + 1
+	case map[string]any:
+		return map[string]any{"added": "1"}
+	case []any:
+		return []any{"added"}
+	}
+	return "added"
+}
+
+// replayed renders with the printed flags, as another finder would, and reports whether the field is as wanted.
+func replayed(t *testing.T, s *Source, a Answer) bool {
+	t.Helper()
+	r, err := newRenderer(s)
+	check.NoError(t, err)
+	config, err := s.config()
+	check.NoError(t, err)
+	config, err = apply(config, a.Settings)
+	check.NoError(t, err)
+	after, err := r.render(task{config: config, upgrade: true})
+	check.NoError(t, err)
+	o, found := after.find(a.ID)
+	value, declared := Get(o.Content, a.Path)
+	return found && declared && same(value, a.Wanted)
+}

@@ -1,0 +1,55 @@
+package values
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// The package stands in for the recorded chart: it renders to the same, with the same values.
+func TestSavedChartRendersTheSame(t *testing.T) {
+	s := recorded(t, "testdata/shop", `{"web":{"replicas":4}}`)
+	path, err := s.Save(t.TempDir())
+	check.NoError(t, err)
+	if name := filepath.Base(path); name != "shop-1.4.2.tgz" {
+		t.Errorf("the package is called %s", name)
+	}
+	s.Archive, err = os.ReadFile(path)
+	check.NoError(t, err)
+	f, err := newFinder(s)
+	check.NoError(t, err)
+	if len(f.answers.Mismatch) > 0 {
+		t.Errorf("it renders otherwise: %+v", f.answers.Mismatch)
+	}
+}
+
+// A chart's name comes from a record, which a tenant may write.
+func TestSaveStaysInItsDirectory(t *testing.T) {
+	for _, name := range []string{"../up", "/tmp/root", "a/b", ""} {
+		chart, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"apiVersion": "v2", "name": name, "version": "1.0.0"}})
+		check.NoError(t, err)
+		if path, err := (&Source{Chart: chart}).Save(t.TempDir()); err == nil {
+			t.Errorf("a chart called %q is in %s", name, path)
+		}
+	}
+}
+
+// Helm records no sub-charts, and half a chart must not stand in for a whole one.
+func TestSubChartsAreMissing(t *testing.T) {
+	for name, s := range map[string]*Source{
+		"named": {Chart: json.RawMessage(`{"metadata":{"name":"shop","dependencies":[{"name":"db"}]}}`)},
+		"in the manifest only": {Chart: json.RawMessage(`{"metadata":{"name":"shop"}}`),
+			Manifest: "---\n# Source: shop/charts/db/templates/all.yaml\n"},
+	} {
+		var missing *MissingChartsError
+		if _, err := s.Save(t.TempDir()); !errors.As(err, &missing) || strings.Join(missing.Names, " ") != "db" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
