@@ -109,3 +109,21 @@ func TestSecretsAreComparedAndNotShown(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Helm 4 owns stringData as it applies it, and an owner of the same key in data is no conflict.
+func TestOwnersOfStringData(t *testing.T) {
+	t.Parallel()
+	declared := object{"kind": "Secret", "stringData": map[string]any{"token": "plain"}}
+	token := map[string]any{"f:token": map[string]any{}}
+	for entry, want := range map[string]int{"kubectl f:data": 0, "kubectl f:stringData": 1, "helm f:data": 0} {
+		manager, field, _ := strings.Cut(entry, " ")
+		o := object{"kind": "Secret", "data": map[string]any{"token": "cGxhaW4="}, "metadata": map[string]any{
+			"managedFields": []any{
+				map[string]any{"manager": "helm", "operation": "Apply", "fieldsV1": map[string]any{"f:stringData": token}},
+				map[string]any{"manager": manager, "operation": "Update", "fieldsV1": map[string]any{field: token}},
+			}}}
+		if wrong := unlikeHelm(candidate{&record{ssa: true}, declared}, o, nil); len(wrong) != want {
+			t.Errorf("%s: %v, want %d", entry, wrong, want)
+		}
+	}
+}

@@ -48,6 +48,7 @@ func tamper(t *testing.T, pass int, r *report) {
 	each("RemovesAdditionsWhenStrict", w.removesAdditions)
 	each("HelmUpgradesAfterwards", w.helmUpgradesAfterwards)
 	each("HelmUpgradesAfterTakeover", w.helmUpgradesAfterTakeover)
+	each("HelmChangesEveryLeaf", w.helmChangesEveryLeaf)
 	w.wantBystanders(t, bystanders)
 }
 

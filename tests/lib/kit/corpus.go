@@ -77,6 +77,15 @@ func confine(t testing.TB, manifest string) string {
 // DecodeManifest returns the objects of a manifest, those in lists one by one, and the stringData of Secrets folded
 // into data.
 func DecodeManifest(manifest string) ([]*unstructured.Unstructured, error) {
+	all, err := DecodeAsWritten(manifest)
+	for _, u := range all {
+		foldStringData(u)
+	}
+	return all, err
+}
+
+// DecodeAsWritten returns the objects of a manifest, those in lists one by one.
+func DecodeAsWritten(manifest string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	documents := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
 	for {
@@ -109,7 +118,6 @@ func DecodeManifest(manifest string) ([]*unstructured.Unstructured, error) {
 		default:
 			all = append(all, u)
 		}
-		foldStringData(all[len(all)-1])
 	}
 }
 
