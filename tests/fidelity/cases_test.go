@@ -61,8 +61,8 @@ func (w *fixture) policy(name string) v1alpha1.Scope {
 	return v1alpha1.ScopeStrict
 }
 
-// drifts makes one drift, and waits until it has the result of its last column: the object is as before ("restored"), as
-// the drift makes it ("stays"), or as before but for one path ("restored but PATH"). The API server refuses a drift
+// drifts makes one drift, and waits until it has the result of its last column: the object is as before ("restored"),
+// as the drift makes it ("stays"), or as before but for one path ("restored but PATH"). The API server refuses a drift
 // with the result "refused".
 func (w *fixture) drifts(columns []string) {
 	w.Helper()
@@ -121,4 +121,26 @@ func TestCases_AGrownClaim(t *testing.T) {
 		w.WaitField(claims, "disk", "spec.resources.requests.storage", "3Gi")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "disk", "storage")
 	})
+}
+
+// TestCases_CopiedLive locks objects that were exported from a cluster, with their metadata and status of then. Their
+// controllers keep these, and nothing is written.
+func TestCases_CopiedLive(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm3(), "install", "app", casePath("13-copied-live", "chart"))
+	revision := func() any {
+		return w.Get(kit.Deployments, "exported").GetAnnotations()["deployment.kubernetes.io/revision"]
+	}
+	w.Until("the controller has written the revision", func() (any, bool) { return revision(), revision() == "1" })
+	w.Proxy.Reset()
+	w.Lock("app")
+	w.expectNoWrites("to objects as Helm left them")
+	w.Patch(kit.Deployments, "exported", `{"spec":{"minReadySeconds":7,"replicas":1}}`)
+	w.WaitField(kit.Deployments, "exported", "spec.replicas", int64(0))
+	w.Patch(kit.ConfigMaps, "exported", `{"data":{"a":"evil"}}`)
+	w.WaitField(kit.ConfigMaps, "exported", "data.a", "1")
+	w.WaitReady("app", 1)
+	if got := revision(); got != "1" {
+		t.Errorf("the revision is %v", got)
+	}
 }

@@ -31,14 +31,11 @@ func whatIsRefused() []mutant {
 			edit{"pkg/controller/coverage.go", `			c.partly++`, `			c.partly += 0`}, controller,
 			"TestLockedCountsObjectsThatAreProtectedInPart"),
 		breaks("I4", "a refused field is left out of a server-side apply, which deletes it",
-			edit{"pkg/judge/judge.go", `	if len(in.Left) > 0 {
-		ignored = also(ignored, in.left)
-	}`, `	if len(in.Left) > 0 {
-		desired["data"] = nil
-	}`}, fidelity, "TestI5_ARefusedFieldWithholdsNoOther/helm_4"),
+			edit{"pkg/drift/ignored.go", `	case have != nil && (s.atomic > 0 || s.ownedHere()):`,
+				`	case have != nil && s.atomic > 0:`}, fidelity, "TestI5_ARefusedFieldWithholdsNoOther/helm_4"),
 		breaks("T2", "an object is advised to be replaced that could not be created",
-			edit{"pkg/enforce/replace.go", `	return err == nil && w.tryCreate(ctx, r) == nil`, `	return err == nil && w != nil`}, fidelity,
-			"TestAdviceOnlyWhereAFieldIsImmutable"),
+			edit{"pkg/enforce/replace.go", `	return err == nil && w.tryCreate(ctx, r) == nil`, `	return err == nil && w != nil`},
+			fidelity, "TestAdviceOnlyWhereAFieldIsImmutable"),
 		breaks("T2", "diff promises a revert that the API server refuses",
 			edit{"pkg/inspect/object.go", `	if salvage.RefusesContent(err) {`, `	if salvage.RefusesContent(nil) {`}, fidelity,
 			"TestDiffShowsWhatTheAPIServerRefuses"),
