@@ -80,26 +80,36 @@ func DescribeDeletion(live *unstructured.Unstructured) string {
 }
 
 // WithoutDoneFinalizers returns the part of a desired object that can be restored while its live object is being
-// deleted. It leaves out finalizers that live no longer has: their work is done, and the API server refuses to add one.
-// desired stays unchanged.
+// deleted. It leaves out finalizers that live no longer has, also those in the spec of a Namespace: their work is done,
+// and the API server refuses to add one. desired stays unchanged.
 func WithoutDoneFinalizers(desired map[string]any, live *unstructured.Unstructured) map[string]any {
-	metadata, _ := desired["metadata"].(map[string]any)
-	declared, _ := metadata["finalizers"].([]any)
+	desired = withoutDone(desired, live, "metadata")
+	if desired["kind"] == "Namespace" && desired["apiVersion"] == "v1" {
+		desired = withoutDone(desired, live, "spec")
+	}
+	return desired
+}
+
+// withoutDone is WithoutDoneFinalizers for those in one part of the object.
+func withoutDone(desired map[string]any, live *unstructured.Unstructured, in string) map[string]any {
+	part, _ := desired[in].(map[string]any)
+	declared, _ := part["finalizers"].([]any)
 	if len(declared) == 0 {
 		return desired
 	}
-	present := live.GetFinalizers()
+	now, _ := live.Object[in].(map[string]any)
+	present, _ := now["finalizers"].([]any)
 	left := slices.DeleteFunc(slices.Clone(declared), func(f any) bool {
 		name, ok := f.(string)
-		return !ok || !slices.Contains(present, name)
+		return !ok || !slices.Contains(present, any(name))
 	})
 	if len(left) == len(declared) {
 		return desired
 	}
-	desired, metadata = maps.Clone(desired), maps.Clone(metadata)
-	desired["metadata"] = metadata
-	if metadata["finalizers"] = left; len(left) == 0 {
-		delete(metadata, "finalizers")
+	desired, part = maps.Clone(desired), maps.Clone(part)
+	desired[in] = part
+	if part["finalizers"] = left; len(left) == 0 {
+		delete(part, "finalizers")
 	}
 	return desired
 }

@@ -50,6 +50,10 @@ metadata:
 func TestWithoutDoneFinalizers(t *testing.T) {
 	live := deleting(t, `metadata: {deletionTimestamp: "2026-03-01T12:00:00Z", finalizers: [a/held, a/foreign]}`)
 	for name, c := range map[string]struct{ desired, want string }{
+		"of a Namespace": {"{apiVersion: v1, kind: Namespace, spec: {finalizers: [a/held]}}",
+			"{apiVersion: v1, kind: Namespace, spec: {}}"},
+		"in another spec": {"{apiVersion: a/v1, kind: Namespace, spec: {finalizers: [a/held]}}",
+			"{apiVersion: a/v1, kind: Namespace, spec: {finalizers: [a/held]}}"},
 		"none declared":          {"metadata: {name: x}", "metadata: {name: x}"},
 		"all still there":        {"metadata: {finalizers: [a/held]}", "metadata: {finalizers: [a/held]}"},
 		"one is done":            {"metadata: {finalizers: [a/done, a/held]}", "metadata: {finalizers: [a/held]}"},

@@ -70,10 +70,10 @@ func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructu
 	done, err := r.Live, error(nil)
 	switch {
 	case !r.serverSide():
-		return w.merge(ctx, r, r.Owner.Manager, dryRun)
-	case r.RemovesForeign:
+		return w.mergeThrough(ctx, r, r.Owner.Manager, dryRun)
+	case r.RemovesForeign, r.subresource() != "":
 		// A server-side apply cannot take out what another manager put in. So the content is merged, and then applied.
-		done, err = w.merge(ctx, r, drift.RevertManager, dryRun)
+		done, err = w.mergeThrough(ctx, r, drift.RevertManager, dryRun)
 	case !r.Unfinished:
 		done, err = w.apply(ctx, r, dryRun)
 	}
@@ -91,14 +91,14 @@ func (r *Revert) serverSide() bool {
 }
 
 func (w *writer) merge(
-	ctx context.Context, r *Revert, manager string, dryRun bool,
+	ctx context.Context, r *Revert, manager string, dryRun bool, subresource ...string,
 ) (*unstructured.Unstructured, error) {
 	as, body, err := r.patch()
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
 	}
 	return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body,
-		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
+		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)}, subresource...)
 }
 
 // patch returns the patch that makes Target of Live, if Live is still the newest version: a merge patch, but for a

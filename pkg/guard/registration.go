@@ -75,9 +75,11 @@ func conditions(self string) []admissionregistrationv1.MatchCondition {
 	return conditions
 }
 
-// objectOrMetadata selects the requests for objects. Of the requests for their status it selects those that change
-// metadata or finish a Job. A node that writes the status of a pod does not wait for the guard.
+// objectOrMetadata selects the requests for objects, and those that finalize a Namespace. Of the requests for their
+// status it selects those that change metadata or finish a Job. A node that writes the status of a pod does not wait
+// for the guard.
 var objectOrMetadata = `!has(request.subResource) || request.subResource == "" || ` + metadataChanges() + ` ||
+request.resource.resource == "namespaces" && request.subResource == "finalize" ||
 request.resource.group == "batch" && request.resource.resource == "jobs" &&
 has(object.status) && has(object.status.conditions) &&
 object.status.conditions.exists(c, c.status == "True" &&

@@ -102,6 +102,7 @@ func (b *builder) object(o *Object) {
 	// A creation has no name for RBAC to check.
 	b.add(Rule{Namespaces: where, PolicyRule: rule},
 		Rule{Namespaces: where, PolicyRule: resources(group, o.Resource, "create")})
+	b.subresource(o, rule)
 	switch group {
 	case rbacv1.GroupName:
 		b.access(o)
@@ -114,6 +115,26 @@ func (b *builder) object(o *Object) {
 	case "apiextensions.k8s.io":
 		b.conversion(o)
 	}
+}
+
+// subresource adds the right to restore a declared field that only a subresource writes: see pkg/enforce.
+func (b *builder) subresource(o *Object, rule rbacv1.PolicyRule) {
+	switch {
+	case o.Former:
+		return
+	case o.ID.GroupKind() == schema.GroupKind{Kind: "Pod"}:
+		rule.Resources, rule.Verbs = []string{"pods/resize"}, []string{"patch"}
+	case o.ID.GroupKind() == schema.GroupKind{Kind: "Namespace"} && declaresFinalizers(o.Content):
+		rule.Resources, rule.Verbs = []string{"namespaces/finalize"}, []string{"update"}
+	default:
+		return
+	}
+	b.add(Rule{Namespaces: in(o.ID.Namespace), PolicyRule: rule})
+}
+
+func declaresFinalizers(namespace map[string]any) bool {
+	spec, _ := namespace["spec"].(map[string]any)
+	return spec["finalizers"] != nil
 }
 
 // access adds the rights for writing an RBAC object itself.

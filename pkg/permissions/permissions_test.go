@@ -68,6 +68,25 @@ func TestNamesLimitAllButCreationsAndWatches(t *testing.T) {
 	}
 }
 
+func TestSubresourcesThatRestoreAField(t *testing.T) {
+	former := object(t, "pods", "apps", "{apiVersion: v1, kind: Pod}")
+	former.Former = true
+	for text, o := range map[string]Object{
+		"patch pods/resize":          object(t, "pods", "apps", "{apiVersion: v1, kind: Pod}"),
+		"update namespaces/finalize": object(t, "namespaces", "", "{apiVersion: v1, kind: Namespace, spec: {finalizers: [a]}}"),
+		"namespaces":                 object(t, "namespaces", "", "{apiVersion: v1, kind: Namespace}"),
+		"configmaps":                 object(t, "configmaps", "apps", "{apiVersion: v1, kind: ConfigMap}"),
+		"pods":                       former,
+	} {
+		rules, _ := For(nil, []Object{o}, Options{Names: true})
+		verb, resource, through := strings.Cut(text, " ")
+		if through && (!covers(rules, "apps", resource, "x", verb) || covers(rules, "apps", resource, "y", verb)) ||
+			!through && slices.ContainsFunc(rules, func(r Rule) bool { return strings.Contains(r.Resources[0], "/") }) {
+			t.Errorf("%s: %+v", text, rules)
+		}
+	}
+}
+
 func TestAggregatedRolesAreEscalatedByNameAlone(t *testing.T) {
 	rules, notes := For(nil, []Object{object(t, "clusterroles", "", `
 apiVersion: rbac.authorization.k8s.io/v1

@@ -46,13 +46,7 @@ var notAsked = map[string]string{
 
 // isLeft reports whether every scope leaves a change, as reference.md and the table of pkg/drift have it.
 func isLeft(sub subresource, what string) bool {
-	switch sub.name {
-	case "status":
-		return strings.HasPrefix(what, "an addition") // its manager is one of the status
-	case "finalize":
-		return strings.Contains(what, "finalizers") && !strings.HasPrefix(what, "an addition") // of a Namespace
-	}
-	return false
+	return sub.name == "status" && strings.HasPrefix(what, "an addition") // its manager is one of the status
 }
 
 // subresource is one that the API server serves.
@@ -100,9 +94,7 @@ func TestHostile_NoSubresourceIsAWayAround(t *testing.T) {
 	}
 	s.PatchHelmRelease("sweep", `{"spec":{"guard":"Warn"}}`)
 	for _, sub := range s.served {
-		if sub.name != "resize" { // a Pod takes its resources by this subresource only, and the operator writes none
-			s.isWarnedAbout(sub)
-		}
+		s.isWarnedAbout(sub)
 	}
 }
 

@@ -13,6 +13,8 @@ func TestPaths(t *testing.T) {
 		"/api/v1/namespaces": true, "/api/v1/namespaces/apps": true, "/api/v1/namespaces/apps/configmaps/settings": true,
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node":      true,
 		"/apis/helm.cattle.io/v1alpha1/namespaces/a/helmreleases/b/status": true,
+		"/api/v1/namespaces/apps/pods/mine/resize":                         true,
+		"/api/v1/namespaces/apps/finalize":                                 true,
 		"/api/v1/namespaces/apps/secrets?labelSelector=owner%3Dhelm":       true,
 		"/api/v1/namespaces/apps/pods/http:mine:8080/proxy/x":              false,
 		"/api/v1/namespaces/apps/pods/mine/exec":                           false,

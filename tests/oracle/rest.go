@@ -176,10 +176,12 @@ func (j *judge) request(r *Request) {
 }
 
 // goodPath matches the paths allowed to an operator: health, discovery, and plain resources, of which only our own
-// kinds have a subresource, their status. No segment is more than a name.
+// kinds have a subresource, their status, and those kinds with a declared field that nothing else writes. No segment is
+// more than a name.
 var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/v[23](?:/[\w./-]+)?)` +
 	`|/(?:api|apis)|/api/v1|/apis/[\w.-]+(?:/\w+)?` +
 	`|/(?:api/v1|apis/[\w.-]+/\w+)(?:/namespaces/\w[\w.-]*)?/[a-z0-9-]+(?:/[\w.:-]*\w)?` +
+	`|/api/v1/namespaces/\w[\w.-]*/(?:finalize|pods/\w[\w.-]*/resize)` +
 	`|/apis/helm\.cattle\.io/\w+/namespaces/\w[\w.-]*/\w+/\w[\w.-]*/status)/?$`)
 
 // plain reports whether an operator may ask for a path.
