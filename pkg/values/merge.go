@@ -58,7 +58,7 @@ func merge(at *yaml.Node, s Setting) error {
 	return nil
 }
 
-// member returns the value of a key in a mapping, which gets the key when it lacks it.
+// member returns the value of a key in a mapping, and adds a missing key.
 func member(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

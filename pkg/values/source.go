@@ -1,6 +1,6 @@
-// Package values finds the Helm value behind a field of a release: it renders the recorded chart with other values,
-// and compares what comes out with the recorded manifest. It is pure: no client, no files, no network. Rendering runs
-// other people's templates and cannot be interrupted, so callers bound it from outside, in a process of its own.
+// Package values finds the Helm value behind a field of a release: it renders the recorded chart with other values, and
+// compares the output with the recorded manifest. It is pure: no client, no files, no network. Rendering runs untrusted
+// templates and cannot be interrupted, so callers bound it from outside, in a process of its own.
 package values
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Source is what it takes to render a release again.
+// Source holds everything needed to render a release again.
 type Source struct {
 	release.Key
-	// Revision is the one whose manifest this is, Next the one that an upgrade would make.
+	// Revision is that of Manifest, Next the number for an upgrade.
 	Revision, Next int
-	// Chart is the chart as Helm recorded it: without sub-charts.
+	// Chart is the recorded chart, without sub-charts.
 	Chart json.RawMessage
 	// Archive is a package of the chart, used instead of Chart unless empty.
 	Archive []byte
-	// Config are the values that the user gave, a JSON object.
+	// Config are the user's values, a JSON object.
 	Config json.RawMessage
 	// Manifest is the recorded one.
 	Manifest string
-	// KubeVersion is the version of Kubernetes, empty for Helm's default; APIVersions are what it serves, as Helm
-	// calls them ("apps/v1", "apps/v1/Deployment").
+	// KubeVersion is the version of Kubernetes, empty for Helm's default; APIVersions are the served versions and kinds in
+	// Helm's notation ("apps/v1", "apps/v1/Deployment").
 	KubeVersion string
 	APIVersions []string
 }
 
-// MissingChartsError says that a chart has sub-charts, which Helm does not record.
+// MissingChartsError reports sub-charts of a chart. Helm does not record them.
 type MissingChartsError struct{ Names []string }
 
 func (e *MissingChartsError) Error() string {
@@ -66,16 +66,16 @@ func (s *Source) LoadChart() (*chart.Chart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the values of the chart: %w", err)
 	}
-	// A package has its values in a file, of which the record keeps only the content.
+	// A package has its values in a file. The record keeps only their content.
 	c.Raw = []*chart.File{{Name: chartutil.ValuesfileName, Data: values}}
 	return &c, nil
 }
 
-// sourceLine is the comment with which Helm begins each document of a manifest.
+// sourceLine matches Helm's comment at the beginning of a sub-chart's document in a manifest.
 var sourceLine = regexp.MustCompile(`(?m)^# Source: [^/\n]+/charts/([^/\n]+)/`)
 
-// subCharts returns the sub-charts that a recorded chart is missing: those that it names, and those whose templates are
-// in the manifest.
+// subCharts returns the missing sub-charts of a recorded chart: its dependencies, and the charts of templates in the
+// manifest.
 func subCharts(c *chart.Chart, manifest string) []string {
 	var names []string
 	for _, dependency := range c.Metadata.Dependencies {
@@ -118,7 +118,7 @@ func (s *Source) capabilities() (*chartutil.Capabilities, error) {
 	return caps, nil
 }
 
-// clone copies what rendering changes in a chart: its values, and which sub-charts take part.
+// clone copies the parts of a chart that rendering changes: its values, and the set of active sub-charts.
 func clone(c *chart.Chart) *chart.Chart {
 	if c == nil {
 		return nil
