@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
+	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -46,7 +47,7 @@ func (rs *releases) admit(
 	for i, o := range objects {
 		asked[i] = accounts.Object{GVR: o.GVR, Namespace: o.ID.Namespace, Name: o.ID.Name}
 	}
-	allowed, err := accounts.Rights(ctx, asked, rs.clients.Accounts.MayPatch(account))
+	allowed, err := accounts.Rights(ctx, asked, rs.mayPatch(account))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,6 +59,13 @@ func (rs *releases) admit(
 		denied = append(denied, denial{o.ID, o.GVR})
 	}
 	return admitted, denied, nil
+}
+
+func (rs *releases) mayPatch(account string) accounts.Ask {
+	return func(ctx context.Context, o accounts.Object) (bool, error) {
+		return rs.clients.Accounts.MayPatch(ctx,
+			enforce.Object{GVR: o.GVR, Namespace: o.Namespace, Name: o.Name, Account: account})
+	}
 }
 
 // hold sets the account under which the objects of a release are written. It removes the objects outside the rights of
@@ -94,7 +102,7 @@ func (rs *releases) granted(ctx context.Context, key string) bool {
 	}
 	// Check another part of the objects each time, because they may be many.
 	first := d.asked * accounts.QuestionsAtOnce
-	mayPatch := rs.clients.Accounts.MayPatch(d.account)
+	mayPatch := rs.mayPatch(d.account)
 	answers, err := accounts.AskAll(min(len(d.objects), accounts.QuestionsAtOnce), func(i int) (bool, error) {
 		o := d.objects[(first+i)%len(d.objects)]
 		return mayPatch(ctx, accounts.Object{GVR: o.gvr, Namespace: o.id.Namespace, Name: o.id.Name})

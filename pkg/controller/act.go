@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/revert"
 )
 
 // act reverts drifted objects in an order that undoes no write of Helm's. The objects were observed. Now act reads the
@@ -120,7 +121,7 @@ func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
 	v.found.Owner.Manager = rm.creator(ctx, l, v)
-	v.revert.Owner = v.found.Owner
+	v.revert.Manager = v.found.Owner.Manager
 	_, made, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
 	if made == nil {
 		rm.notCreated(ctx, l, v, err)
@@ -139,7 +140,7 @@ func (rm *remediation) creator(ctx context.Context, l *lock.Lock, v *result) str
 		return v.found.Owner.Manager
 	}
 	for _, o := range l.Siblings(v.ID, maxSiblings) {
-		live, err := rm.enforcer.Look(ctx, o)
+		live, err := rm.enforcer.Look(ctx, revert.Object(o))
 		if err != nil { // another one is read, or the manager of the record stays
 			rm.Log.WithField("object", o.ID.String()).Debugf("read for its field manager: %s", errorAbout(o.ID, err))
 			continue

@@ -17,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/revert"
 )
 
 // newestRevision is the newest revision of a release, loaded on first use.
@@ -120,11 +121,17 @@ func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRe
 	return rm.amend(ctx, w, r, amended)
 }
 
+// amendment is the revert that corrects a write.
+type amendment struct {
+	object *lock.Object
+	*enforce.Revert
+}
+
 // amendment returns the revert to correct a write; nil when there is nothing to do.
 func (rm *remediation) amendment(
 	ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object,
-) (*enforce.Revert, error) {
-	live, err := rm.enforcer.Look(ctx, w.Object)
+) (*amendment, error) {
+	live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
 	if err != nil || live == nil {
 		return nil, err
 	}
@@ -133,6 +140,10 @@ func (rm *remediation) amendment(
 		return nil, err
 	}
 	desired, err := decode(o.Desired)
+	if err != nil {
+		return nil, err
+	}
+	blank, err := decode(o.Blank)
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +170,15 @@ func (rm *remediation) amendment(
 	}
 	same := *o
 	same.Account = w.Object.Account
-	return &enforce.Revert{
-		Object: &same, Record: r.record, Desired: a.Desired, Live: live, Target: a.Target,
-		RemovesForeign: a.RemovesForeign, Owner: owner,
-		Options: a.Options, Owned: owner.Applied(live.GetManagedFields(), a.Desired, live.Object),
-	}, nil
+	amended := &amendment{object: &same, Revert: revert.Amendment(&same, live, a, blank, owner)}
+	amended.Record = r.record
+	return amended, nil
 }
 
 // amend corrects a write by another one, in the same order as any write: observe the object, read the record, write
 // with the observed version as the precondition. The correction is remembered for proof, too.
-func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevision, revert *enforce.Revert) error {
-	undo, err := json.Marshal(drift.MergePatch(revert.Target, revert.Live.Object))
+func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevision, amended *amendment) error {
+	undo, err := json.Marshal(drift.MergePatch(amended.Target, amended.Live.Object))
 	if err != nil {
 		return fmt.Errorf("encode what the write undoes: %w", err)
 	}
@@ -182,14 +191,14 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 		return nil
 	}
 	next := &lock.Write{
-		Key: w.Key, Object: revert.Object, Record: r.under(w), Undo: undo, Version: revert.Live.GetResourceVersion(),
+		Key: w.Key, Object: amended.object, Record: r.under(w), Undo: undo, Version: amended.Live.GetResourceVersion(),
 		Begun: rm.Clock.Now(),
 	}
 	if !rm.unproven.Follow(w, next) {
 		return nil
 	}
 	done, err := rm.carryOut(next, func() (*unstructured.Unstructured, error) {
-		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), revert)
+		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), amended.Revert)
 	})
 	switch {
 	case done != nil: // the next lock finds fields without Helm's ownership
@@ -219,6 +228,10 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 	if err != nil {
 		return err
 	}
+	blank, err := decode(o.Blank)
+	if err != nil {
+		return err
+	}
 	holds, err := rm.enforcer.Holds(ctx, r.record)
 	if err != nil {
 		return err
@@ -234,7 +247,8 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
-	again := &enforce.Revert{Object: &same, Record: r.record, Desired: desired, Owner: owner}
+	again := revert.Creation(&same, desired, blank, owner)
+	again.Record = r.record
 	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: rm.Clock.Now(),
 		Manager: again.Creator()}
 	if !rm.unproven.Follow(w, next) {

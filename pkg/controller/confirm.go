@@ -18,6 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/revert"
 )
 
 const (
@@ -235,7 +236,7 @@ func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newest
 // landed reports whether a write whose answer was lost has been carried out, or has become impossible. A creation is
 // impossible while an object of another writer has the name, but possible again after the deletion of this object.
 func (rm *remediation) landed(ctx context.Context, w *lock.Write) (bool, error) {
-	live, err := rm.enforcer.Look(ctx, w.Object)
+	live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
 	if err != nil {
 		return false, err
 	}

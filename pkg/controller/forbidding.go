@@ -7,6 +7,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/revert"
 	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
@@ -21,19 +22,18 @@ func (ad *admission) forbidding(ctx context.Context, q *question) []drift.Change
 	if len(added) == 0 {
 		return nil
 	}
-	revert := func(found judge.Result) *enforce.Revert {
-		return &enforce.Revert{
-			Object: q.object, Record: q.lock.Record, Desired: found.Desired, Live: q.Before, Target: found.Target,
-			RemovesForeign: true, Options: found.Options,
-		}
+	update := func(found judge.Result) *enforce.Revert {
+		r := revert.Update(q.object, q.Before, found, nil)
+		r.Record, r.RemovesForeign, r.Manager, r.ServerSide = q.lock.Record, true, "", false
+		return r
 	}
 	begun := ad.Clock.Now()
 	defer func() { ad.loader.budget.spend(q.lock.Release, ad.Clock.Now(), ad.Clock.Since(begun)) }()
-	_, refusal := ad.enforcer.DryRun(ctx, revert(found))
+	_, refusal := ad.enforcer.DryRun(ctx, update(found))
 	if refusal == nil || !salvage.RefusesContent(refusal) {
 		return nil
 	}
-	all, err := salvage.New(ad.enforcer, in, found, revert, refusal).Additions(ctx)
+	all, err := salvage.New(ad.enforcer, in, found, update, refusal).Additions(ctx)
 	if err != nil {
 		ad.Log.WithField("object", q.ID.String()).
 			Debugf("guard: cannot tell whether a request forbids the declared values: %s", safeError(err))

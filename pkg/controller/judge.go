@@ -10,6 +10,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/revert"
 )
 
 // result is an object that is not as Helm left it, with the inputs for acting on it.
@@ -104,7 +105,8 @@ func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 		}
 	case judge.Missing:
 		v.operation = v1alpha1.DriftDeleted
-		v.revert = &enforce.Revert{Object: v.Object, Record: l.Record, Desired: v.found.Desired, Owner: v.found.Owner}
+		v.revert = revert.Creation(v.Object, v.found.Desired, v.in.Blank, v.found.Owner)
+		v.revert.Record = l.Record
 		return nil
 	}
 	v.operation, v.revert = operationOf(v.found.Changes), v.revertOf(l, v.found)
@@ -113,10 +115,9 @@ func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 
 // revertOf returns the write that reverts an existing object to the target of a judgement.
 func (v *result) revertOf(l *lock.Lock, found judge.Result) *enforce.Revert {
-	return &enforce.Revert{
-		Object: v.Object, Record: l.Record, Desired: found.Desired, Live: v.Live, Target: found.Target,
-		RemovesForeign: found.RemovesForeign, Owner: found.Owner, Options: found.Options, Owned: v.in.Owned(found),
-	}
+	r := revert.Update(v.Object, v.Live, found, v.in.Blank)
+	r.Record = l.Record
+	return r
 }
 
 // good returns the outcome of an object whose content is as declared. It fails if the live autoscalers are unknown.

@@ -20,6 +20,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/pkg/revert"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -178,7 +179,7 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 	}
 	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced},
 		Account: l.Account}
-	live, err := pr.enforcer.Look(ctx, o)
+	live, err := pr.enforcer.Look(ctx, revert.Object(o))
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result)
 	}
 	w := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Deleted: true,
 		Version: v.Live.GetResourceVersion(), Begun: pr.Clock.Now()}
-	err = pr.enforcer.Prune(ctx, v.Object, v.Live)
+	err = pr.enforcer.Prune(ctx, revert.Object(v.Object), v.Live)
 	if lost := unanswered(err); err == nil || lost {
 		pr.toProve(w, lost)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/revert"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -246,7 +247,7 @@ func (rm *remediation) processOne(ctx context.Context, l *lock.Lock, w *lock.Wor
 }
 
 func (rm *remediation) observeOne(ctx context.Context, l *lock.Lock, w *lock.Work) {
-	live, err := rm.enforcer.Look(ctx, w.Object)
+	live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
 	if err != nil {
 		again := w.Observation
 		rm.complete(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),

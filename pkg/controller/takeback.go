@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/revert"
 )
 
 // refusedPause is the time between two attempts to take back an object after a refused deletion.
@@ -28,7 +29,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	}
 	created, lost := w.Made, w.Made == nil
 	if lost {
-		live, err := rm.enforcer.Look(ctx, w.Object)
+		live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
 		if err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	}
 	deleted := false
 	_, err := rm.carryOut(next, func() (_ *unstructured.Unstructured, err error) {
-		deleted, err = rm.enforcer.TakeBack(ctx, w.Object, created)
+		deleted, err = rm.enforcer.TakeBack(ctx, revert.Object(w.Object), created)
 		return nil, err
 	})
 	switch {

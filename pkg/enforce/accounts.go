@@ -14,8 +14,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
-
-	"github.com/rancher/helm-locker/pkg/accounts"
 )
 
 // Accounts are the clients that objects are written with: the operator's own, and those that write in the name of other
@@ -71,36 +69,34 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 var accessReviews = schema.GroupVersionResource{Group: authorizationv1.GroupName, Version: "v1",
 	Resource: "selfsubjectaccessreviews"}
 
-// MayPatch returns a function that reports whether an account may change an object, or all objects of a resource
-// and namespace. A user with the right to patch an object can read it too: a patch returns it. The API server's
-// authorizer is asked, as the account itself: that needs no permission beside that to impersonate it.
-func (a *Accounts) MayPatch(account string) accounts.Ask {
-	return func(ctx context.Context, o accounts.Object) (bool, error) {
-		client, err := a.client(account)
-		if err != nil {
-			return false, err
-		}
-		review := &authorizationv1.SelfSubjectAccessReview{
-			TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(),
-				Kind: "SelfSubjectAccessReview"},
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: "patch", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource,
-				Namespace: o.Namespace, Name: o.Name,
-			}},
-		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
-		if err != nil {
-			return false, fmt.Errorf("encode an access review: %w", err)
-		}
-		answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: content},
-			metav1.CreateOptions{})
-		if err != nil {
-			return false, fmt.Errorf("ask what %s may change: %w", account, err)
-		}
-		allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
-		if err != nil {
-			return false, fmt.Errorf("the API server's answer to an access review: %w", err)
-		}
-		return allowed, nil
+// MayPatch reports whether the account of an object may change it; all objects of a resource and namespace when it has
+// no name. A user with the right to patch an object can read it too: a patch returns it. The API server's authorizer is
+// asked, as the account itself: that needs no permission beside that to impersonate it.
+func (a *Accounts) MayPatch(ctx context.Context, o Object) (bool, error) {
+	client, err := a.client(o.Account)
+	if err != nil {
+		return false, err
 	}
+	review := &authorizationv1.SelfSubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(),
+			Kind: "SelfSubjectAccessReview"},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: "patch", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource,
+			Namespace: o.Namespace, Name: o.Name,
+		}},
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(review)
+	if err != nil {
+		return false, fmt.Errorf("encode an access review: %w", err)
+	}
+	answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask what %s may change: %w", o.Account, err)
+	}
+	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+	if err != nil {
+		return false, fmt.Errorf("the API server's answer to an access review: %w", err)
+	}
+	return allowed, nil
 }

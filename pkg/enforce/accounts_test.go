@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -92,7 +91,7 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 	e := &Enforcer{accounts: accounts, writer: &writer{client: accounts.own}}
-	r := &Revert{Object: &lock.Object{Kind: &lock.Kind{GVR: configMaps}}}
+	r := &Revert{Object: Object{GVR: configMaps}}
 	if _, err := e.DryRun(t.Context(), r); !errors.Is(err, errNoAccount) {
 		t.Errorf("dry run: %v", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/proof"
 )
 
@@ -39,7 +38,7 @@ func New(
 }
 
 // as returns the writer in whose name an object is written.
-func (e *Enforcer) as(o *lock.Object) (*writer, error) {
+func (e *Enforcer) as(o Object) (*writer, error) {
 	client, err := e.accounts.client(o.Account)
 	if err != nil {
 		return nil, err
@@ -50,13 +49,13 @@ func (e *Enforcer) as(o *lock.Object) (*writer, error) {
 }
 
 // Look returns the live object; nil when it does not exist.
-func (e *Enforcer) Look(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error) {
-	live, err := e.writer.resource(o).Get(ctx, o.ID.Name, metav1.GetOptions{})
+func (e *Enforcer) Look(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+	live, err := e.writer.resource(o).Get(ctx, o.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", o.ID, err)
+		return nil, fmt.Errorf("get %s: %w", o, err)
 	}
 	return live, nil
 }
@@ -88,17 +87,17 @@ func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstru
 
 // TakeBack deletes an object that the operator created, unless Helm or a person has written to it since, or it is
 // gone. It reports whether it deleted the object.
-func (e *Enforcer) TakeBack(ctx context.Context, o *lock.Object, created *unstructured.Unstructured) (bool, error) {
+func (e *Enforcer) TakeBack(ctx context.Context, o Object, created *unstructured.Unstructured) (bool, error) {
 	w, err := e.as(o)
 	if err == nil {
 		err = w.takeBack(ctx, o, created)
 	}
 	switch {
 	case err == nil:
-		e.log.WithField("object", o.ID.String()).Info("took back what was re-created while Helm began to work")
+		e.log.WithField("object", o.String()).Info("took back what was re-created while Helm began to work")
 		return true, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return false, nil // Helm has already deleted it, or has made it its own
 	}
-	return false, fmt.Errorf("take back %s: %w", o.ID, err)
+	return false, fmt.Errorf("take back %s: %w", o, err)
 }

@@ -36,10 +36,10 @@ func applySet(
 	ref := &unstructured.Unstructured{}
 	ref.SetLabels(labels)
 	ref.SetGroupVersionKind(r.GVK)
-	ref.SetNamespace(r.ID.Namespace)
-	ref.SetName(r.ID.Name)
+	ref.SetNamespace(r.Namespace)
+	ref.SetName(r.Name)
 	written := false
-	applied := sets.WithSetID(setID).WithDefaultNamespace(r.ID.Namespace).WithRateLimiting(revertQPS).WithNoDelete().
+	applied := sets.WithSetID(setID).WithDefaultNamespace(r.Namespace).WithRateLimiting(revertQPS).WithNoDelete().
 		WithCacheTypeFactory(observed{ref}).
 		WithReconciler(r.GVK, func(runtime.Object, runtime.Object) (bool, error) {
 			written = true
@@ -50,7 +50,7 @@ func applySet(
 	if written {
 		return done, err // the API server's own answer says more than what wrangler makes of it
 	}
-	return nil, fmt.Errorf("apply %s: %w", r.ID, errors.Join(errors.New("wrangler did not call back"), applied))
+	return nil, fmt.Errorf("apply %s: %w", r.Object, errors.Join(errors.New("wrangler did not call back"), applied))
 }
 
 // observed is an informer factory that shows wrangler the member as one that exists and differs. So wrangler leaves all

@@ -1,9 +1,7 @@
 package enforce
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -11,10 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/managers"
 )
 
@@ -60,10 +56,10 @@ func (w *writer) applyExactly(
 		}
 		// A controller has written to the object: a Deployment gets its revision annotation. That is a new
 		// observation, so the record has to be read again.
-		if now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{}); err != nil {
+		if now, err = w.resource(r.Object).Get(ctx, r.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
-		if now.GetUID() != done.GetUID() || !r.declaresAlike(now, done) {
+		if now.GetUID() != done.GetUID() || !r.Content.Alike(now.Object, done.Object) {
 			return nil, errOthersWrote
 		}
 		if holds, err := w.verifier.Holds(ctx, r.Record); err != nil || !holds {
@@ -72,21 +68,13 @@ func (w *writer) applyExactly(
 		// Another manager that has added to a map owns all of it now, where the map is one value. An apply that names
 		// the map because Helm's manager owned it before would make the addition Helm's.
 		if r.Owned != nil {
-			last.Owned = r.Owner.Applied(now.GetManagedFields(), r.Desired, now.Object)
+			last.Owned = now
 		}
 	}
 }
 
-// declaresAlike reports whether what is declared is the same in two states of the object, whatever else differs.
-func (r *Revert) declaresAlike(a, b *unstructured.Unstructured) bool {
-	options := r.Options
-	options.Accepted, options.Strict = nil, nil
-	return reflect.DeepEqual(drift.Compare(r.Desired, a.Object, options).Changes,
-		drift.Compare(r.Desired, b.Object, options).Changes)
-}
-
-// disown takes from other managers their share in the fields that Helm's next apply sends, and all from RevertManager.
-// It comes after the apply: until then their share is what shows that Helm's manager lacks it. Who applies a whole
+// disown takes from other managers their share in the fields that Helm's next apply sends, and all from
+// managers.Revert. It comes after the apply: until then their share is what shows that Helm's manager lacks it. Who applies a whole
 // object with one field changed owns all the rest of it together with Helm, and then the next helm upgrade that changes
 // any of that fails with a conflict.
 //
@@ -99,20 +87,14 @@ func (w *writer) disown(
 	for attempt := 1; ; attempt++ {
 		entries, changed, err := r.withoutShares(now)
 		if err != nil {
-			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
+			return nil, fmt.Errorf("field ownership of %s: %w", r.Object, err)
 		}
 		if !changed {
 			return done, nil
 		}
-		patch, err := json.Marshal([]map[string]any{
-			{"op": "replace", "path": "/metadata/managedFields", "value": entries},
-			{"op": "replace", "path": "/metadata/resourceVersion", "value": now.GetResourceVersion()},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("field ownership of %s: %w", r.ID, err)
-		}
-		owned, err := w.resource(r.Object).Patch(ctx, r.ID.Name, types.JSONPatchType, patch,
-			metav1.PatchOptions{FieldManager: r.Owner.Manager})
+		owned, err := w.send(ctx, Edit{Object: r.Object, Live: now, Manager: r.Manager, Operations: []Operation{
+			{Op: "replace", Path: "/metadata/managedFields", Value: entries},
+		}})
 		switch {
 		case err == nil && attempt == 1:
 			return owned, nil
@@ -121,7 +103,7 @@ func (w *writer) disown(
 		case !apierrors.IsConflict(err) || attempt == attempts:
 			return nil, err
 		}
-		if now, err = w.resource(r.Object).Get(ctx, r.ID.Name, metav1.GetOptions{}); err != nil {
+		if now, err = w.resource(r.Object).Get(ctx, r.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
 		if now.GetUID() != done.GetUID() {
@@ -132,23 +114,17 @@ func (w *writer) disown(
 
 // shared returns what other managers own of the fields that Helm's next apply sends, and what Helm's manager owns.
 func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.Set, err error) {
-	blank, err := r.Blank.Decode()
-	if err != nil {
-		return nil, nil, err
-	}
-	request := drift.Request{
-		Desired: r.Desired, Blank: blank, Schema: r.Options.Schema, Ignore: r.Options.Ignore,
-	}
 	own = &fieldpath.Set{}
 	entries := now.GetManagedFields()
 	for i := range entries {
-		if e := &entries[i]; e.Manager == r.Owner.Manager && e.Operation == r.Owner.Operation && e.Subresource == "" {
-			if own, err = setOf(e); err != nil {
+		if e := &entries[i]; e.Manager == r.Manager && e.Operation == metav1.ManagedFieldsOperationApply &&
+			e.Subresource == "" {
+			if own, err = managers.Fields(e); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	return request.Shares(entries, now.Object, r.Owner.Manager).Fields, own, nil
+	return r.Content.Shares(now, r.Manager), own, nil
 }
 
 // without returns the fields of a manager without its share in those that Helm's manager owns, and in maps and lists
@@ -187,7 +163,7 @@ func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructur
 func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var helm []metav1.ManagedFieldsEntry
 	for _, entry := range obj.GetManagedFields() {
-		if drift.ManagedBy([]metav1.ManagedFieldsEntry{entry}).Known {
+		if managers.HelmFields(&entry) > 0 {
 			helm = append(helm, entry)
 		}
 	}
@@ -195,17 +171,17 @@ func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 }
 
 // withoutShares returns the managed fields of the object without the shares of other managers in what Helm's manager
-// owns, and whether that is a change. RevertManager owns nothing any more.
+// owns, and whether that is a change. managers.Revert owns nothing any more.
 func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, bool, error) {
 	shares, own, err := r.shared(now)
 	if err != nil {
 		return nil, false, err
 	}
-	entries, helm := now.GetManagedFields(), r.Owner.Manager
+	entries, helm := now.GetManagedFields(), r.Manager
 	out, changed := make([]metav1.ManagedFieldsEntry, 0, len(entries)), false
 	for i := range entries {
 		e := entries[i]
-		if e.Manager == drift.RevertManager {
+		if e.Manager == managers.Revert {
 			changed = true
 			continue
 		}
@@ -213,7 +189,7 @@ func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.Managed
 			out = append(out, e)
 			continue
 		}
-		set, err := setOf(&e)
+		set, err := managers.Fields(&e)
 		if err != nil {
 			return nil, false, err
 		}
@@ -234,15 +210,4 @@ func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.Managed
 		out = append(out, e)
 	}
 	return out, changed, nil
-}
-
-func setOf(e *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
-	set := &fieldpath.Set{}
-	if e.FieldsV1 == nil {
-		return set, nil
-	}
-	if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
-		return nil, fmt.Errorf("fields of manager %s: %w", e.Manager, err)
-	}
-	return set, nil
 }

@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/rancher/helm-locker/pkg/lock"
 )
 
 // replaceable are the kinds that may be deleted and re-created, with the losses beside the object's uid. They hold no
@@ -64,8 +62,8 @@ func (e *Enforcer) Immutable(ctx context.Context, r *Revert) bool {
 // be created: the API server is asked first, in a dry run under another name. Holds must have been true after the
 // object was observed.
 func (e *Enforcer) Remove(ctx context.Context, r *Revert) error {
-	if _, ok := Replaceable(r.ID.GroupKind()); !ok {
-		return fmt.Errorf("replace %s: objects of this kind are never replaced", r.ID)
+	if _, ok := Replaceable(r.GVK.GroupKind()); !ok {
+		return fmt.Errorf("replace %s: objects of this kind are never replaced", r.Object)
 	}
 	w, err := e.as(r.Object)
 	if err != nil {
@@ -83,11 +81,11 @@ func (w *writer) tryCreate(ctx context.Context, r *Revert) error {
 	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.Desired)}
 	obj.SetName("")
 	obj.SetGenerateName("helm-locker-")
-	if r.ID.GroupKind() == (schema.GroupKind{Kind: "Service"}) {
+	if r.GVK.GroupKind() == (schema.GroupKind{Kind: "Service"}) {
 		withoutAllocations(obj.Object)
 	}
 	_, err := w.resource(r.Object).Create(ctx, obj,
-		metav1.CreateOptions{FieldManager: r.Owner.Manager, DryRun: dryRunOption(true)})
+		metav1.CreateOptions{FieldManager: r.Manager, DryRun: dryRunOption(true)})
 	if err != nil {
 		return fmt.Errorf("it is not deleted because it could not be created again: %w", err)
 	}
@@ -117,10 +115,10 @@ func withoutAllocations(service map[string]any) {
 }
 
 // remove deletes an object if it still is as observed, and has what it owns collected, as Helm does.
-func (w *writer) remove(ctx context.Context, o *lock.Object, live *unstructured.Unstructured) error {
+func (w *writer) remove(ctx context.Context, o Object, live *unstructured.Unstructured) error {
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	policy := metav1.DeletePropagationBackground
-	return w.resource(o).Delete(ctx, o.ID.Name, metav1.DeleteOptions{
+	return w.resource(o).Delete(ctx, o.Name, metav1.DeleteOptions{
 		PropagationPolicy: &policy,
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 	})

@@ -24,7 +24,7 @@ func (r *Revert) subresource() string {
 		return ""
 	}
 	name, without := "", func(map[string]any) {}
-	switch r.ID.GroupKind() {
+	switch r.GVK.GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
 		name, without = resizing, withoutResources
 	case schema.GroupKind{Kind: "Namespace"}:

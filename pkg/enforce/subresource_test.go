@@ -5,10 +5,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -34,7 +33,7 @@ func TestSubresourceOfARevert(t *testing.T) {
 		var live, target map[string]any
 		check.NoError(t, yaml.Unmarshal([]byte(test.live), &live))
 		check.NoError(t, yaml.Unmarshal([]byte(strings.Replace(test.live, test.from, test.to, 1)), &target))
-		r := &Revert{Object: &lock.Object{ID: manifest.ID{Kind: test.kind}}, Target: target,
+		r := &Revert{Object: Object{GVK: schema.GroupVersionKind{Kind: test.kind}}, Target: target,
 			Live: &unstructured.Unstructured{Object: live}}
 		if got := r.subresource(); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)

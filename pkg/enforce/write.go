@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/managers"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -27,10 +27,10 @@ var errNoTarget = errors.New("there is nothing to revert the object to")
 
 // Revert is one object to be reverted or re-created.
 type Revert struct {
-	*lock.Object
+	Object
 	// Record is that of the locked revision.
 	Record release.Record
-	// Desired is the decoded desired state.
+	// Desired is the object as it is created.
 	Desired map[string]any
 	// Live is the object as observed; nil when it does not exist and is to be created.
 	Live *unstructured.Unstructured
@@ -40,14 +40,40 @@ type Revert struct {
 	Unfinished bool
 	// RemovesForeign is set when Target lacks a list element that another manager added.
 	RemovesForeign bool
-	// Options are the rules of the comparison that found Target. What they ignore is not written to an object that
-	// exists.
-	Options drift.Options
-	// Owned reports whether Helm's manager owns a field of Live by server-side apply.
-	Owned func(path []string) bool
-	// Owner is Helm's field manager on the object. When its operation is Apply the object is owned by server-side
-	// apply.
-	Owner drift.Owner
+	// Content makes the bodies of requests.
+	Content Content
+	// Manager is Helm's field manager on the object, and ServerSide is set when it owns the object by server-side apply.
+	Manager    string
+	ServerSide bool
+	// Owned is the state of the object whose field ownership counts for an apply; nil for a creation.
+	Owned *unstructured.Unstructured
+}
+
+// Content makes the bodies of the requests of a revert. It decides what is written to an object, and the kernel when:
+// it adds the preconditions.
+type Content interface {
+	// Patch returns the patch that makes target of live.
+	Patch(live, target map[string]any) Patch
+	// Apply returns the object for a server-side apply that makes target of live. owned is the state of the object whose
+	// field ownership counts; nil for an object that Helm's manager owns nothing of yet.
+	Apply(live, target map[string]any, owned *unstructured.Unstructured) map[string]any
+	// Shares returns the fields that others than Helm's manager own, of those that Helm's next apply of the object sends.
+	Shares(now *unstructured.Unstructured, helm string) *fieldpath.Set
+	// Alike reports whether what is declared is the same in two states of the object, whatever else differs.
+	Alike(a, b map[string]any) bool
+}
+
+// Patch is a merge patch (RFC 7386), or a JSON patch (RFC 6902) when Merge is nil.
+type Patch struct {
+	Merge      map[string]any
+	Operations []Operation
+}
+
+// Operation is one of a JSON patch.
+type Operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
 }
 
 // writer makes the requests of reverts.
@@ -56,11 +82,8 @@ type writer struct {
 	verifier *proof.Verifier
 }
 
-func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {
-	if o.Namespaced {
-		return w.client.Resource(o.GVR).Namespace(o.ID.Namespace)
-	}
-	return w.client.Resource(o.GVR)
+func (w *writer) resource(o Object) dynamic.ResourceInterface {
+	return w.client.Resource(o.GVR).Namespace(o.Namespace)
 }
 
 // update turns the live object into the target as Helm itself would have written it. With dryRun the API server only
@@ -69,11 +92,11 @@ func (w *writer) resource(o *lock.Object) dynamic.ResourceInterface {
 func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
 	done, err := r.Live, error(nil)
 	switch {
-	case !r.serverSide():
-		return w.mergeThrough(ctx, r, r.Owner.Manager, dryRun)
+	case !r.ServerSide:
+		return w.mergeThrough(ctx, r, r.Manager, dryRun)
 	case r.RemovesForeign, r.subresource() != "":
 		// A server-side apply cannot take out what another manager put in. So the content is merged, and then applied.
-		done, err = w.mergeThrough(ctx, r, drift.RevertManager, dryRun)
+		done, err = w.mergeThrough(ctx, r, managers.Revert, dryRun)
 	case !r.Unfinished:
 		done, err = w.apply(ctx, r, dryRun)
 	}
@@ -86,18 +109,14 @@ func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructu
 	return w.finish(ctx, r, done)
 }
 
-func (r *Revert) serverSide() bool {
-	return r.Owner.Operation == metav1.ManagedFieldsOperationApply
-}
-
 func (w *writer) merge(
 	ctx context.Context, r *Revert, manager string, dryRun bool, subresource ...string,
 ) (*unstructured.Unstructured, error) {
 	as, body, err := r.patch()
 	if err != nil {
-		return nil, fmt.Errorf("encode the patch of %s: %w", r.ID, err)
+		return nil, fmt.Errorf("encode the patch of %s: %w", r.Object, err)
 	}
-	return w.resource(r.Object).Patch(ctx, r.ID.Name, as, body,
+	return w.resource(r.Object).Patch(ctx, r.Name, as, body,
 		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)}, subresource...)
 }
 
@@ -107,15 +126,19 @@ func (r *Revert) patch() (types.PatchType, []byte, error) {
 	if r.Target == nil { // a patch to that would take out every field
 		return "", nil, errNoTarget
 	}
-	if drift.SetsNull(r.Live.Object, r.Target) {
-		operations := append(drift.JSONPatch(r.Live.Object, r.Target),
-			drift.PatchOperation{Op: "add", Path: "/metadata/resourceVersion", Value: r.Live.GetResourceVersion()})
-		body, err := json.Marshal(operations)
+	return r.Content.Patch(r.Live.Object, r.Target).body(r.Live.GetResourceVersion())
+}
+
+// body returns the patch with the precondition that the object still has a resourceVersion: one that is not the
+// object's is answered by a conflict.
+func (p Patch) body(version string) (types.PatchType, []byte, error) {
+	if p.Merge == nil {
+		body, err := json.Marshal(append(p.Operations,
+			Operation{Op: "replace", Path: "/metadata/resourceVersion", Value: version}))
 		return types.JSONPatchType, body, err
 	}
-	patch := drift.MergePatch(r.Live.Object, r.Target)
-	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
-	body, err := json.Marshal(patch)
+	setPath(p.Merge, version, "metadata", "resourceVersion")
+	body, err := json.Marshal(p.Merge)
 	return types.MergePatchType, body, err
 }
 
@@ -125,8 +148,8 @@ func (w *writer) apply(ctx context.Context, r *Revert, dryRun bool) (*unstructur
 		return nil, err
 	}
 	force := true
-	return w.resource(r.Object).Patch(ctx, r.ID.Name, types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: r.Owner.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
+	return w.resource(r.Object).Patch(ctx, r.Name, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: r.Manager, Force: &force, DryRun: dryRunOption(dryRun)})
 }
 
 func (w *writer) applyBody(r *Revert) ([]byte, error) {
@@ -134,38 +157,30 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	if target == nil {
 		target = r.Live.Object
 	}
-	blank, err := r.Blank.Decode()
-	if err != nil {
-		return nil, fmt.Errorf("nulls of %s: %w", r.ID, err)
-	}
-	desired := drift.Request{Desired: r.Desired, Blank: blank}.Apply(target, r.Live.Object, r.Options, r.Owned)
+	desired := r.Content.Apply(r.Live.Object, target, r.Owned)
 	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
 	// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
 	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")
 	body, err := json.Marshal(desired)
 	if err != nil {
-		return nil, fmt.Errorf("encode the desired state of %s: %w", r.ID, err)
+		return nil, fmt.Errorf("encode the desired state of %s: %w", r.Object, err)
 	}
 	return body, nil
 }
 
 // Creator returns the field manager in whose name the object is created.
 func (r *Revert) Creator() string {
-	if r.serverSide() {
-		return drift.RevertManager
+	if r.ServerSide {
+		return managers.Revert
 	}
-	return r.Owner.Manager
+	return r.Manager
 }
 
 // create re-creates the object. It fails when the object exists. What comes back with an error is as for update.
 func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
-	blank, err := r.Blank.Decode()
-	if err != nil {
-		return nil, fmt.Errorf("nulls of %s: %w", r.ID, err)
-	}
-	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}
+	obj := &unstructured.Unstructured{Object: r.Desired}
 	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Creator()})
-	if err != nil || !r.serverSide() {
+	if err != nil || !r.ServerSide {
 		return done, err
 	}
 	// A creation by server-side apply would overwrite an object that Helm has just made, so the object is posted first.
@@ -175,17 +190,17 @@ func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructu
 // takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers
 // do to a new object at once (status, annotations of their own) does not count: they would keep it alive after an
 // uninstall.
-func (w *writer) takeBack(ctx context.Context, o *lock.Object, created *unstructured.Unstructured) error {
+func (w *writer) takeBack(ctx context.Context, o Object, created *unstructured.Unstructured) error {
 	now := created
 	for attempt := 1; ; attempt++ {
 		uid, version := created.GetUID(), now.GetResourceVersion()
-		err := w.resource(o).Delete(ctx, o.ID.Name, metav1.DeleteOptions{
+		err := w.resource(o).Delete(ctx, o.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		})
 		if !apierrors.IsConflict(err) || attempt == attempts {
 			return err
 		}
-		again, getErr := w.resource(o).Get(ctx, o.ID.Name, metav1.GetOptions{})
+		again, getErr := w.resource(o).Get(ctx, o.Name, metav1.GetOptions{})
 		if getErr != nil {
 			return getErr
 		}

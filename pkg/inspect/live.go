@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/revert"
 	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
@@ -33,7 +34,7 @@ func (c *Cluster) Get(ctx context.Context, o *lock.Object) (*unstructured.Unstru
 		return nil, err
 	}
 	o.Kind = &lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced}
-	return c.enforcer.Look(ctx, o)
+	return c.enforcer.Look(ctx, revert.Object(o))
 }
 
 // UnknownKind is part of Source.
@@ -58,7 +59,7 @@ func (c *Cluster) DryRun(ctx context.Context, r *enforce.Revert) (*unstructured.
 			nil
 	default:
 		// The server's message may quote values, so only its reason is returned.
-		return nil, fmt.Sprintf("the API server refused a dry run of %s (%s)", r.ID, reasonOf(err)), nil
+		return nil, fmt.Sprintf("the API server refused a dry run of %s (%s)", r.Object, reasonOf(err)), nil
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/revert"
 	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
@@ -81,15 +82,10 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 	if found.State != judge.Unclear {
 		return c.answer(ctx, in, found), nil
 	}
-	revert := func(found judge.Result) *enforce.Revert {
-		return &enforce.Revert{
-			Object: target, Desired: found.Desired, Live: live, Target: found.Target,
-			RemovesForeign: found.RemovesForeign, Owner: found.Owner, Options: found.Options, Owned: in.Owned(found),
-		}
-	}
-	after, local, err := c.source.DryRun(ctx, revert(found))
+	update := func(found judge.Result) *enforce.Revert { return revert.Update(target, live, found, nil) }
+	after, local, err := c.source.DryRun(ctx, update(found))
 	if salvage.RefusesContent(err) {
-		return c.salvaged(ctx, in, found, revert, err)
+		return c.salvaged(ctx, in, found, update, err)
 	}
 	if err != nil {
 		return answer{}, err

@@ -4,9 +4,11 @@ package managers
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Revert is the field manager of helm-locker's writes whose fields then become Helm's, by requests that follow. As long
@@ -44,4 +46,16 @@ func HelmFields(entry *metav1.ManagedFieldsEntry) (owned int) {
 		return 0
 	}
 	return owned
+}
+
+// Fields returns the fields of an entry.
+func Fields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	set := &fieldpath.Set{}
+	if entry.FieldsV1 == nil {
+		return set, nil
+	}
+	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+		return nil, fmt.Errorf("fields of manager %s: %w", entry.Manager, err)
+	}
+	return set, nil
 }

@@ -12,12 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/revert"
 )
 
 // ErrHelmAtWork means that the release is not deployed, or that its record has changed since the read. Nothing is
@@ -33,7 +33,7 @@ const readsAtOnce = 8
 // Object is one object of a release.
 type Object struct {
 	ID     manifest.ID
-	Legacy *enforce.Legacy
+	Legacy *Legacy
 	// Done is set when nothing is left to remove; Err is the error of the read or the write.
 	Done bool
 	Err  error
@@ -107,11 +107,11 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 
 // look finds the older operator's writes on an object; nothing on a missing object, or one in deletion.
 func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err error) {
-	o.Legacy = &enforce.Legacy{}
+	o.Legacy = &Legacy{}
 	if o.live, err = c.Get(ctx, o.target); err != nil || o.live == nil || o.live.GetDeletionTimestamp() != nil {
 		return err
 	}
-	o.Legacy, err = enforce.FindLegacy(p.Key, o.live, o.desired, p.serverSide)
+	o.Legacy, err = FindLegacy(p.Key, o.live, o.desired, p.serverSide)
 	if err != nil {
 		return fmt.Errorf("field ownership of %s: %w", o.ID, err)
 	}
@@ -141,7 +141,7 @@ func (p *Plan) carry(ctx context.Context, c *inspect.Cluster, o *Object, dryRun 
 		case !holds:
 			return fmt.Errorf("release %s: %w", p.Key, ErrHelmAtWork)
 		}
-		err := c.Enforcer().RemoveLegacy(ctx, o.target, o.live, o.Legacy, dryRun)
+		err := c.Enforcer().Edit(ctx, o.Legacy.removal(revert.Object(o.target), o.live, dryRun))
 		if apierrors.IsNotFound(err) {
 			return nil // gone, with all that was on it
 		}

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/migrate"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -32,7 +31,7 @@ func fixture(t *testing.T, status helmrelease.Status) (*fakeapi.Server, *inspect
 	s := fakeapi.New(t)
 	s.Deploy("web", configMap)
 	s.Release("web", 1, status, configMap)
-	labels, annotations, err := enforce.LegacyMetadata(web)
+	labels, annotations, err := migrate.LegacyMetadata(web)
 	check.NoError(t, err)
 	o := s.Get(path)
 	all := o.GetLabels()

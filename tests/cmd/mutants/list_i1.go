@@ -42,7 +42,7 @@ func neverRevertHelm() []mutant {
 			and(edit{"pkg/controller/releases.go", `	if !d.Lock {`,
 				`	if !d.Lock && d.State != v1alpha1.StateTransitioning {`}),
 		breaks("I1", "a patch goes out without the observed resourceVersion",
-			edit{write, `	setPath(patch, r.Live.GetResourceVersion(), "metadata", "resourceVersion")`, ``}, order,
+			edit{write, `	setPath(p.Merge, version, "metadata", "resourceVersion")`, ``}, order,
 			"TestI1_ResourceVersionPrecondition/helm_3"),
 		breaks("I1", "a server-side apply goes out without the observed resourceVersion",
 			edit{write, `	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")

@@ -43,8 +43,8 @@ func leaveNoTrace() []mutant {
 			edit{claim, `bool { return f == v1alpha1.LegacyFinalizer }`, `bool { return f != "" }`}, integration,
 			"TestI3_LockingWritesNothing/and_takes"),
 		breaks("I3", "a revert leaves a label",
-			edit{write, `	body, err := json.Marshal(patch)`, `	setPath(patch, "yes", "metadata", "labels", "reverted")
-	body, err := json.Marshal(patch)`}, integration, "TestI3_PuttingBackLeavesNoTrace/helm_3"),
+			edit{write, `	body, err := json.Marshal(p.Merge)`, `	setPath(p.Merge, "yes", "metadata", "labels", "reverted")
+	body, err := json.Marshal(p.Merge)`}, integration, "TestI3_PuttingBackLeavesNoTrace/helm_3"),
 		breaks("I3", "a re-creation leaves wrangler's annotation of the ObjectSet",
 			edit{write, `	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}`,
 				`	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}
@@ -59,7 +59,7 @@ func leaveNoTrace() []mutant {
 
 // asHelmLeftIt are the mutants of I4.
 func asHelmLeftIt() []mutant {
-	const write, judged = "pkg/enforce/write.go", "pkg/judge/judge.go"
+	const write, judged, revert = "pkg/enforce/write.go", "pkg/judge/judge.go", "pkg/revert/revert.go"
 	return []mutant{
 		breaks("I4", "an object that is gone at the lock is created as the helm command's",
 			edit{"pkg/controller/act.go", `	v.found.Owner.Manager = rm.creator(ctx, l, v)`, ``}, fidelity,
@@ -68,16 +68,16 @@ func asHelmLeftIt() []mutant {
 			edit{"pkg/controller/releases.go", `cmp.Or(rs.managerOf(key), loaded.writer)`, `cmp.Or(rs.managerOf(key), "helm")`},
 			fidelity, "TestI4_WhatIsGoneAtTheLockIsTheToolsAgain/helm_4_the_only_object"),
 		breaks("I4", "a patch is sent under the operator's own name",
-			edit{write, `		return w.mergeThrough(ctx, r, r.Owner.Manager, dryRun)`,
-				`		return w.mergeThrough(ctx, r, drift.RevertManager, dryRun)`}, order, "TestI4_AsHelm3LeftIt"),
+			edit{write, `		return w.mergeThrough(ctx, r, r.Manager, dryRun)`,
+				`		return w.mergeThrough(ctx, r, managers.Revert, dryRun)`}, order, "TestI4_AsHelm3LeftIt"),
 		breaks("I4", "what Helm applied server-side is patched",
-			edit{write, `	return r.Owner.Operation == metav1.ManagedFieldsOperationApply`,
-				`	return r.Owner.Operation == "never"`}, order, "TestI4_AsHelm4LeftIt"),
+			edit{revert, `c.owner.Operation == metav1.ManagedFieldsOperationApply}`,
+				`c.owner.Operation == metav1.ManagedFieldsOperationApply && false}`}, order, "TestI4_AsHelm4LeftIt"),
 		breaks("I4", "what Helm 4 patched is applied server-side",
-			edit{write, `	return r.Owner.Operation == metav1.ManagedFieldsOperationApply`,
-				`	return r.Owner.Operation != "never"`}, order, "TestI4_AsHelm4LeftWhatHelm3Installed"),
+			edit{revert, `c.owner.Operation == metav1.ManagedFieldsOperationApply}`,
+				`c.owner.Operation == metav1.ManagedFieldsOperationApply || true}`}, order, "TestI4_AsHelm4LeftWhatHelm3Installed"),
 		breaks("I4", "a created object is not handed over to Helm's server-side apply",
-			edit{write, `	if err != nil || !r.serverSide() {
+			edit{write, `	if err != nil || !r.ServerSide {
 		return done, err`, `	if err != nil || done != nil {
 		return done, err`}, order, "TestI4_AsHelm4LeftWhatItTookOverFromHelm3"),
 		breaks("I4", "the hand-over to Helm is given up when a controller wrote before it",

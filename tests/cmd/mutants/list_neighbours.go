@@ -38,7 +38,7 @@ func neighbours() []mutant {
 			edit{"pkg/judge/own.go", `id.Name == v1alpha1.PolicyResourceName+"."`, `id.Name == "."`}, "./pkg/judge",
 			"TestReserved"),
 		breaks("I2", "what is added to a selector during a revert becomes Helm's",
-			edit{"pkg/enforce/ownership.go", `			last.Owned = r.Owner.Applied(now`, `			_ = r.Owner.Applied(now`}, integration,
+			edit{"pkg/enforce/ownership.go", `			last.Owned = now`, `			_ = now`}, integration,
 			"TestScope_StrictRemovesWhatIsAddedDuringARevert"),
 		breaks("I6", "scaling outside of an autoscaler's range falls to the manifest's number",
 			edit{"pkg/judge/replicas.go", ` || r.Min > r.Max {`, ` || r.Min <= r.Max {`}, integration,

@@ -1,8 +1,6 @@
-package enforce
+package migrate
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -10,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/managers"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -112,7 +110,7 @@ func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) 
 	var kept, legacy []metav1.ManagedFieldsEntry
 	for i := range entries {
 		e := entries[i]
-		set, err := setOf(&e)
+		set, err := managers.Fields(&e)
 		if err != nil {
 			return err
 		}
@@ -172,11 +170,11 @@ func give(
 			}
 			continue
 		}
-		own, err := setOf(e)
+		own, err := managers.Fields(e)
 		if err != nil {
 			return nil, err
 		}
-		more, err := setOf(&from)
+		more, err := managers.Fields(&from)
 		if err != nil {
 			return nil, err
 		}
@@ -191,38 +189,25 @@ func give(
 	return append(entries, from), nil
 }
 
-// RemoveLegacy removes the remains of the older operator from an object, in one write. The object must still be as
-// observed: otherwise the error is the API server's conflict. It writes no content. With dryRun the API server only
-// validates the write.
-func (e *Enforcer) RemoveLegacy(
-	ctx context.Context, o *lock.Object, live *unstructured.Unstructured, found *Legacy, dryRun bool,
-) error {
+// removal returns the edit that removes the remains of the older operator from an object. It writes no content.
+func (l *Legacy) removal(o enforce.Object, live *unstructured.Unstructured, dryRun bool) enforce.Edit {
 	// A removal makes no manager an owner, so it does not matter which of Helm's managers writes it.
-	manager := drift.ManagedBy(found.managedFields).Manager
-	body, err := found.patch(live)
-	if err != nil {
-		return fmt.Errorf("encode the patch of %s: %w", o.ID, err)
-	}
-	_, err = e.writer.resource(o).Patch(ctx, o.ID.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)})
-	return err
+	return enforce.Edit{Object: o, Live: live, Operations: l.operations(), DryRun: dryRun,
+		Manager: drift.ManagedBy(l.managedFields).Manager}
 }
 
-func (l *Legacy) patch(live *unstructured.Unstructured) ([]byte, error) {
-	// A wrong resourceVersion results in a conflict.
-	patch := []drift.PatchOperation{{Op: "replace", Path: "/metadata/resourceVersion",
-		Value: live.GetResourceVersion()}}
+func (l *Legacy) operations() (patch []enforce.Operation) {
 	for _, name := range l.Labels {
-		patch = append(patch, drift.PatchOperation{Op: "remove", Path: drift.Pointer("metadata", "labels", name)})
+		patch = append(patch, enforce.Operation{Op: "remove", Path: drift.Pointer("metadata", "labels", name)})
 	}
 	for _, name := range l.Annotations {
-		patch = append(patch, drift.PatchOperation{Op: "remove", Path: drift.Pointer("metadata", "annotations", name)})
+		patch = append(patch, enforce.Operation{Op: "remove", Path: drift.Pointer("metadata", "annotations", name)})
 	}
 	// An empty list would make the API server drop all field ownership; the removal itself ends the
 	// ownership.
 	if len(l.Managers) > 0 && len(l.managedFields) > 0 {
 		patch = append(patch,
-			drift.PatchOperation{Op: "replace", Path: "/metadata/managedFields", Value: l.managedFields})
+			enforce.Operation{Op: "replace", Path: "/metadata/managedFields", Value: l.managedFields})
 	}
-	return json.Marshal(patch)
+	return patch
 }
