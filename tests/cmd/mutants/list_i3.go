@@ -46,13 +46,13 @@ func leaveNoTrace() []mutant {
 			edit{write, `	body, err := json.Marshal(p.Merge)`, `	setPath(p.Merge, "yes", "metadata", "labels", "reverted")
 	body, err := json.Marshal(p.Merge)`}, integration, "TestI3_PuttingBackLeavesNoTrace/helm_3"),
 		breaks("I3", "a re-creation leaves wrangler's annotation of the ObjectSet",
-			edit{write, `	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}`,
-				`	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}
+			edit{write, `	obj := &unstructured.Unstructured{Object: r.Desired}`,
+				`	obj := &unstructured.Unstructured{Object: r.Desired}
 	setPath(obj.Object, "app", "metadata", "annotations", "objectset.rio.cattle.io/id")`}, integration,
 			"TestI3_PuttingBackLeavesNoTrace/helm_3"),
 		breaks("I3", "a re-creation adds a finalizer",
-			edit{write, `	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}`,
-				`	obj := &unstructured.Unstructured{Object: drift.Created(r.Desired, blank)}
+			edit{write, `	obj := &unstructured.Unstructured{Object: r.Desired}`,
+				`	obj := &unstructured.Unstructured{Object: r.Desired}
 	obj.SetFinalizers([]string{"example.com/locked"})`}, integration, "TestI3_PuttingBackLeavesNoTrace/helm_4"),
 	}
 }
@@ -134,8 +134,8 @@ func nextUpgrades() []mutant {
 			edit{"pkg/drift/shared.go", `len(x) == 0 || n == nil || n.whole || n.exact`, `true`}, drift,
 			"TestI4_WhatOthersOwnOfARequest"),
 		breaks("I4", "a declared blank caBundle is not created again",
-			edit{"pkg/enforce/write.go", `drift.Created(r.Desired, blank)`,
-				`drift.Created(r.Desired, map[string]any{"none": blank})`}, fidelity,
+			edit{"pkg/revert/revert.go", `drift.Created(c.desired, c.blank)`,
+				`drift.Created(c.desired, map[string]any{"none": c.blank})`}, fidelity,
 			"TestI4_ABlankCABundleIsCreatedAgain"),
 		breaks("I4", "others are disowned before Helm's manager owns what they did",
 			edit{"pkg/enforce/write.go", `		done, err = w.apply(ctx, r, dryRun)`, `		done, err = w.disown(ctx, r, r.Live)
@@ -146,7 +146,7 @@ func nextUpgrades() []mutant {
 			edit{own, `own.Has(path) || hasParts(fields, path)`, `len(path) > 0`}, "./pkg/enforce",
 			"TestI5_OnlySharesOfFieldsThatHelmOwnsAreTaken"),
 		breaks("I4", "a revert leaves RevertManager its share",
-			edit{own, `		if e.Manager == drift.RevertManager {`, `		if e.Manager == "nobody" {`}, order,
+			edit{own, `		if e.Manager == managers.Revert {`, `		if e.Manager == "nobody" {`}, order,
 			"TestI4_AsHelm4LeftWhatItTookOverFromHelm3"),
 	}
 }

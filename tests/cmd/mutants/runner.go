@@ -186,7 +186,8 @@ func (r *runner) build(ctx context.Context, name, pkg string, edits ...edit) bui
 // test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough.
 func (r *runner) test(ctx context.Context, b built, pkg, run string, timeout time.Duration) (string, error) {
 	cmd := exec.CommandContext(ctx, b.program, "-test.run", run, "-test.failfast", "-test.timeout", timeout.String())
-	cmd.Env = append(os.Environ(), "HELM_LOCKER_RECORDINGS="+b.recordings)
+	cmd.Env = append(os.Environ(), "HELM_LOCKER_RECORDINGS="+b.recordings,
+		"HELM_LOCKER_OVERLAY="+filepath.Join(b.dir, "overlay.json")) // for a test that reads the program's source
 	cmd.Dir = filepath.Join(r.root, filepath.FromSlash(pkg))
 	output, err := cmd.CombinedOutput()
 	if removed := os.RemoveAll(b.dir); err == nil && removed != nil {
