@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// Accounts are the clients that objects are written with: the operator's own, and those that write in the name of other
-// users by impersonation. All share the connections of one transport. Those of other users are made for each use, which
-// takes microseconds: a client holds no connection, goroutine or cache of its own. It is safe for concurrent use.
+// Accounts are the clients for writes to objects: the operator's own, and those that impersonate other users. All share
+// the connections of one transport. A client of another user is made for each use, which takes microseconds: it holds
+// no connection, goroutine or cache of its own. It is safe for concurrent use.
 type Accounts struct {
 	config   *rest.Config
 	shared   http.RoundTripper
@@ -26,8 +26,8 @@ type Accounts struct {
 	required bool
 }
 
-// NewAccounts returns the clients for requests as config has them. With required nothing is ever written in the
-// operator's own name.
+// NewAccounts returns the clients for requests with config. With required, nothing is ever written in the operator's
+// own name.
 func NewAccounts(config *rest.Config, required bool) (*Accounts, error) {
 	shared, err := rest.TransportFor(config)
 	if err != nil {
@@ -44,10 +44,10 @@ func (a *Accounts) through(t http.RoundTripper) (dynamic.Interface, error) {
 	return dynamic.NewForConfigAndClient(a.config, &http.Client{Transport: t, Timeout: a.config.Timeout})
 }
 
-// errNoAccount is a programming error made harmless: who locks a release has found an account for it.
+// errNoAccount makes a programming error harmless: the locker of a release must find an account for it.
 var errNoAccount = errors.New("nothing is written in the operator's own name (--impersonate), and no account is given")
 
-// client returns the client that writes in the name of an account, the operator's own for an empty one.
+// client returns the client that impersonates an account, the operator's own for an empty one.
 func (a *Accounts) client(account string) (dynamic.Interface, error) {
 	if account == "" {
 		if a.required {
@@ -55,9 +55,8 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 		}
 		return a.own, nil
 	}
-	// Around the transport that exists, not through rest.Config.Impersonate: that makes a transport, and its
-	// connections, for every account when client-go cannot tell that two configurations are alike, as with a dialer
-	// of one's own.
+	// This wraps the existing transport instead of using rest.Config.Impersonate. That would make a transport, with
+	// connections of its own, for every account if client-go cannot compare two configurations, as with a custom dialer.
 	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: account}, a.shared)
 	client, err := a.through(as)
 	if err != nil {

@@ -24,8 +24,8 @@ type Enforcer struct {
 	log      logrus.FieldLogger
 }
 
-// New returns an Enforcer that reads with client, writes with accounts (with client if that is nil), and has records
-// verified by verifier.
+// New returns an Enforcer that reads with client, writes with accounts (with client if that is nil), and verifies
+// records with verifier.
 func New(
 	kinds discovery.DiscoveryInterface, client dynamic.Interface, accounts *Accounts, verifier *proof.Verifier,
 	log logrus.FieldLogger,
@@ -37,7 +37,7 @@ func New(
 		sets: newApply(kinds), log: log}
 }
 
-// as returns the writer in whose name an object is written.
+// as returns the writer with the account of an object.
 func (e *Enforcer) as(o Object) (*writer, error) {
 	client, err := e.accounts.client(o.Account)
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *Enforcer) Look(ctx context.Context, o Object) (*unstructured.Unstructur
 	return live, nil
 }
 
-// DryRun returns what the API server would make of the live object if it were reverted; nothing is written.
+// DryRun returns the live object as a revert would leave it. It writes nothing.
 func (e *Enforcer) DryRun(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
 	w, err := e.as(r.Object)
 	if err != nil {
@@ -85,8 +85,8 @@ func (e *Enforcer) Revert(ctx context.Context, setID string, r *Revert) (*unstru
 	})
 }
 
-// TakeBack deletes an object that the operator created, unless Helm or a person has written to it since, or it is
-// gone. It reports whether it deleted the object.
+// TakeBack deletes an object that the operator created, unless Helm or a person has written to it since. It reports
+// whether it deleted the object.
 func (e *Enforcer) TakeBack(ctx context.Context, o Object, created *unstructured.Unstructured) (bool, error) {
 	w, err := e.as(o)
 	if err == nil {

@@ -23,9 +23,9 @@ func newApply(client discovery.DiscoveryInterface) apply.Apply {
 	})
 }
 
-// applySet applies the ObjectSet of a release to one drifted object, and has write do so. The member of the set is a
-// reference without content: wrangler logs contents, which may be those of a Secret. docs/architecture.md says why its
-// own comparison is of no help.
+// applySet applies the ObjectSet of a release to one drifted object by the function write. The member of the set is a
+// reference without content: wrangler logs contents, and they may be those of a Secret. docs/architecture.md explains
+// why wrangler's own comparison does not help.
 func applySet(
 	sets apply.Apply, setID string, r *Revert, write func() (*unstructured.Unstructured, error),
 ) (done *unstructured.Unstructured, err error) {
@@ -53,8 +53,8 @@ func applySet(
 	return nil, fmt.Errorf("apply %s: %w", r.Object, errors.Join(errors.New("wrangler did not call back"), applied))
 }
 
-// observed is an informer factory that shows wrangler the member as one that exists and differs. So wrangler leaves all
-// of the write to the reconciler, a creation too.
+// observed is an informer factory that shows wrangler the member as existing and different. So wrangler leaves every
+// write to the reconciler, a creation too.
 type observed struct{ ref *unstructured.Unstructured }
 
 func (o observed) Get(schema.GroupVersionKind, schema.GroupVersionResource) (cache.SharedIndexInformer, error) {

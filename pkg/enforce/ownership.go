@@ -14,9 +14,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/managers"
 )
 
-// finish makes Helm's manager, by server-side apply, the owner of what it declares and of nothing else: where content
-// was written as RevertManager, by one more apply, and then by taking from others their share in it. done is the
-// object with the content as declared.
+// finish makes Helm's manager, by server-side apply, the owner of the declared fields and of nothing else. After a
+// write as RevertManager it applies once more, and then it removes the shares of others. done is the object with the
+// declared content.
 func (w *writer) finish(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -34,11 +34,11 @@ func (w *writer) finish(
 	return owned, nil
 }
 
-// errOthersWrote says that ownership cannot be set because the content or the record has changed since.
+// errOthersWrote means that ownership cannot be set because the content or the record has changed since.
 var errOthersWrote = errors.New("the object or the record was changed before Helm owned all of it")
 
-// applyExactly applies the content that an object has. The precondition is the version of our own last write, so what
-// was checked before that still counts.
+// applyExactly applies the present content of an object. The precondition is the version of our own last write, so the
+// earlier checks still hold.
 func (w *writer) applyExactly(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -54,8 +54,8 @@ func (w *writer) applyExactly(
 		case !apierrors.IsConflict(err) || attempt == attempts:
 			return nil, err
 		}
-		// A controller has written to the object: a Deployment gets its revision annotation. That is a new
-		// observation, so the record has to be read again.
+		// A controller has written to the object: a Deployment gets its revision annotation. That is a new observation, so
+		// the record has to be read again.
 		if now, err = w.resource(r.Object).Get(ctx, r.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func (w *writer) applyExactly(
 		if holds, err := w.verifier.Holds(ctx, r.Record); err != nil || !holds {
 			return nil, errors.Join(err, errOthersWrote)
 		}
-		// Another manager that has added to a map owns all of it now, where the map is one value. An apply that names
-		// the map because Helm's manager owned it before would make the addition Helm's.
+		// Another manager that has added to a map with one owner owns all of it now. Helm's manager owned the map before, so
+		// an apply would still name it, and make the addition Helm's.
 		if r.Owned != nil {
 			last.Owned = now
 		}
@@ -146,9 +146,9 @@ func hasParts(fields *fieldpath.Set, path fieldpath.Path) bool {
 	return !fields.Empty()
 }
 
-// adopt returns what our last write made of an object, done, with the field ownership that owned has: the answer to
-// a later write of ours, of ownership only, to the state now. Content and version stay those of done: what others
-// wrote after it has not been judged. If Helm has written in between, done stays as it is, or its write would count
+// adopt returns done, the result of our last write of content, with the field ownership of owned. owned is the answer
+// to a later write of ours, of ownership only, to the state now. Content and version stay those of done: later writes
+// of others are not judged yet. If Helm has written in between, done stays as it is. Otherwise Helm's write would count
 // as ours when the object is taken back.
 func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructured {
 	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {
@@ -159,7 +159,7 @@ func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructur
 	return result
 }
 
-// helmEntries returns the entries of the field ownership of those who wrote Helm's ownership metadata.
+// helmEntries returns the field ownership of the writers of Helm's ownership metadata.
 func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var helm []metav1.ManagedFieldsEntry
 	for _, entry := range obj.GetManagedFields() {

@@ -11,8 +11,8 @@ import (
 )
 
 // replaceable are the kinds that may be deleted and re-created, with the losses beside the object's uid. They hold no
-// data, run nothing twice, and their deletion takes no other object with it but pods that start again. A kind that is
-// not listed stays: a wrong deletion cannot be undone.
+// data, run nothing twice, and their deletion takes no other objects along but pods, which start again. An unlisted
+// kind is never replaced: a wrong deletion cannot be undone.
 var replaceable = map[schema.GroupKind]string{
 	{Kind: "ConfigMap"}:             "",
 	{Kind: "Secret"}:                "",
@@ -51,16 +51,15 @@ func Replaceable(kind schema.GroupKind) (loses string, ok bool) {
 	return loses, ok
 }
 
-// Immutable reports whether the API server refused a revert because a field cannot be changed: it would accept the
-// object if it did not exist. A dry run shows that. Without an answer the result is false.
+// Immutable reports whether the API server refused a revert because a field cannot be changed. A dry run shows that it
+// would accept the object if it did not exist. Without an answer the result is false.
 func (e *Enforcer) Immutable(ctx context.Context, r *Revert) bool {
 	w, err := e.as(r.Object)
 	return err == nil && w.tryCreate(ctx, r) == nil
 }
 
-// Remove deletes the live object of a revert so that it can be created as declared. It deletes nothing that could not
-// be created: the API server is asked first, in a dry run under another name. Holds must have been true after the
-// object was observed.
+// Remove deletes the live object of a revert so that it can be created as declared. Before, a dry run under another
+// name must show that it can be created. Holds must have been true after the object was observed.
 func (e *Enforcer) Remove(ctx context.Context, r *Revert) error {
 	if _, ok := Replaceable(r.GVK.GroupKind()); !ok {
 		return fmt.Errorf("replace %s: objects of this kind are never replaced", r.Object)
@@ -75,8 +74,7 @@ func (e *Enforcer) Remove(ctx context.Context, r *Revert) error {
 	return w.remove(ctx, r.Object, r.Live)
 }
 
-// tryCreate asks the API server whether it would accept the object if it did not exist. What two objects cannot have at
-// once is left out.
+// tryCreate dry-runs the creation of the object under another name. It leaves out values that two objects cannot share.
 func (w *writer) tryCreate(ctx context.Context, r *Revert) error {
 	obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(r.Desired)}
 	obj.SetName("")
@@ -92,7 +90,7 @@ func (w *writer) tryCreate(ctx context.Context, r *Revert) error {
 	return nil
 }
 
-// withoutAllocations takes out of a Service what no second Service can have.
+// withoutAllocations removes from a Service the values that no second Service can have.
 func withoutAllocations(service map[string]any) {
 	spec, ok := service["spec"].(map[string]any)
 	if !ok {
@@ -114,7 +112,7 @@ func withoutAllocations(service map[string]any) {
 	}
 }
 
-// remove deletes an object if it still is as observed, and has what it owns collected, as Helm does.
+// remove deletes an object if it still is as observed, and its dependents in the background, as Helm does.
 func (w *writer) remove(ctx context.Context, o Object, live *unstructured.Unstructured) error {
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	policy := metav1.DeletePropagationBackground

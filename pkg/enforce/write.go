@@ -20,12 +20,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// attempts bounds how often a write that changes no content is tried because another writer came in between.
+// attempts bounds the attempts of a write without content after conflicts with other writers.
 const attempts = 8
 
 var errNoTarget = errors.New("there is nothing to revert the object to")
 
-// Revert is one object to be reverted or re-created.
+// Revert is one object to revert or re-create.
 type Revert struct {
 	Object
 	// Record is that of the locked revision.
@@ -34,9 +34,9 @@ type Revert struct {
 	Desired map[string]any
 	// Live is the object as observed; nil when it does not exist and is to be created.
 	Live *unstructured.Unstructured
-	// Target is what Live shall become; unused for a creation.
+	// Target is the state to restore; unused for a creation.
 	Target map[string]any
-	// Unfinished is set when the content of Live is as Target, and only the ownership of fields is to become Helm's.
+	// Unfinished is set when the content of Live equals Target, and only the ownership of fields is to become Helm's.
 	Unfinished bool
 	// RemovesForeign is set when Target lacks a list element that another manager added.
 	RemovesForeign bool
@@ -86,16 +86,16 @@ func (w *writer) resource(o Object) dynamic.ResourceInterface {
 	return w.client.Resource(o.GVR).Namespace(o.Namespace)
 }
 
-// update turns the live object into the target as Helm itself would have written it. With dryRun the API server only
-// says what would become of it. What comes back with an error is the object as it is if the content was written, and
-// Helm does not own all of it yet. The next judgement finds that, too, by RevertManager.
+// update turns the live object into the target with the requests that Helm itself would have sent. With dryRun it
+// returns the result without a write. An object returned with an error has the content, but Helm does not own all of it
+// yet. The next judgement finds that, too, by RevertManager.
 func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
 	done, err := r.Live, error(nil)
 	switch {
 	case !r.ServerSide:
 		return w.mergeThrough(ctx, r, r.Manager, dryRun)
 	case r.RemovesForeign, r.subresource() != "":
-		// A server-side apply cannot take out what another manager put in. So the content is merged, and then applied.
+		// A server-side apply cannot remove fields of another manager. So the content is merged, and then applied.
 		done, err = w.mergeThrough(ctx, r, managers.Revert, dryRun)
 	case !r.Unfinished:
 		done, err = w.apply(ctx, r, dryRun)
@@ -120,7 +120,7 @@ func (w *writer) merge(
 		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)}, subresource...)
 }
 
-// patch returns the patch that makes Target of Live, if Live is still the newest version: a merge patch, but for a
+// patch returns the patch from Live to Target, if Live is still the newest version. It is a merge patch, except for a
 // target with nulls, which a merge patch cannot write.
 func (r *Revert) patch() (types.PatchType, []byte, error) {
 	if r.Target == nil { // a patch to that would take out every field
@@ -159,7 +159,7 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	}
 	desired := r.Content.Apply(r.Live.Object, target, r.Owned)
 	setPath(desired, r.Live.GetResourceVersion(), "metadata", "resourceVersion")
-	// An apply creates what does not exist, whatever its resourceVersion says. With a uid it is a conflict, too.
+	// An apply creates a missing object despite a resourceVersion. With a uid, it is a conflict.
 	setPath(desired, string(r.Live.GetUID()), "metadata", "uid")
 	body, err := json.Marshal(desired)
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *writer) applyBody(r *Revert) ([]byte, error) {
 	return body, nil
 }
 
-// Creator returns the field manager in whose name the object is created.
+// Creator returns the field manager for the creation of the object.
 func (r *Revert) Creator() string {
 	if r.ServerSide {
 		return managers.Revert
@@ -176,7 +176,7 @@ func (r *Revert) Creator() string {
 	return r.Manager
 }
 
-// create re-creates the object. It fails when the object exists. What comes back with an error is as for update.
+// create re-creates the object. It fails when the object exists. An object returned with an error is as for update.
 func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{Object: r.Desired}
 	done, err := w.resource(r.Object).Create(ctx, obj, metav1.CreateOptions{FieldManager: r.Creator()})
@@ -187,9 +187,8 @@ func (w *writer) create(ctx context.Context, r *Revert) (*unstructured.Unstructu
 	return w.finish(ctx, r, done)
 }
 
-// takeBack deletes an object that was just created, unless Helm or a person has touched it since. What controllers
-// do to a new object at once (status, annotations of their own) does not count: they would keep it alive after an
-// uninstall.
+// takeBack deletes an object that was just created, unless Helm or a person has changed it since. Writes of controllers
+// to a new object (status, annotations of their own) do not count: they would keep it alive after an uninstall.
 func (w *writer) takeBack(ctx context.Context, o Object, created *unstructured.Unstructured) error {
 	now := created
 	for attempt := 1; ; attempt++ {
@@ -211,8 +210,9 @@ func (w *writer) takeBack(ctx context.Context, o Object, created *unstructured.U
 	}
 }
 
-// substance is what of an object only those change who mean to: content without status, labels, those annotations that
-// the object was created with (controllers add their own), and who wrote Helm's ownership metadata, what and when.
+// substance is the part of an object that only deliberate writes change: content without status, labels, the
+// annotations from its creation (controllers add their own), and the managers, fields and times of Helm's ownership
+// metadata.
 func substance(obj, created *unstructured.Unstructured) map[string]any {
 	s := maps.Clone(obj.Object)
 	delete(s, "metadata")
@@ -232,7 +232,7 @@ func dryRunOption(on bool) []string {
 	return nil
 }
 
-// setPath sets a value in nested maps, making those that are missing.
+// setPath sets a value in nested maps, and makes the missing ones.
 func setPath(m map[string]any, value any, path ...string) {
 	for _, key := range path[:len(path)-1] {
 		next, ok := m[key].(map[string]any)

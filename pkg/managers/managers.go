@@ -1,5 +1,5 @@
-// Package managers knows the field managers of an object that matter to a write: Helm's, and the one of a revert that
-// is not complete.
+// Package managers finds the relevant field managers of an object for a write: Helm's, and that of an incomplete
+// revert.
 package managers
 
 import (
@@ -11,28 +11,27 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Revert is the field manager of helm-locker's writes whose fields then become Helm's, by requests that follow. As long
-// as it owns anything, Helm does not own all that it declares.
+// Revert is the field manager of helm-locker's writes whose fields later requests transfer to Helm. While it owns any
+// field, Helm does not own all declared fields.
 const Revert = "helm-locker-revert"
 
-// Unfinished reports whether a revert has not been completed: Revert owns something of the object.
+// Unfinished reports whether a revert has not been completed: Revert owns a field of the object.
 func Unfinished(managedFields []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Revert })
 }
 
-// ReleaseName is the field of Helm's metadata that names the release, as it is named in the JSON of managedFields.
+// ReleaseName is the field of Helm's metadata with the name of the release, in the notation of managedFields.
 const ReleaseName = "f:meta.helm.sh/release-name"
 
 // helmFields are the fields that Helm sets on every object.
 var helmFields = [...]string{ReleaseName, "f:meta.helm.sh/release-namespace", "f:app.kubernetes.io/managed-by"}
 
-// Owns reports whether an entry names a field, wherever in the object.
+// Owns reports whether an entry contains a field, at any place.
 func Owns(entry *metav1.ManagedFieldsEntry, field string) bool {
 	return entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"`+field+`"`))
 }
 
-// HelmFields returns how many of the fields that Helm sets on every object an entry owns; none for an entry that cannot
-// be Helm's.
+// HelmFields returns the number of Helm's common fields that an entry owns; none for an entry that cannot be Helm's.
 func HelmFields(entry *metav1.ManagedFieldsEntry) (owned int) {
 	if entry.Subresource != "" || entry.Manager == Revert {
 		return 0
