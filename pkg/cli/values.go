@@ -51,13 +51,20 @@ func (a *app) valuesCommand() *cli.Command {
 	}
 }
 
-func (a *app) values(ctx context.Context, cmd *cli.Command) error {
+func checkValuesFlags(ctx context.Context, cmd *cli.Command) error {
 	if cmd.String("chart") != "" && cmd.String("chart-out") != "" {
 		return command.UsageError(ctx, cmd, errors.New("--chart and --chart-out exclude each other"), true)
 	}
 	if args := cmd.Args().Slice(); len(args) == 0 || len(args) == 2 {
 		missing := [...]string{"the name of a release", "", "PATH=VALUE"}[len(args)]
 		return command.UsageError(ctx, cmd, fmt.Errorf("%s is missing", missing), true)
+	}
+	return nil
+}
+
+func (a *app) values(ctx context.Context, cmd *cli.Command) error {
+	if err := checkValuesFlags(ctx, cmd); err != nil {
+		return err
 	}
 	c, err := a.connect(ctx, cmd)
 	if err != nil {
@@ -76,12 +83,7 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 		}
 		a.note("the chart is in %s", v.archive)
 	}
-	var questions []values.Question
-	if cmd.Args().Len() == 1 {
-		questions, err = v.differing(ctx, cmd, c)
-	} else {
-		questions, err = v.asked(cmd.Args().Get(1), cmd.Args().Slice()[2:])
-	}
+	questions, err := v.questions(ctx, cmd, c)
 	if err != nil {
 		return err
 	}
@@ -93,6 +95,10 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	answers, err := a.ask(ctx, cmd.Duration("timeout"), request)
 	if err != nil {
 		return missingCharts(err)
+	}
+	if n := len(answers.Mismatch); n > 0 {
+		a.note("note: the chart with its values does not render to the recorded manifest: %s. An upgrade changes "+
+			"more than is shown, so that no command is printed", countFields(n))
 	}
 	if err := writeValues(cmd.String("write"), answers); err != nil {
 		return err
@@ -111,6 +117,14 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 		return &command.ExitError{Code: command.ExitFound}
 	}
 	return nil
+}
+
+// questions returns those of the command line, or else those about what differs.
+func (v *valued) questions(ctx context.Context, cmd *cli.Command, c *connection) ([]values.Question, error) {
+	if cmd.Args().Len() == 1 {
+		return v.differing(ctx, cmd, c)
+	}
+	return v.asked(cmd.Args().Get(1), cmd.Args().Slice()[2:])
 }
 
 // writeValues sets the values of answers in a file; none for an empty name.
@@ -183,7 +197,8 @@ func (a *app) loadRelease(ctx context.Context, cmd *cli.Command, c *connection) 
 	v := &valued{app: a, details: details}
 	set, err := manifest.Parse(details.Manifest)
 	if err != nil {
-		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision, key, err)
+		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision, key,
+			err)
 	}
 	v.declared = set.Objects
 	v.source = &values.Source{Key: details.Key, Revision: details.Revision, Next: newest.Revision + 1,

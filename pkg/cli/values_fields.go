@@ -185,7 +185,7 @@ func (v *valued) sameObject(declared, live manifest.ID) bool {
 	return declared == live
 }
 
-// liveValue returns the live value at a path of the declared object: elements of lists that have a name are found by it.
+// liveValue returns the live value at a path of the declared object. Elements of lists are found by their names.
 func liveValue(declared, live any, path []string) any {
 	for _, segment := range path {
 		next := segment

@@ -98,10 +98,6 @@ func (v *valued) output(answers *values.Answers, format string) (string, error) 
 		}
 		b.WriteString(text)
 	}
-	if n := len(answers.Mismatch); n > 0 {
-		b.WriteString(plain.Line(fmt.Sprintf("\nThe chart with its values does not render to the recorded manifest (%s). "+
-			"An upgrade by helm changes more than is shown, so no command is printed.", countFields(n))) + "\n")
-	}
 	return b.String(), nil
 }
 
@@ -149,8 +145,8 @@ func (v *valued) answerText(answers *values.Answers, a values.Answer) (string, e
 
 // run returns the command that brings an answer about.
 func (v *valued) run(answers *values.Answers, a values.Answer) (string, error) {
-	words := []string{"helm", "upgrade", v.details.Name, cmp.Or(v.archive, answers.Chart+".tgz"), "-n", v.details.Namespace,
-		"--reset-then-reuse-values"}
+	words := []string{"helm", "upgrade", v.details.Name, cmp.Or(v.archive, answers.Chart+".tgz"), "-n",
+		v.details.Namespace, "--reset-then-reuse-values"}
 	for _, s := range a.Settings {
 		flag, argument, err := s.Flag()
 		if err != nil {
@@ -255,13 +251,14 @@ type changeOut struct {
 func (v *valued) data(answers *values.Answers) ([]answerOut, error) {
 	out := []answerOut{}
 	for _, a := range answers.Answers {
-		one := answerOut{Kind: a.ID.Kind, Group: a.ID.Group, Namespace: a.ID.Namespace, Name: a.ID.Name, Path: a.Pointer(),
-			Present: a.Present, Wanted: a.Wanted, Governor: a.Governor}
+		one := answerOut{Kind: a.ID.Kind, Group: a.ID.Group, Namespace: a.ID.Namespace, Name: a.ID.Name,
+			Path: a.Pointer(), Present: a.Present, Wanted: a.Wanted, Governor: a.Governor}
 		for _, s := range a.Settings {
 			one.Values = append(one.Values, settingOut{s.Name(), s.Present, s.Wanted})
 		}
 		for _, c := range a.Others {
-			one.Others = append(one.Others, changeOut{c.ID.Kind, c.ID.Namespace, c.ID.Name, c.Pointer(), c.Before, c.After})
+			one.Others = append(one.Others,
+				changeOut{c.ID.Kind, c.ID.Namespace, c.ID.Name, c.Pointer(), c.Before, c.After})
 		}
 		if len(a.Settings) > 0 && len(answers.Mismatch) == 0 {
 			run, err := v.run(answers, a)

@@ -123,7 +123,8 @@ func (m *marker) try(paths [][]string) (view, bool) {
 	t.change = func(_ *chart.Chart, top map[string]any) {
 		for i, path := range paths[:min(len(paths), mostMarks)] {
 			value, _ := Get(m.present, path)
-			if replacement, sign, ok := marked(value, i); ok && put(top, append([]string{"Values"}, path...), replacement) {
+			replacement, sign, ok := marked(value, i)
+			if ok && put(top, append([]string{"Values"}, path...), replacement) {
 				sign.path = path
 				v.marks = append(v.marks, sign)
 			}
@@ -221,7 +222,8 @@ func (v view) decoded(text string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return string(plain), slices.ContainsFunc(v.marks, func(m mark) bool { return strings.Contains(string(plain), m.marker) })
+	holds := func(m mark) bool { return strings.Contains(string(plain), m.marker) }
+	return string(plain), slices.ContainsFunc(v.marks, holds)
 }
 
 // decodedWanted returns the text behind a wanted base64 one.

@@ -144,10 +144,11 @@ func (p *proposer) around(views []view) bool {
 				marked, _ := text(leaf)
 				for _, m := range v.marks {
 					rest := path[depth:]
-					if marked != m.sign || len(m.path) <= len(rest) || !slices.Equal(m.path[len(m.path)-len(rest):], rest) {
+					split := len(m.path) - len(rest)
+					if marked != m.sign || split <= 0 || !slices.Equal(m.path[split:], rest) {
 						continue
 					}
-					root := m.path[:len(m.path)-len(rest)]
+					root := m.path[:split]
 					if !p.propose([]Setting{p.set(append(slices.Clone(root), p.q.Path[depth:]...), p.q.Wanted)}) {
 						return false
 					}

@@ -122,20 +122,21 @@ func TestValuesOfBadInput(t *testing.T) {
 
 // Templates are other people's programs.
 func TestValuesOfHostileCharts(t *testing.T) {
+	const definitions = `{{ define "r" }}{{ template "r" . }}{{ end }}{{ define "i" }}{{ include "i" . }}{{ include "i" . }}{{ end }}`
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\ndata: {a: x}\n"
 	for name, bomb := range map[string]string{
 		"endless": `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`,
 		"text":    `{{ $x := "0123456789" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}`,
 		"repeat":  `{{ repeat 2000000000 "abc" }}`,
 		"list":    `{{ until 2000000000 }}`,
-		"recurse": `{{ define "r" }}{{ template "r" . }}{{ end }}{{ template "r" . }}`,
-		"include": `{{ define "r" }}{{ include "r" . }}{{ include "r" . }}{{ end }}{{ include "r" . }}`,
+		"recurse": `{{ template "r" . }}`,
+		"include": `{{ include "i" . }}`,
 		"tpl":     `{{ tpl .Values.t . }}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)
 			w.Helm(kit.Shared.Helm4(), "install", name,
-				w.Chart("bomb", strings.ReplaceAll(object, "name: it", "name: "+name)+`{{ if gt .Release.Revision 1 }}`+bomb+`{{ end }}`),
+				w.Chart("bomb", definitions+strings.ReplaceAll(object, "name: it", "name: "+name)+`{{ if gt .Release.Revision 1 }}`+bomb+`{{ end }}`),
 				"--set-json", `t="{{ tpl .Values.t . }}"`)
 			r := w.app("values", name, "configmap/"+name, "data.a=y", "--timeout", "5s")
 			r.says(1)
