@@ -69,8 +69,8 @@ var accessReviews = schema.GroupVersionResource{Group: authorizationv1.GroupName
 	Resource: "selfsubjectaccessreviews"}
 
 // MayPatch reports whether the account of an object may change it; all objects of a resource and namespace when it has
-// no name. A user with the right to patch an object can read it too: a patch returns it. The API server's authorizer is
-// asked, as the account itself: that needs no permission beside that to impersonate it.
+// no name. A user with the right to patch an object can read it too: a patch returns it. MayPatch asks the API server's
+// authorizer as the account itself, so the operator needs no permission beside the one to impersonate it.
 func (a *Accounts) MayPatch(ctx context.Context, o Object) (bool, error) {
 	client, err := a.client(o.Account)
 	if err != nil {

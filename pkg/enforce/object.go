@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object is the identity of an object in requests, and the user in whose name it is written.
+// Object is the identity of an object in requests, and the account for its writes.
 type Object struct {
 	GVK schema.GroupVersionKind
 	GVR schema.GroupVersionResource
 	// Namespace is empty for a cluster-scoped object.
 	Namespace, Name string
-	// Account is the user in whose name the object is written; empty for the operator itself.
+	// Account is the user to impersonate for writes; empty for the operator itself.
 	Account string
 	// Title is the name of the object in errors and in the log, as "ConfigMap apps/shop".
 	Title string
@@ -33,7 +33,7 @@ type Edit struct {
 	Operations []Operation
 	// Manager is the field manager of the request.
 	Manager string
-	// DryRun has the API server only report whether it would make the change.
+	// DryRun makes the API server only validate the change.
 	DryRun bool
 }
 

@@ -73,13 +73,13 @@ func (w *writer) applyExactly(
 	}
 }
 
-// disown takes from other managers their share in the fields that Helm's next apply sends, and all from
-// managers.Revert. It comes after the apply: until then their share is what shows that Helm's manager lacks it. Who applies a whole
-// object with one field changed owns all the rest of it together with Helm, and then the next helm upgrade that changes
-// any of that fails with a conflict.
+// disown removes the shares of other managers in the fields that Helm's next apply sends, and all fields of
+// managers.Revert. It comes after the apply: until then their share shows that Helm's manager lacks it. A user who
+// applies a whole object with one changed field owns the rest of it together with Helm. Then the next helm upgrade with
+// a change of that rest fails with a conflict.
 //
 // Controllers write to a new or changed object at once (a Deployment gets its revision annotation), so a conflict is
-// the rule rather than the exception. Only ownership is written, so trying again undoes no other write.
+// the rule rather than the exception. Only ownership is written, so another attempt undoes no other write.
 func (w *writer) disown(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
@@ -112,7 +112,7 @@ func (w *writer) disown(
 	}
 }
 
-// shared returns what other managers own of the fields that Helm's next apply sends, and what Helm's manager owns.
+// shared returns the shares of other managers in the fields of Helm's next apply, and the fields of Helm's manager.
 func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.Set, err error) {
 	own = &fieldpath.Set{}
 	entries := now.GetManagedFields()
@@ -127,8 +127,8 @@ func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.
 	return r.Content.Shares(now, r.Manager), own, nil
 }
 
-// without returns the fields of a manager without its share in those that Helm's manager owns, and in maps and lists
-// of which the manager keeps the parts. Any other field has been written since Helm's apply, and its owner shows that.
+// without returns the fields of a manager without some shares: those in the fields of Helm's manager, and in maps and
+// lists whose parts the manager keeps. Any other field has been written since Helm's apply, and its owner shows that.
 func without(fields, shares, own *fieldpath.Set) *fieldpath.Set {
 	taken := &fieldpath.Set{}
 	fields.Intersection(shares).Iterate(func(path fieldpath.Path) {
@@ -170,8 +170,8 @@ func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	return helm
 }
 
-// withoutShares returns the managed fields of the object without the shares of other managers in what Helm's manager
-// owns, and whether that is a change. managers.Revert owns nothing any more.
+// withoutShares returns the managed fields of the object without other managers' shares in the fields of Helm's
+// manager, and whether that is a change. managers.Revert no longer owns anything.
 func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, bool, error) {
 	shares, own, err := r.shared(now)
 	if err != nil {

@@ -44,7 +44,7 @@ func (r *Revert) subresource() string {
 	return name
 }
 
-// withoutResources takes the resources out of the containers of a Pod.
+// withoutResources removes the resources from the containers of a Pod.
 func withoutResources(pod map[string]any) {
 	spec, _ := pod["spec"].(map[string]any)
 	for _, list := range []string{"containers", "initContainers"} {

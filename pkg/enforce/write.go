@@ -42,24 +42,24 @@ type Revert struct {
 	RemovesForeign bool
 	// Content makes the bodies of requests.
 	Content Content
-	// Manager is Helm's field manager on the object, and ServerSide is set when it owns the object by server-side apply.
+	// Manager is Helm's field manager on the object. ServerSide is set when it owns the object by server-side apply.
 	Manager    string
 	ServerSide bool
-	// Owned is the state of the object whose field ownership counts for an apply; nil for a creation.
+	// Owned is the state of the object with the field ownership for an apply; nil for a creation.
 	Owned *unstructured.Unstructured
 }
 
-// Content makes the bodies of the requests of a revert. It decides what is written to an object, and the kernel when:
-// it adds the preconditions.
+// Content makes the bodies of the requests of a revert. It decides the content of writes, and the kernel their time: it
+// adds the preconditions.
 type Content interface {
-	// Patch returns the patch that makes target of live.
+	// Patch returns the patch from live to target.
 	Patch(live, target map[string]any) Patch
-	// Apply returns the object for a server-side apply that makes target of live. owned is the state of the object whose
-	// field ownership counts; nil for an object that Helm's manager owns nothing of yet.
+	// Apply returns the body of a server-side apply from live to target. owned is the state of the object with the field
+	// ownership to use; nil for an object without fields of Helm's manager.
 	Apply(live, target map[string]any, owned *unstructured.Unstructured) map[string]any
-	// Shares returns the fields that others than Helm's manager own, of those that Helm's next apply of the object sends.
+	// Shares returns the fields of Helm's next apply of the object that other managers own.
 	Shares(now *unstructured.Unstructured, helm string) *fieldpath.Set
-	// Alike reports whether what is declared is the same in two states of the object, whatever else differs.
+	// Alike reports whether the declared fields are the same in two states of the object.
 	Alike(a, b map[string]any) bool
 }
 
@@ -129,8 +129,7 @@ func (r *Revert) patch() (types.PatchType, []byte, error) {
 	return r.Content.Patch(r.Live.Object, r.Target).body(r.Live.GetResourceVersion())
 }
 
-// body returns the patch with the precondition that the object still has a resourceVersion: one that is not the
-// object's is answered by a conflict.
+// body returns the patch with the object's resourceVersion as its precondition: a wrong one results in a conflict.
 func (p Patch) body(version string) (types.PatchType, []byte, error) {
 	if p.Merge == nil {
 		body, err := json.Marshal(append(p.Operations,

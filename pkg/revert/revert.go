@@ -1,5 +1,5 @@
-// Package revert makes of a judgement what the kernel (pkg/enforce) takes: the object and the bodies of the requests
-// that revert it.
+// Package revert turns a judgement into the input of the kernel (pkg/enforce): the object and the bodies of the
+// requests for its revert.
 package revert
 
 import (
@@ -24,8 +24,8 @@ func Object(o *lock.Object) enforce.Object {
 	return object
 }
 
-// Creation returns the write that creates an object as desired, for a release whose field manager is owner. blank is
-// what Helm sends beside the desired state, as manifest.Object has it.
+// Creation returns the write that creates an object as desired. owner is the field manager of the release. blank holds
+// the values that Helm sends beside the desired state (see manifest.Object).
 func Creation(o *lock.Object, desired, blank map[string]any, owner drift.Owner) *enforce.Revert {
 	return newRevert(o, content{desired: desired, blank: blank, owner: owner})
 }
@@ -53,7 +53,7 @@ func newRevert(o *lock.Object, c content) *enforce.Revert {
 		Manager: c.owner.Manager, ServerSide: c.owner.Operation == metav1.ManagedFieldsOperationApply}
 }
 
-// content makes the bodies by the rules of a comparison: what they ignore is not written to an object that exists.
+// content makes the bodies by the rules of a comparison. Ignored fields of an existing object are not written.
 type content struct {
 	desired, blank map[string]any
 	options        drift.Options
@@ -64,7 +64,8 @@ func (c content) request() drift.Request {
 	return drift.Request{Desired: c.desired, Blank: c.blank, Schema: c.options.Schema, Ignore: c.options.Ignore}
 }
 
-// Patch is part of enforce.Content: a merge patch, but for a target with nulls, which a merge patch cannot write.
+// Patch is part of enforce.Content. It is a merge patch, except for a target with nulls, which a merge patch cannot
+// write.
 func (c content) Patch(live, target map[string]any) enforce.Patch {
 	if !drift.SetsNull(live, target) {
 		return enforce.Patch{Merge: drift.MergePatch(live, target)}
