@@ -18,12 +18,18 @@ const (
 	leftOrder class = "reorder that means nothing (is left)"
 	strict    class = "addition (Strict: goes)"
 
+	forbidding class = "addition that forbids the declared value"
+	refusal    class = "change of data, and immutable: the rest goes back"
+	inside     class = "inside of an injected container (Strict)"
+	answer     class = "another value after each revert"
+
 	blank      class = "null or empty, for a value or the reverse"
 	undeclared class = "undeclared value (Strict: goes back)"
 )
 
 // classes are the rows of the table, in their order.
 func classes() []class {
-	return []class{scalar, mergeKey, removal, reorder, addition, ownership, scale, takeover, deletion, beside, left,
-		leftOrder, strict, blank, undeclared}
+	return []class{scalar, mergeKey, removal, reorder, addition, ownership, scale, takeover, deletion,
+		forbidding, refusal, beside, left,
+		leftOrder, strict, inside, answer, blank, undeclared}
 }
