@@ -12,12 +12,12 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/values"
 )
 
@@ -142,9 +142,23 @@ func decodeReply(output []byte) (*values.Answers, error) {
 	case len(reply.MissingCharts) > 0:
 		return nil, &values.MissingChartsError{Names: reply.MissingCharts}
 	case reply.Error != "":
-		return nil, errors.New(plain.Line(reply.Error))
+		return nil, &renderError{shortened(reply.Error)}
 	}
 	return reply.Answers, nil
+}
+
+// renderError is an error in the words of a chart's templates, which may quote any value.
+type renderError struct{ text string }
+
+func (e *renderError) Error() string { return e.text }
+
+// shortened keeps the beginning and the end of an error: that of a recursion repeats itself a thousand times.
+func shortened(text string) string {
+	const most = 300
+	if len(text) <= 2*most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " [...] " + strings.ToValidUTF8(text[len(text)-most:], "")
 }
 
 // boundedBuffer fails when it is full.

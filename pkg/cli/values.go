@@ -94,7 +94,7 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	request := confinedRequest{Source: v.source, Questions: questions}
 	answers, err := a.ask(ctx, cmd.Duration("timeout"), request)
 	if err != nil {
-		return missingCharts(err)
+		return missingCharts(v.hidden(err))
 	}
 	if n := len(answers.Mismatch); n > 0 {
 		a.note("note: the chart with its values does not render to the recorded manifest: %s. An upgrade changes "+

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -50,6 +51,19 @@ func (v *valued) mask(answers *values.Answers) error {
 	v.maskChanges(answers.Anyway, hide)
 	v.maskChanges(answers.Mismatch, hide)
 	return nil
+}
+
+// hidden takes values of Secrets out of an error of the templates.
+func (v *valued) hidden(err error) error {
+	var rendering *renderError
+	if v.masker.Show || !errors.As(err, &rendering) {
+		return err
+	}
+	secrets, unclear := report.ValuesIn(v.details.Manifest)
+	if unclear != nil {
+		return command.Hinted(errors.New("the chart does not render"), "--show-secrets prints why; it may quote a Secret")
+	}
+	return errors.New(v.masker.Text(rendering.text, secrets))
 }
 
 // hideAll replaces a value by its marker, the same for a text and its base64.

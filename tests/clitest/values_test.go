@@ -143,7 +143,9 @@ func TestValuesOfHostileCharts(t *testing.T) {
 			if !strings.Contains(r.stderr, "rendering the chart") && !strings.Contains(r.stderr, "does not render") {
 				t.Errorf("%s", r.stderr)
 			}
-			t.Log(r.stderr)
+			if len(r.stderr) > 1000 {
+				t.Errorf("it prints %d bytes", len(r.stderr))
+			}
 		})
 	}
 }
@@ -161,4 +163,20 @@ func TestValuesAreWritten(t *testing.T) {
 		t.Errorf("the file is\n%s\nwant\n%s", got, want)
 	}
 	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--write", "main_test.go").says(1, "main_test.go")
+}
+
+// A template may fail with the words that its author chose, or quote what it got.
+func TestValuesOfAChartThatQuotesASecret(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", `apiVersion: v1
+kind: Secret
+metadata: {name: shop}
+stringData: {password: "{{ .Values.password }}"}
+{{ if gt .Release.Revision 1 }}{{ fail (print "no: " .Values.password (b64enc .Values.password)) }}{{ end }}
+`), "--set", "password="+secretValue)
+	r := w.app("values", "shop", "secret/shop", "stringData.password=other")
+	r.says(1, "does not render", "no: <secret X>")
+	if givesAway(r.stderr + r.raw) {
+		t.Errorf("it gives a Secret away: %s", r.stderr)
+	}
 }
