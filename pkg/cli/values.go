@@ -146,7 +146,7 @@ func writeValues(name string, answers *values.Answers) error {
 	if file, err = values.Merge(file, settings); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return os.WriteFile(name, file, 0o600)
+	return os.WriteFile(name, file, 0o600) //nolint:gosec // the user names the file
 }
 
 // missingCharts adds the way out to the error for a chart that is not recorded as a whole.
@@ -206,7 +206,10 @@ func (a *app) loadRelease(ctx context.Context, cmd *cli.Command, c *connection) 
 	if v.source.Chart, err = c.Chart(ctx, record); err != nil {
 		return nil, err
 	}
-	return v, v.capabilities(cmd, c)
+	if err := v.capabilities(cmd, c); err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
 // capabilities completes the source by flags and by what the cluster serves.
@@ -226,6 +229,6 @@ func (v *valued) capabilities(cmd *cli.Command, c *connection) error {
 	if version := cmd.String("kube-version"); version != "" {
 		v.source.KubeVersion = version
 	}
-	v.source.APIVersions = append(caps.APIVersions, cmd.StringSlice("api-versions")...)
+	v.source.APIVersions = slices.Concat(caps.APIVersions, cmd.StringSlice("api-versions"))
 	return nil
 }

@@ -178,8 +178,8 @@ func (rm *remediation) notCreated(ctx context.Context, l *lock.Lock, v *result, 
 				"next one", Drifted: true,
 		}})
 	case apierrors.IsNotFound(err):
-		// The namespace or the kind is missing. A removed kind has to wait for its definition. Objects in a missing namespace
-		// stay in memory: a tenant can keep them there as long as it likes.
+		// The namespace or the kind is missing. A removed kind has to wait for its definition. Objects in a missing
+		// namespace stay in memory: a tenant can keep them there as long as it likes.
 		if !isNamespaceMissing(err) {
 			rm.rediscover()
 			rm.entries.update(l.Key, func(e *entry) { e.reload = e.reload || !rm.served(v) })

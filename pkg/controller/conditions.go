@@ -211,7 +211,8 @@ func driftCondition(v *view, set setter) {
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, unwatchedMessage(v))
 	case c.compared < c.declared:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, fmt.Sprintf(
-			"%d of %s not compared; the others are as declared; %s", c.declared-c.compared, plain.Count(c.declared, "object"),
+			"%d of %s not compared; the others are as declared; %s", c.declared-c.compared,
+			plain.Count(c.declared, "object"),
 			c.message))
 	case v.reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,

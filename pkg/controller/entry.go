@@ -25,8 +25,8 @@ type entry struct {
 	names release.Key
 	// refused is the record behind problem, if only another record ends the problem.
 	refused release.Record
-	// elsewhere is the result of a search for records in unread storages, at this generation of the HelmRelease; 0 before
-	// a search.
+	// elsewhere is the result of a search for records in unread storages, at this generation of the HelmRelease; 0
+	// before a search.
 	elsewhere   lock.Elsewhere
 	elsewhereAt int64
 	// fresh is set if the newest record became deployed under the operator's eyes, until all its objects are judged.

@@ -84,8 +84,8 @@ func grouped(changes []Change, authors []*metav1.ManagedFieldsEntry) []Attributi
 // writers are the managedFields of a live object whose owners may have made changes.
 type writers struct {
 	foreign, helm []writer
-	// suspect is the entry of the last writer, if it wrote no earlier than Helm; nil for none. alone is set when no other
-	// foreign manager wrote since Helm.
+	// suspect is the entry of the last writer, if it wrote no earlier than Helm; nil for none. alone is set when no
+	// other foreign manager wrote since Helm.
 	suspect *metav1.ManagedFieldsEntry
 	alone   bool
 }

@@ -93,9 +93,9 @@ const (
 	Modified Operation = "Modified"
 	// Removed means that a declared key or list element is missing.
 	Removed Operation = "Removed"
-	// Added means that an undeclared value has to be removed. It took the place of a declared one: a list element with an
-	// edited merge key, an environment variable that overrides a declared one of the same name, a field that excludes a
-	// declared one, a key of an atomic map. Or the scope is Strict and another manager added it.
+	// Added means that an undeclared value has to be removed. It took the place of a declared one: a list element with
+	// an edited merge key, an environment variable that overrides a declared one of the same name, a field that
+	// excludes a declared one, a key of an atomic map. Or the scope is Strict and another manager added it.
 	Added Operation = "Added"
 	// Shared means that the value is as declared, and another manager owns the field, alone or beside Helm's: see
 	// Request.Shares. Compare never returns it.
@@ -122,11 +122,11 @@ type Result struct {
 	// parts with the live object, so treat it as read-only, or copy it first.
 	Target map[string]any
 	// RemovesForeign is set when Target lacks additions of others to the live object: an element of a merged list, an
-	// exclusive field, an addition. A three-way merge or a server-side apply would not remove them. It is also set after
-	// the change of a list that the API server may or may not merge.
+	// exclusive field, an addition. A three-way merge or a server-side apply would not remove them. It is also set
+	// after the change of a list that the API server may or may not merge.
 	RemovesForeign bool
-	// Unproven is set when Target lacks an injected list element for a webhook to inject again: see injected.go. A dry run
-	// must confirm that a webhook does so.
+	// Unproven is set when Target lacks an injected list element for a webhook to inject again: see injected.go. A dry
+	// run must confirm that a webhook does so.
 	Unproven bool
 }
 
@@ -136,15 +136,15 @@ type Options struct {
 	Schema Schema
 	// Accepted are the normal differences of this desired object.
 	Accepted Baseline
-	// Ignore, if set, reports whether to ignore the declared field at path (unescaped segments, list indexes those of the
-	// desired list) with everything below it: it is neither compared nor written. A missing list element is restored
-	// whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
+	// Ignore, if set, reports whether to ignore the declared field at path (unescaped segments, list indexes those of
+	// the desired list) with everything below it: it is neither compared nor written. A missing list element is
+	// restored whole, since an element without its ignored fields may not be valid. Ignore must not keep the slice.
 	Ignore func(path []string) bool
 	// Adopted, if set, reports whether an undeclared owner reference stays.
 	Adopted func(ref map[string]any) bool
 	// Strict, if set, also removes additions of others (scope Strict). Ignore applies to those too, with the keys and
-	// indexes of the live object for undeclared parts of a path. It does not apply inside of an added list element, which
-	// is removed or stays as a whole.
+	// indexes of the live object for undeclared parts of a path. It does not apply inside of an added list element,
+	// which is removed or stays as a whole.
 	Strict *Strict
 }
 

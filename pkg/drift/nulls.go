@@ -119,8 +119,8 @@ func (c *comparer) mergeNull(m *mapMerge, key string) {
 	}
 }
 
-// SetsNull reports whether target has a null beyond those of live, or a list with a null that differs from live's. A merge
-// patch cannot write it: a null in one removes the field, and the API server drops nulls in its lists.
+// SetsNull reports whether target has a null beyond those of live, or a list with a null that differs from live's. A
+// merge patch cannot write it: a null in one removes the field, and the API server drops nulls in its lists.
 func SetsNull(live, target map[string]any) bool {
 	for key, want := range target {
 		have, there := live[key]

@@ -13,8 +13,8 @@ type Strict struct {
 	// ManagedFields are those of the compared live object. Without them nothing is removed.
 	ManagedFields []metav1.ManagedFieldsEntry
 	// Helm is Helm's field manager on the object: the fields of a manager of this name stay. Set the one known from the
-	// object in sync, if there is one: a writer that tampers with Helm's metadata must not become Helm by that. When its
-	// Manager is empty, ManagedBy determines it.
+	// object in sync, if there is one: a writer that tampers with Helm's metadata must not become Helm by that. When
+	// its Manager is empty, ManagedBy determines it.
 	Helm Owner
 	// Keep, if set, reports whether the fields of a further manager stay.
 	Keep func(manager string) bool

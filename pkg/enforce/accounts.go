@@ -56,7 +56,8 @@ func (a *Accounts) client(account string) (dynamic.Interface, error) {
 		return a.own, nil
 	}
 	// This wraps the existing transport instead of using rest.Config.Impersonate. That would make a transport, with
-	// connections of its own, for every account if client-go cannot compare two configurations, as with a custom dialer.
+	// connections of its own, for every account if client-go cannot compare two configurations, as with a custom
+	// dialer.
 	as := transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig{UserName: account}, a.shared)
 	client, err := a.through(as)
 	if err != nil {

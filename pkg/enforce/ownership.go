@@ -54,8 +54,8 @@ func (w *writer) applyExactly(
 		case !apierrors.IsConflict(err) || attempt == attempts:
 			return nil, err
 		}
-		// A controller has written to the object: a Deployment gets its revision annotation. That is a new observation, so
-		// the record has to be read again.
+		// A controller has written to the object: a Deployment gets its revision annotation. That is a new observation,
+		// so the record has to be read again.
 		if now, err = w.resource(r.Object).Get(ctx, r.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
@@ -65,8 +65,8 @@ func (w *writer) applyExactly(
 		if holds, err := w.verifier.Holds(ctx, r.Record); err != nil || !holds {
 			return nil, errors.Join(err, errOthersWrote)
 		}
-		// Another manager that has added to a map with one owner owns all of it now. Helm's manager owned the map before, so
-		// an apply would still name it, and make the addition Helm's.
+		// Another manager that has added to a map with one owner owns all of it now. Helm's manager owned the map
+		// before, so an apply would still name it, and make the addition Helm's.
 		if r.Owned != nil {
 			last.Owned = now
 		}

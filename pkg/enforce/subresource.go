@@ -23,7 +23,10 @@ func (r *Revert) subresource() string {
 	if r.Target == nil || r.Live == nil {
 		return ""
 	}
-	name, without := "", func(map[string]any) {}
+	var (
+		name    string
+		without func(object map[string]any)
+	)
 	switch r.GVK.GroupKind() {
 	case schema.GroupKind{Kind: "Pod"}:
 		name, without = resizing, withoutResources

@@ -54,8 +54,8 @@ type Revert struct {
 type Content interface {
 	// Patch returns the patch from live to target.
 	Patch(live, target map[string]any) Patch
-	// Apply returns the body of a server-side apply from live to target. owned is the state of the object with the field
-	// ownership to use; nil for an object without fields of Helm's manager.
+	// Apply returns the body of a server-side apply from live to target. owned is the state of the object with the
+	// field ownership to use; nil for an object without fields of Helm's manager.
 	Apply(live, target map[string]any, owned *unstructured.Unstructured) map[string]any
 	// Shares returns the fields of Helm's next apply of the object that other managers own.
 	Shares(now *unstructured.Unstructured, helm string) *fieldpath.Set

@@ -25,8 +25,8 @@ type certificate struct {
 	serves tls.Certificate
 	// bundle has the authorities that the API server trusts.
 	bundle []byte
-	// path is the URL path of the webhook: the uid of the Secret. Only users with access to the Secret or the registration
-	// know it. It outlives a renewal of the certificate.
+	// path is the URL path of the webhook: the uid of the Secret. Only users with access to the Secret or the
+	// registration know it. It outlives a renewal of the certificate.
 	path string
 }
 

@@ -33,8 +33,8 @@ type Resource struct {
 // Wanted describes the requests to send to the guard. Without Resources there are none.
 type Wanted struct {
 	Resources []Resource
-	// Namespaces are those of the objects. They do not limit objects without a namespace, except for Namespaces: the API
-	// server matches a Namespace against its own labels.
+	// Namespaces are those of the objects. They do not limit objects without a namespace, except for Namespaces: the
+	// API server matches a Namespace against its own labels.
 	Namespaces []string
 }
 

@@ -34,13 +34,13 @@ type Options struct {
 	CertManager bool
 	// Name is that of the ValidatingWebhookConfiguration.
 	Name string
-	// Service and Port are the API server's way to the guard: a Service in Namespace and its port. URL replaces them when
-	// it is set: "https://host:port".
+	// Service and Port are the API server's way to the guard: a Service in Namespace and its port. URL replaces them
+	// when it is set: "https://host:port".
 	Service string
 	Port    int32
 	URL     string
-	// ClientCA is a file with the authorities for client certificates of API servers. When it is empty, the guard accepts
-	// every client.
+	// ClientCA is a file with the authorities for client certificates of API servers. When it is empty, the guard
+	// accepts every client.
 	ClientCA string
 	// Owner is the owning ClusterRole of the ValidatingWebhookConfiguration; empty for none.
 	Owner string

@@ -35,7 +35,8 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: w.Namespaces,
 		}}},
-		// Helm sets the label on every object that it manages. A request that removes the label matches by the old object.
+		// Helm sets the label on every object that it manages. A request that removes the label matches by the old
+		// object.
 		ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}},
 		SideEffects: ptr.To(
 			admissionregistrationv1.SideEffectClassNoneOnDryRun,

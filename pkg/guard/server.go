@@ -24,8 +24,8 @@ const (
 	// the wait for its turn included.
 	timeoutSeconds  = 2
 	decisionTimeout = 1500 * time.Millisecond
-	// maxReview bounds a request. It has the object twice, before and after the change. etcd limits each to 1.5 MiB, and
-	// JSON is up to ten times as large: a "<" takes six bytes there, a field's name more than its number.
+	// maxReview bounds a request. It has the object twice, before and after the change. etcd limits each to 1.5 MiB,
+	// and JSON is up to ten times as large: a "<" takes six bytes there, a field's name more than its number.
 	maxReview = 32 << 20
 	// headBytes bounds the part of a review with its namespace: API servers write the objects after that.
 	headBytes = 4 << 10

@@ -46,10 +46,11 @@ type Difference struct {
 	State State
 	// Changes are the changed fields. A missing object has none, and one in deletion may have none.
 	Changes []Change
-	// Want is the result of applying the release now, Have the live object; both are masked. Have is nil when the object
-	// is missing.
+	// Want is the result of applying the release now, Have the live object; both are masked. Have is nil when the
+	// object is missing.
 	Want, Have map[string]any
-	// TooLarge is set when Want and Have are left out: the object is large, and CompareOptions.Most bounds the comparison.
+	// TooLarge is set when Want and Have are left out: the object is large, and CompareOptions.Most bounds the
+	// comparison.
 	TooLarge bool
 	// Note explains the difference, for example why an object cannot exist or what holds its deletion; often empty.
 	Note string
@@ -85,8 +86,8 @@ type Comparison struct {
 	Left []string
 	// Withheld lists the objects that CompareOptions.Withhold kept from being read.
 	Withheld []Withheld
-	// Local is the reason why the API server made no dry run; empty when it did. Without a dry run, Differences may hold
-	// values that the server or a webhook rewrites.
+	// Local is the reason why the API server made no dry run; empty when it did. Without a dry run, Differences may
+	// hold values that the server or a webhook rewrites.
 	Local string
 }
 
@@ -97,12 +98,12 @@ type CompareOptions struct {
 	Strict bool
 	// Rules are the ignore rules of the release's HelmRelease; nil for none.
 	Rules *rules.Rules
-	// Most bounds the number of Differences, and so the memory of a comparison; 0 for no bound. Any of the drifted objects
-	// may be among them, and the rest are counted. With a bound, objects are read one after the other, and the content of
-	// large ones is dropped.
+	// Most bounds the number of Differences, and so the memory of a comparison; 0 for no bound. Any of the drifted
+	// objects may be among them, and the rest are counted. With a bound, objects are read one after the other, and the
+	// content of large ones is dropped.
 	Most int
-	// Account is the user to impersonate in dry runs; empty for the caller's own user. It needs a Cluster connected with
-	// accounts.
+	// Account is the user to impersonate in dry runs; empty for the caller's own user. It needs a Cluster connected
+	// with accounts.
 	Account string
 	// Withhold, if set, is called once, before any object is read. It returns a reason for each object that must not be
 	// read, and leaves the others out.
@@ -120,15 +121,16 @@ type Source interface {
 	Get(ctx context.Context, o *lock.Object) (*unstructured.Unstructured, error)
 	// UnknownKind explains the absence of an object whose kind is unknown to Scope.
 	UnknownKind() string
-	// DryRun returns the live object as a revert would leave it, by a dry run. Without an answer, why is the reason. The
-	// error is errChanged when the live object is outdated, and the API server's own when it refuses the content.
+	// DryRun returns the live object as a revert would leave it, by a dry run. Without an answer, why is the reason.
+	// The error is errChanged when the live object is outdated, and the API server's own when it refuses the content.
 	DryRun(ctx context.Context, r *enforce.Revert) (after *unstructured.Unstructured, why string, err error)
 	// Definition returns the CustomResourceDefinition of a kind; nil when there is none, or it cannot be read.
 	Definition(ctx context.Context, gvk schema.GroupVersionKind) map[string]any
-	// Declares reports whether the newest record of another release declares an object. It returns false for a record that
-	// it cannot read.
+	// Declares reports whether the newest record of another release declares an object. It returns false for a record
+	// that it cannot read.
 	Declares(ctx context.Context, other release.Key, id manifest.ID) bool
-	// Autoscalers returns the live objects of the judge.Scalers in a namespace. It leaves out those that it may not read.
+	// Autoscalers returns the live objects of the judge.Scalers in a namespace. It leaves out those that it may not
+	// read.
 	Autoscalers(ctx context.Context, namespace string) []*unstructured.Unstructured
 }
 

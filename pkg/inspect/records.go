@@ -22,12 +22,14 @@ type NotFoundError struct {
 	Revision int
 	// Revisions are the existing ones, newest first.
 	Revisions []int
-	// Similar suggests releases, best first: those with nearly the same name, or with the same name in another namespace.
+	// Similar suggests releases, best first: those with nearly the same name, or with the same name in another
+	// namespace.
 	Similar []release.Key
 	// Source is the file of the search; empty for the cluster. Storages are those of a search in the cluster.
 	Source   string
 	Storages []release.Storage
-	// Elsewhere names the release's record in a storage that is not in use, such as "ConfigMap apps/NAME"; empty for none.
+	// Elsewhere names the release's record in a storage that is not in use, such as "ConfigMap apps/NAME"; empty for
+	// none.
 	Elsewhere string
 }
 

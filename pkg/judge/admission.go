@@ -50,8 +50,8 @@ const (
 	AdmitExempt AdmissionReason = "ExemptSubject"
 	// AdmitCluster means that a controller of Kubernetes sent the request.
 	AdmitCluster AdmissionReason = "ClusterController"
-	// AdmitOwn is for the deletion of a drifted object, possibly by the operator, which re-creates it under the account of
-	// the release.
+	// AdmitOwn is for the deletion of a drifted object, possibly by the operator, which re-creates it under the account
+	// of the release.
 	AdmitOwn AdmissionReason = "OwnAccount"
 	// AdmitOtherRelease is for an object that belongs to another release already. As with AdmitHelm, see the caller of
 	// Admit.
@@ -112,7 +112,8 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 // Harmless reports whether a change leaves the object as Helm deployed it. Most requests do, and the check does not
 // need Before.
 func (a *Admission) Harmless() bool {
-	return a.After != nil && len(a.afterwards().Changes) == 0 && !(a.ID.GroupKind() == jobKind && len(endings(a.After)) > 0)
+	return a.After != nil && len(a.afterwards().Changes) == 0 &&
+		!(a.ID.GroupKind() == jobKind && len(endings(a.After)) > 0)
 }
 
 // afterwards compares the object as the request makes it.

@@ -34,10 +34,10 @@ type Input struct {
 	// Manager returns Helm's field manager of the release, for an object without a known owner; empty when unknown.
 	Manager func() string
 
-	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and Wanted
-	// the number in its status, zero when unknown. Chosen is the last observed number of replicas within the range; nil
-	// for none. ScalersUnknown is set when the live autoscalers are unknown: there may be one, so the number of replicas
-	// is left alone.
+	// Scalable and Replicas are those of the Object. LiveRange is the range of a live autoscaler, nil for none, and
+	// Wanted the number in its status, zero when unknown. Chosen is the last observed number of replicas within the
+	// range; nil for none. ScalersUnknown is set when the live autoscalers are unknown: there may be one, so the number
+	// of replicas is left alone.
 	Scalable       bool
 	Replicas       *Range
 	LiveRange      *Range
@@ -45,8 +45,8 @@ type Input struct {
 	Chosen         *int64
 	ScalersUnknown bool
 
-	// First is set for the first judgement of the object. Otherwise Baseline, Owner and Excused are results of an earlier
-	// one.
+	// First is set for the first judgement of the object. Otherwise Baseline, Owner and Excused are results of an
+	// earlier one.
 	First    bool
 	Baseline drift.Baseline
 	Owner    drift.Owner
@@ -87,14 +87,15 @@ type Result struct {
 	State State
 	// Why is the reason for NotRecreated.
 	Why string
-	// Claimant is the other release in the object's metadata; zero for none. If the newest record of that release declares
-	// the object, the object is left alone.
+	// Claimant is the other release in the object's metadata; zero for none. If the newest record of that release
+	// declares the object, the object is left alone.
 	Claimant release.Key
 	// Deletion describes a pending deletion; empty for none.
 	Deletion string
 	// Changes are the differences from the desired state. Only Unclear and Drifted have some.
 	Changes []drift.Change
-	// Desired is the state to restore: the input's, with an autoscaler's choice of replicas and without done finalizers.
+	// Desired is the state to restore: the input's, with an autoscaler's choice of replicas and without done
+	// finalizers.
 	Desired map[string]any
 	// Target, RemovesForeign and Unproven are those of drift.Result.
 	Target         map[string]any

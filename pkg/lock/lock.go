@@ -41,8 +41,8 @@ type Lock struct {
 	Release release.Key
 	// Began is the beginning of the lock at this record: before New, if an earlier process locked it already.
 	Began time.Time
-	// As is the release in the objects' metadata. It differs from Release when the record is stored in another namespace
-	// than the objects. New sets it to Release where it is empty.
+	// As is the release in the objects' metadata. It differs from Release when the record is stored in another
+	// namespace than the objects. New sets it to Release where it is empty.
 	As release.Key
 	// Record is the newest record of the release at the time of the lock. Reverts require that it still is the newest.
 	Record release.Record
@@ -52,7 +52,8 @@ type Lock struct {
 	Writer string
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
-	// Fresh is set when the revision became deployed under the operator's eyes: Helm may have left less than it declares.
+	// Fresh is set when the revision became deployed under the operator's eyes: Helm may have left less than it
+	// declares.
 	Fresh bool
 	// Strict is set when the additions of others are removed, too.
 	Strict bool
@@ -66,8 +67,8 @@ type Lock struct {
 	Ignore *rules.Rules
 	// Exceptions are the objects and fields that the manifest and the spec leave to others.
 	Exceptions []v1alpha1.Exception
-	// Untracked are declared objects that this lock does not own: exempt ones, and those of kinds that are not served. An
-	// object of a kind that is not served appears under each identity it may have.
+	// Untracked are declared objects that this lock does not own: exempt ones, and those of kinds that are not served.
+	// An object of a kind that is not served appears under each identity it may have.
 	Untracked map[manifest.ID]struct{}
 	// Unknown is set when the manifest declares objects of kinds that are not served.
 	Unknown bool

@@ -81,7 +81,8 @@ type Observation struct {
 	Live *unstructured.Unstructured
 	// Last is, for a deleted object, its last known state, if the watch delivered one.
 	Last *unstructured.Unstructured
-	// Large is set for a large object. Few of these may be in memory at a time, so Live is dropped after the work on it.
+	// Large is set for a large object. Few of these may be in memory at a time, so Live is dropped after the work on
+	// it.
 	Large bool
 	// NeedsGet is set when the existence of the object is unknown: get it before judging.
 	NeedsGet bool

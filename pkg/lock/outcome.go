@@ -27,8 +27,8 @@ type Outcome struct {
 	// Waits is set with Again to delay the judgement until the content of the object changes, or until Reconsider or
 	// Resume.
 	Waits bool
-	// Reported is set for a problem that stays until the content of the object changes: drift that is only reported (mode
-	// Detect), a pending deletion. Content with this digest is not judged again.
+	// Reported is set for a problem that stays until the content of the object changes: drift that is only reported
+	// (mode Detect), a pending deletion. Content with this digest is not judged again.
 	Reported bool
 	// Problem is the reason why the object is not as desired.
 	Problem *Problem

@@ -16,8 +16,8 @@ import (
 type Packed string
 
 const (
-	// packFrom is the number of bytes from which on JSON is compressed. That halves the JSON of most objects. A record may
-	// also expand to text a hundred times as long; compressed, it stays short.
+	// packFrom is the number of bytes from which on JSON is compressed. That halves the JSON of most objects. A record
+	// may also expand to text a hundred times as long; compressed, it stays short.
 	packFrom = 512
 	// unpacked is the room for unpacking, as a multiple of the packed length. Most objects fit; the buffer can grow.
 	unpacked = 4

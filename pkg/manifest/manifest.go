@@ -62,8 +62,8 @@ type Object struct {
 	// Content is the object as unstructured JSON: map[string]any, []any, string, bool, int64, float64 and nil.
 	Content map[string]any
 	// Blank is a tree of the fields that Helm sends beside Content, by keys and by the indexes of the lists of Content:
-	// nulls, and the stringData of a Secret. The values of stringData are in the data of Content. Any other value is left
-	// to others once the object exists. It is nil for none, and before Content is resolved.
+	// nulls, and the stringData of a Secret. The values of stringData are in the data of Content. Any other value is
+	// left to others once the object exists. It is nil for none, and before Content is resolved.
 	Blank map[string]any
 	// Keep is set by the annotation helm.sh/resource-policy: keep on the object or on the List it came in: Helm
 	// does not delete such an object, and neither may anyone on Helm's behalf.

@@ -33,10 +33,11 @@ type ControllerOptions struct {
 	ClientConfig clientcmd.ClientConfig
 	// Namespace is the namespace of the HelmReleases, DefaultNamespace when empty.
 	Namespace string
-	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when empty.
+	// ControllerName claims HelmReleases; operators of different names share a cluster. DefaultControllerName when
+	// empty.
 	ControllerName string
-	// ShardSelector is a label selector in kubectl's form for the HelmReleases of this operator, all when empty. Several
-	// operators of one name can split the HelmReleases of a namespace by it.
+	// ShardSelector is a label selector in kubectl's form for the HelmReleases of this operator, all when empty.
+	// Several operators of one name can split the HelmReleases of a namespace by it.
 	ShardSelector string
 	// NodeName is the operator's node. It becomes part of its identity in the leader election and of its events.
 	NodeName string
@@ -47,8 +48,8 @@ type ControllerOptions struct {
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
 	HealthAddress string
-	// MetricsHosts are further host names for requests to the metrics, beside addresses, localhost and names inside of the
-	// cluster.
+	// MetricsHosts are further host names for requests to the metrics, beside addresses, localhost and names inside of
+	// the cluster.
 	MetricsHosts []string
 	// MetricsAuth requires a bearer token of a user with the right to get the path /metrics.
 	MetricsAuth bool
@@ -58,19 +59,19 @@ type ControllerOptions struct {
 	LeaderElection bool
 	// LeaseDuration is the time after which a standby replaces a vanished leader; 15 s when zero.
 	LeaseDuration time.Duration
-	// Events serves the operator's actions as a stream, at /events of the MetricsAddress, over TLS. It requires a bearer
-	// token of a user with the right to get that path. Readers find the address in the operator's Lease.
+	// Events serves the operator's actions as a stream, at /events of the MetricsAddress, over TLS. It requires a
+	// bearer token of a user with the right to get that path. Readers find the address in the operator's Lease.
 	Events bool
 	// SkipCRD leaves the CustomResourceDefinition to another installer.
 	SkipCRD bool
-	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap. The values
-	// are those of Helm's HELM_DRIVER.
+	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap. The
+	// values are those of Helm's HELM_DRIVER.
 	ReleaseStorage string
 	// ObjectSetMetadata writes wrangler's classic ObjectSet labels and annotations on the objects of locked releases.
 	ObjectSetMetadata bool
-	// Impersonate makes the operator write every object of a release as a ServiceAccount in the namespace of the release:
-	// the one in spec.serviceAccountName, or else DefaultServiceAccount. A release with neither is not locked. Without
-	// Impersonate, only spec.serviceAccountName has that effect.
+	// Impersonate makes the operator write every object of a release as a ServiceAccount in the namespace of the
+	// release: the one in spec.serviceAccountName, or else DefaultServiceAccount. A release with neither is not locked.
+	// Without Impersonate, only spec.serviceAccountName has that effect.
 	Impersonate bool
 	// DefaultServiceAccount needs Impersonate.
 	DefaultServiceAccount string

@@ -18,8 +18,8 @@ const mostLogged = 200
 // while there are viewers, and Page.mu guards it.
 type board struct {
 	rows map[string]row
-	// log holds the newest drift records since the first viewer joined, in the order of their arrival. Records older than
-	// floor are left out.
+	// log holds the newest drift records since the first viewer joined, in the order of their arrival. Records older
+	// than floor are left out.
 	log   []logged
 	known map[driftID]bool // those in log
 	floor time.Time

@@ -26,8 +26,8 @@ type listener struct {
 	by string
 	// ended is closed when the stream has to make room for one of another viewer.
 	ended chan struct{}
-	// all requests a list of all HelmReleases, changed the rows of these keys, drifted the time line, operator the state
-	// of the operators.
+	// all requests a list of all HelmReleases, changed the rows of these keys, drifted the time line, operator the
+	// state of the operators.
 	all, drifted bool
 	changed      map[string]bool
 	operator     bool

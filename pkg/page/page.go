@@ -66,8 +66,8 @@ type Options struct {
 const (
 	// maxStreams bounds the streams of changes. When they run out, viewers have equal shares.
 	maxStreams = 16
-	// comparedTogether and comparisonsPerSecond bound comparisons: each one reads every object of a release from the API
-	// server. Viewers take turns, and each has at most one comparison, running or in the line.
+	// comparedTogether and comparisonsPerSecond bound comparisons: each one reads every object of a release from the
+	// API server. Viewers take turns, and each has at most one comparison, running or in the line.
 	comparedTogether     = 1
 	comparedForOne       = 1
 	comparisonsPerSecond = 1

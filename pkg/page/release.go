@@ -65,7 +65,8 @@ func (p *Page) costly(do work) http.HandlerFunc {
 		if hr == nil || r.Method == http.MethodHead {
 			return
 		}
-		// Neither reading nor writing has a limit until the result is ready; the context ends when the client disconnects.
+		// Neither reading nor writing has a limit until the result is ready; the context ends when the client
+		// disconnects.
 		to := http.NewResponseController(w)
 		if to.SetReadDeadline(time.Time{}) != nil || to.SetWriteDeadline(time.Time{}) != nil {
 			p.refuse(w, http.StatusInternalServerError, "this connection has no time limits")

@@ -39,13 +39,13 @@ type RunOptions struct {
 	ControllerName, ShardSelector string
 	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap.
 	ReleaseStorage string
-	// Impersonate and DefaultServiceAccount are as those of an operator. An object that the account of a release may not
-	// change is not shown as its drift.
+	// Impersonate and DefaultServiceAccount are as those of an operator. An object that the account of a release may
+	// not change is not shown as its drift.
 	Impersonate           bool
 	DefaultServiceAccount string
 
-	// Address is the listen address, for example "127.0.0.1:8082"; required. Without Auth, every client with access to it
-	// reads the states of releases, and none compares.
+	// Address is the listen address, for example "127.0.0.1:8082"; required. Without Auth, every client with access to
+	// it reads the states of releases, and none compares.
 	Address string
 	// Auth requires a bearer token of a user with the right to list HelmReleases. The page compares releases with the
 	// cluster by that token.

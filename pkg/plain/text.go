@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Cut shortens a text to at most limit bytes, of which there are at least 3. The cut is at the end of a character, and an ellipsis marks it.
+// Cut shortens a text to at most limit bytes, of which there are at least 3. The cut is at the end of a character, and
+// an ellipsis marks it.
 func Cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -79,7 +79,8 @@ func (s *Summary) ready(p Progress) (bool, Problem) {
 		return false, s.acceptance()
 	case over > 0:
 		return false, Problem{v1alpha1.ReasonTooManyReleases, fmt.Sprintf(
-			"%d of %s not locked: spec.maxReleases is %d", over, plain.Count(s.Counts.Matched, "matching release"), most)}
+			"%d of %s not locked: spec.maxReleases is %d", over, plain.Count(s.Counts.Matched, "matching release"),
+			most)}
 	case s.Counts.NameTaken > 0:
 		return false, Problem{v1alpha1.ReasonNameTaken, fmt.Sprintf(
 			"%s not locked, because HelmReleases for other releases have the names: %s",
@@ -94,7 +95,8 @@ func (s *Summary) ready(p Progress) (bool, Problem) {
 // applied describes the effect of a ready policy.
 func (s *Summary) applied() string {
 	c := s.Counts
-	text := fmt.Sprintf("%s made for %s, mode %s", plain.Count(c.Made, "HelmRelease"), plain.Count(c.Matched, "matching release"),
+	text := fmt.Sprintf("%s made for %s, mode %s",
+		plain.Count(c.Made, "HelmRelease"), plain.Count(c.Matched, "matching release"),
 		modeOf(s.Policy))
 	if account := s.Policy.Spec.Template.Spec.ServiceAccountName; account != "" {
 		text += " as ServiceAccount " + account + " of each namespace"

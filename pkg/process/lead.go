@@ -31,7 +31,8 @@ type Election struct {
 	// NodeName is the fallback for the host name in the identity of the replica.
 	NodeName string
 	Log      logrus.FieldLogger
-	// Lead and Unlead are called at the beginning and the end of this replica's leadership. The context of Lead ends then.
+	// Lead and Unlead are called at the beginning and the end of this replica's leadership. The context of Lead ends
+	// then.
 	Lead   func(context.Context)
 	Unlead func()
 }

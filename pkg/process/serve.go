@@ -20,8 +20,8 @@ const profilesAddress = "localhost:6060"
 
 // Listeners are the addresses of a process for metrics, health and profiles; empty or 0 for none.
 type Listeners struct {
-	// Metrics answers at MetricsAddress. Ready decides the answer of /readyz at HealthAddress: its error is the reason why
-	// the process is not ready.
+	// Metrics answers at MetricsAddress. Ready decides the answer of /readyz at HealthAddress: its error is the reason
+	// why the process is not ready.
 	MetricsAddress, HealthAddress string
 	Metrics                       http.Handler
 	Ready                         func() error

@@ -8,7 +8,8 @@ import (
 // shared lets callers with the same question share one run for the answer. A run begins after its callers have asked:
 // later callers get the answer of the next run.
 type shared[K comparable, T any] struct {
-	// run gets an answer for a number of callers, and calls done with it. The next run for the key begins when it returns.
+	// run gets an answer for a number of callers, and calls done with it. The next run for the key begins when it
+	// returns.
 	run  func(ctx context.Context, key K, callers int, done func(T, error))
 	work *background
 

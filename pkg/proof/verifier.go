@@ -47,8 +47,8 @@ type Options struct {
 	Metadata metadata.Interface
 	// Storages are the storages of records; Secrets when there are none.
 	Storages []release.Storage
-	// Fence is the operator's own Secret for fences, written by Secrets. There are no fences when it has no name, or when
-	// there are records in other storages than Secrets.
+	// Fence is the operator's own Secret for fences, written by Secrets. There are no fences when it has no name, or
+	// when there are records in other storages than Secrets.
 	Fence   types.NamespacedName
 	Secrets typedcorev1.SecretsGetter
 	// Records is the watch of records that delivers fences, too.

@@ -15,7 +15,8 @@ type Details struct {
 	Release
 	// AppVersion is the version of the deployed application according to the chart; often empty.
 	AppVersion string
-	// Values are the user's values, as a JSON object; nil when there were none. The chart's own values are not included.
+	// Values are the user's values, as a JSON object; nil when there were none. The chart's own values are not
+	// included.
 	Values json.RawMessage
 	// Hooks are the hooks of the release. Helm runs them, and does not manage them.
 	Hooks []Hook

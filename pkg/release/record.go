@@ -37,8 +37,8 @@ var Labels = [...]string{OwnerLabel, NameLabel, StatusLabel, VersionLabel, Creat
 
 // The fence: an operator writes a Secret of its own to learn the progress of its watch of records.
 const (
-	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not read it. It has the type of records, so
-	// that a watch of records delivers it.
+	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not read it. It has the type of records,
+	// so that a watch of records delivers it.
 	OwnerFence = "helm-locker"
 	// FenceAnnotation holds the token of a fence. Each write has a new one.
 	FenceAnnotation = "helm.cattle.io/mark"
@@ -61,8 +61,8 @@ type Record struct {
 	// Created is when Helm stored the revision, Modified when Helm last changed its record. Whole seconds.
 	Created  time.Time
 	Modified time.Time
-	// As is the release in the objects' metadata, if it differs from Key: the record is stored in another namespace. Only
-	// the payload names it; a Record from metadata has the zero value.
+	// As is the release in the objects' metadata, if it differs from Key: the record is stored in another namespace.
+	// Only the payload names it; a Record from metadata has the zero value.
 	As Key
 	// Contested is set by Newest when the release has records in another storage, too. Helm reads one of the two, and
 	// nothing identifies which, so such a release is not locked.

@@ -76,8 +76,8 @@ type Release struct {
 	Notes       string
 	// Manifest is the rendered YAML without hooks. Never empty.
 	Manifest string
-	// BeforeObjects is set when Helm has not reached the objects of the revision, according to its hooks: an earlier one
-	// has failed, or may still run. Only Decode and DecodeRecord set it.
+	// BeforeObjects is set when Helm has not reached the objects of the revision, according to its hooks: an earlier
+	// one has failed, or may still run. Only Decode and DecodeRecord set it.
 	BeforeObjects bool
 	// Hooks are the names of the hooks. Only Decode and DecodeRecord set them.
 	Hooks Hooks

@@ -17,7 +17,8 @@ var reportPage string
 // icon an SVG element; both are trusted. All texts of the report are escaped.
 func (d *Drift) HTML(style, icon string) (string, error) {
 	parsed, err := template.New("report").Funcs(template.FuncMap{
-		"line": plain.Line, "lines": diffLines, "count": plain.Count, "lock": lockPill, "tone": func(r *ReleaseDrift) string {
+		"line": plain.Line, "lines": diffLines, "count": plain.Count, "lock": lockPill,
+		"tone": func(r *ReleaseDrift) string {
 			if r.LeftOut != "" {
 				return "quiet"
 			}

@@ -105,7 +105,9 @@ func measured(t *testing.T, s *Source) (n tally) {
 		}
 	}
 	slices.SortFunc(questions, func(a, b Question) int { return strings.Compare(a.at(), b.at()) })
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(questions), func(i, j int) { questions[i], questions[j] = questions[j], questions[i] })
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(questions), func(i, j int) {
+		questions[i], questions[j] = questions[j], questions[i]
+	})
 	n.leaves, n.asked = len(questions), min(len(questions), *sample)
 	for _, q := range questions[:n.asked] {
 		a := f.answer(q)

@@ -33,8 +33,8 @@ type Source struct {
 	Config json.RawMessage
 	// Manifest is the recorded one.
 	Manifest string
-	// KubeVersion is the version of Kubernetes, empty for Helm's default; APIVersions are the served versions and kinds in
-	// Helm's notation ("apps/v1", "apps/v1/Deployment").
+	// KubeVersion is the version of Kubernetes, empty for Helm's default; APIVersions are the served versions and kinds
+	// in Helm's notation ("apps/v1", "apps/v1/Deployment").
 	KubeVersion string
 	APIVersions []string
 }
@@ -145,7 +145,7 @@ func copyOf(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if v == nil {
-			return v
+			return map[string]any(nil)
 		}
 		m := make(map[string]any, len(v))
 		for key, member := range v {

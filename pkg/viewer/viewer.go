@@ -30,8 +30,8 @@ const (
 	// answersKept and keptFor bound each cache of the API server's answers.
 	answersKept = 1024
 	keptFor     = 10 * time.Second
-	// viewersAtOnce bounds the requests in flight to the API server about all viewers, and viewerAtOnce those about one.
-	// viewerMost also counts the waiting requests about one viewer.
+	// viewersAtOnce bounds the requests in flight to the API server about all viewers, and viewerAtOnce those about
+	// one. viewerMost also counts the waiting requests about one viewer.
 	viewersAtOnce, viewerAtOnce, viewerMost = 8, 4, 32
 	// strangersAtOnce, strangerAtOnce and strangerMost bound the requests about unknown tokens, from all addresses and
 	// from one. Every client can send such tokens, so they take nothing of the share of viewers.
@@ -47,8 +47,8 @@ const (
 // Refusal is the error for a viewer without access. Its message is for the viewer.
 type Refusal struct {
 	// Status is http.StatusUnauthorized without a valid token, http.StatusForbidden without the right,
-	// http.StatusTooManyRequests when the viewer has too many requests in flight, and http.StatusBadGateway when the API
-	// server does not answer.
+	// http.StatusTooManyRequests when the viewer has too many requests in flight, and http.StatusBadGateway when the
+	// API server does not answer.
 	Status  int
 	Message string
 }

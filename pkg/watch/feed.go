@@ -20,8 +20,8 @@ import (
 type sink[T any] interface {
 	observed(obj T)
 	gone(obj T)
-	// listed is called at the start and after a gap, once every existing object was passed to observed. An object outside
-	// of present does not exist.
+	// listed is called at the start and after a gap, once every existing object was passed to observed. An object
+	// outside of present does not exist.
 	listed(present map[types.NamespacedName]struct{})
 }
 
@@ -33,8 +33,8 @@ type feed[T metav1.Object] struct {
 	sink      sink[T]
 	log       logrus.FieldLogger
 	reflector *cache.Reflector
-	// begun is closed right before the first list is delivered, synced right after. A caller that registers for events and
-	// then finds begun open receives all of the list. Otherwise it may have missed some objects, and must get them.
+	// begun is closed right before the first list is delivered, synced right after. A caller that registers for events
+	// and then finds begun open receives all of the list. Otherwise it may have missed some objects, and must get them.
 	begun, synced   chan struct{}
 	beginOnce, once sync.Once
 	// troubled, if set, is called after each change of lastError; it is set before the feed runs.
@@ -42,8 +42,8 @@ type feed[T metav1.Object] struct {
 	// rewound, if set, is called when resource versions begin again; it is set before the feed runs.
 	rewound func()
 
-	// Only the goroutine of run uses these. delivered is set by every event of a watch, bookmarks included. newest is the
-	// resource version up to which everything is delivered; zero when unknown.
+	// Only the goroutine of run uses these. delivered is set by every event of a watch, bookmarks included. newest is
+	// the resource version up to which everything is delivered; zero when unknown.
 	delivered bool
 	newest    uint64
 	retry     wait.Backoff

@@ -15,8 +15,8 @@ const (
 	// Lifetime is the duration of a watch. The API server ends it, and sends a bookmark right before, so the next watch
 	// continues from there. It costs one request per watched kind in that time.
 	Lifetime = 35 * time.Second
-	// Deadline is the time after which the client ends a watch of Lifetime. Only a hanging API server, or a load balancer
-	// with a dead connection, leaves a watch open for so long.
+	// Deadline is the time after which the client ends a watch of Lifetime. Only a hanging API server, or a load
+	// balancer with a dead connection, leaves a watch open for so long.
 	Deadline = Lifetime + 3*time.Second
 )
 

@@ -9,8 +9,8 @@ func TestShapes_Workloads(t *testing.T) {
 	withstand(t, func(*fixture) []shape { return []shape{mergeKeys, emptyKeys, unions, order, odd, twice, numbers} })
 }
 
-// emptyKeys declares empty merge keys. A server-side apply (Helm 4) adds a second element of such a key at each upgrade,
-// so that only Helm 3 can upgrade it.
+// emptyKeys declares empty merge keys. A server-side apply (Helm 4) adds a second element of such a key at each
+// upgrade, so that only Helm 3 can upgrade it.
 var emptyKeys = shape{
 	object: "deployments/empty",
 	helm:   "helm 3",

@@ -119,7 +119,8 @@ func (x *tampering) insideInjected(ctx context.Context) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	uid := x.before.GetUID()
-	_, remains, err := x.watch.until(x.before.GetResourceVersion(), patience, func(u *unstructured.Unstructured) string {
+	since := x.before.GetResourceVersion()
+	_, remains, err := x.watch.until(since, patience, func(u *unstructured.Unstructured) string {
 		if u.GetUID() == uid || injectedAt(u) < 0 {
 			return ": it is not re-created with an injected container"
 		}

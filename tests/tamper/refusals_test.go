@@ -3,6 +3,7 @@ package tamper
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -179,35 +180,28 @@ func (x *tampering) freeze(ctx context.Context) error {
 // noticesFights answers each revert of one object with another value, until the status names the writer.
 func (w *fixture) noticesFights(t *testing.T, ch *chart, r *result) {
 	for _, o := range ch.objects {
-		path := []string{"metadata", "labels", ""}
 		labels := o.declared.GetLabels()
 		delete(labels, "app.kubernetes.io/managed-by")
 		if len(labels) == 0 || o.isDefinition() {
 			continue
 		}
-		path[2] = sortedKeys(asValues(labels))[0]
 		x, err := ch.on(t.Context(), o, r)
 		check.NoError(t, err)
-		defer x.watch.watch.Stop()
-		for n := range 10 {
-			check.NoError(t, x.edit(t.Context(), mutation{class: answer, what: "answer a revert",
-				requests: []request{jsonPatch(operation{Op: "replace", Path: drift.Pointer(path...),
-					Value: fmt.Sprintf("answer-%d", n)})}}))
-		}
-		c := w.in(t, ch).WaitReason(ch.release, v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
-		for _, part := range []string{o.name(), kit.Tamperer} {
-			if !strings.Contains(c.Message, part) {
-				t.Errorf("Contended of %s names no %s: %s", ch, part, c.Message)
-			}
-		}
+		w.noticesFight(t, ch, x, drift.Pointer("metadata", "labels", slices.Sorted(maps.Keys(labels))[0]))
 		return
 	}
 }
 
-func asValues(labels map[string]string) map[string]any {
-	values := map[string]any{}
-	for key, value := range labels {
-		values[key] = value
+func (w *fixture) noticesFight(t *testing.T, ch *chart, x *tampering, path string) {
+	defer x.watch.watch.Stop()
+	for n := range 10 {
+		check.NoError(t, x.edit(t.Context(), mutation{class: answer, what: "answer a revert",
+			requests: []request{jsonPatch(operation{Op: "replace", Path: path, Value: fmt.Sprintf("answer-%d", n)})}}))
 	}
-	return values
+	c := w.in(t, ch).WaitReason(ch.release, v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
+	for _, part := range []string{x.name(), kit.Tamperer} {
+		if !strings.Contains(c.Message, part) {
+			t.Errorf("Contended of %s names no %s: %s", ch, part, c.Message)
+		}
+	}
 }
