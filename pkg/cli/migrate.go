@@ -65,7 +65,7 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 	var todo []migration
 	marked, failed := 0, false
 	for _, key := range keys {
-		plan, err := migrate.Look(ctx, c.Cluster, key)
+		plan, err := migrate.NewPlan(ctx, c.Cluster, key)
 		if err != nil {
 			var missing *inspect.NotFoundError
 			switch {

@@ -74,7 +74,7 @@ func (rm *remediation) postpone(l *lock.Lock, drifted []*result, err error) {
 	if err != nil {
 		rm.Log.WithField(
 			"release", l.Release.String(),
-		).Warnf("cannot tell whether Helm is at work, so nothing is reverted: %v", err)
+		).Warnf("cannot determine whether Helm is at work, so nothing is reverted: %v", err)
 		return
 	}
 	rm.entries.update(l.Key, func(*entry) { rm.Metrics.Yielded(l.Release) })
@@ -140,7 +140,7 @@ func (rm *remediation) creator(ctx context.Context, l *lock.Lock, v *result) str
 		return v.found.Owner.Manager
 	}
 	for _, o := range l.Siblings(v.ID, maxSiblings) {
-		live, err := rm.enforcer.Look(ctx, revert.Object(o))
+		live, err := rm.enforcer.Get(ctx, revert.Object(o))
 		if err != nil { // another one is read, or the manager of the record stays
 			rm.Log.WithField("object", o.ID.String()).Debugf("read for its field manager: %s", errorAbout(o.ID, err))
 			continue
@@ -214,7 +214,7 @@ func (rm *remediation) restored(
 		rm.Log.WithField("object", v.ID.String()).Debugf("field ownership after a revert: %s", errorAbout(v.ID, err))
 		good = lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err),
 			Problem: problemOf(v.ID, err, true)}
-	case endsDeletion(done), v.unknown != nil:
+	case isFinalized(done), v.unknown != nil:
 		good = lock.Outcome{Again: rm.readAgain(v)}
 	}
 	if v.revert.Unfinished { // the revert was recorded when its content was written
@@ -224,7 +224,7 @@ func (rm *remediation) restored(
 	fight := l.RecordRevert(v.ID, v.Seen, rm.Clock.Now(), v.contested())
 	rm.complete(l, v.Work, rm.deleting(l, v.Work, done, good))
 	rm.reporter.record(l, v, action)
-	rm.namespaceIsBack(v.Work)
+	rm.retryNamespace(v.Work)
 	if fight {
 		rm.reporter.announceFight(l, v)
 	}

@@ -231,7 +231,7 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 	switch {
 	case err != nil:
 		ad.Log.WithField("object", q.ID.String()).
-			Debugf("guard: cannot tell whether Helm is at work: %s", safeError(err))
+			Debugf("guard: cannot determine whether Helm is at work: %s", safeError(err))
 		return judge.AdmitUnknown
 	case !holds:
 		return judge.AdmitHelm
@@ -295,6 +295,6 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.By.User).Info("denied")
 	rep.statusChanged(q.lock.Key)
 	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
-		rep.say(objectReference(hr), requestDeniedEvent(v, q.By.User))
+		rep.emit(objectReference(hr), requestDeniedEvent(v, q.By.User))
 	}
 }

@@ -27,9 +27,9 @@ type newestRevision struct {
 	loaded *loaded
 }
 
-// counts reports whether the manifest of the newest record is the desired state. It is not without a record, or while
+// isDesired reports whether the manifest of the newest record is the desired state. It is not without a record, or while
 // Helm uninstalls.
-func (r *newestRevision) counts() bool {
+func (r *newestRevision) isDesired() bool {
 	return r.found && r.record.Status != release.StatusUninstalling && r.record.Status != release.StatusUninstalled
 }
 
@@ -131,7 +131,7 @@ type amendment struct {
 func (rm *remediation) amendment(
 	ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object,
 ) (*amendment, error) {
-	live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
+	live, err := rm.enforcer.Get(ctx, revert.Object(w.Object))
 	if err != nil || live == nil {
 		return nil, err
 	}
@@ -213,10 +213,10 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 		return err
 	case err != nil:
 		rm.unproven.Drop(*next)
-		rm.reporter.overtaken(w, notRewrittenEvent(w.Object.ID, r.record.Revision, err))
+		rm.reporter.superseded(w, notRewrittenEvent(w.Object.ID, r.record.Revision, err))
 		return nil
 	}
-	rm.reporter.overtaken(w, rewrittenEvent(w.Object.ID, r.record.Revision))
+	rm.reporter.superseded(w, rewrittenEvent(w.Object.ID, r.record.Revision))
 	rm.queues.confirm.Add(w.Record.Key)
 	return nil
 }
@@ -265,7 +265,7 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 		rm.unproven.Again(w)
 		return err
 	}
-	rm.reporter.overtaken(w, recreatedAgainEvent(w.Object.ID, r.record.Revision))
+	rm.reporter.superseded(w, recreatedAgainEvent(w.Object.ID, r.record.Revision))
 	rm.queues.confirm.Add(w.Record.Key)
 	return nil
 }

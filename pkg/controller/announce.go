@@ -21,23 +21,23 @@ type announcements struct {
 }
 
 // hold delays the announcement of the lock of a HelmRelease, in place of an earlier one.
-func (a *announcements) hold(key string, tell func()) {
+func (a *announcements) hold(key string, send func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.held == nil {
 		a.held = map[string]func(){}
 	}
-	a.held[key] = tell
+	a.held[key] = send
 }
 
-// say sends the delayed announcement of a HelmRelease now, before any other event about it.
-func (a *announcements) say(key string) {
+// flush sends the delayed announcement of a HelmRelease now, before any other event about it.
+func (a *announcements) flush(key string) {
 	a.mu.Lock()
-	tell := a.held[key]
+	send := a.held[key]
 	delete(a.held, key)
 	a.mu.Unlock()
-	if tell != nil {
-		tell()
+	if send != nil {
+		send()
 	}
 }
 
@@ -45,19 +45,19 @@ func (a *announcements) say(key string) {
 // other status waits, or after a maximum delay.
 func (a *announcements) written(key string, now time.Time, others int) {
 	a.mu.Lock()
-	if tell := a.held[key]; tell != nil {
+	if send := a.held[key]; send != nil {
 		delete(a.held, key)
 		if len(a.due) == 0 {
 			a.since = now
 		}
-		a.due = append(a.due, tell)
+		a.due = append(a.due, send)
 	}
 	var due []func()
 	if others == 0 || now.Sub(a.since) >= announcePatience {
 		due, a.due = a.due, nil
 	}
 	a.mu.Unlock()
-	for _, tell := range due {
-		tell()
+	for _, send := range due {
+		send()
 	}
 }

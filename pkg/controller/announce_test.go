@@ -22,7 +22,7 @@ func TestAnnouncementsWaitForStatuses(t *testing.T) {
 		}
 		told = nil
 	}
-	a.say("one")
+	a.flush("one")
 	a.written("one", begin, 0)
 	expect("nothing is held")
 
@@ -36,7 +36,7 @@ func TestAnnouncementsWaitForStatuses(t *testing.T) {
 	expect("no other waits", "two", "one")
 	a.written("other", begin.Add(2*time.Second), 0)
 	expect("they are told once")
-	a.say("three")
+	a.flush("three")
 	expect("something else is to be told", "three")
 	a.written("three", begin.Add(2*time.Second), 0)
 	expect("it is told once")

@@ -136,7 +136,7 @@ func (ad *admission) declares(ctx context.Context, key release.Key, id manifest.
 // a HelmRelease, or else every release of the same name. Those with Helm at work come first, because the time may not
 // suffice for all.
 func (ad *admission) elsewhere(ctx context.Context, key release.Key) ([]release.Key, error) {
-	if locked := ad.entries.storedElsewhere(key); locked != (release.Key{}) {
+	if locked := ad.entries.storageOf(key); locked != (release.Key{}) {
 		return []release.Key{locked}, nil
 	}
 	records, err := ad.proof.Elsewhere(ctx, key)

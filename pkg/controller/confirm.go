@@ -166,7 +166,7 @@ func (rm *remediation) withoutLate(ctx context.Context, writes []lock.Write) (ov
 	var errs []error
 	for _, w := range writes {
 		if w.Lost {
-			landed, err := rm.landed(ctx, &w)
+			landed, err := rm.applied(ctx, &w)
 			if err == nil && !landed && rm.Clock.Since(w.Begun) < lostPatience {
 				err = errMayComeLate
 			}
@@ -223,8 +223,8 @@ func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newest
 		// contested. The declarations of this record prove nothing. The next change of a record enqueues the write
 		// again.
 		return nil
-	case w.Created && w.Made == nil && r.counts(): // it may be Helm's own
-	case r.counts():
+	case w.Created && w.Made == nil && r.isDesired(): // it may be Helm's own
+	case r.isDesired():
 		return rm.amendWrite(ctx, w, r)
 	case w.Created:
 		return rm.takeBack(ctx, w, r)
@@ -233,10 +233,10 @@ func (rm *remediation) confirmWrite(ctx context.Context, w lock.Write, r *newest
 	return nil
 }
 
-// landed reports whether a write whose answer was lost has been carried out, or has become impossible. A creation is
+// applied reports whether a write whose answer was lost has been carried out, or has become impossible. A creation is
 // impossible while an object of another writer has the name, but possible again after the deletion of this object.
-func (rm *remediation) landed(ctx context.Context, w *lock.Write) (bool, error) {
-	live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
+func (rm *remediation) applied(ctx context.Context, w *lock.Write) (bool, error) {
+	live, err := rm.enforcer.Get(ctx, revert.Object(w.Object))
 	if err != nil {
 		return false, err
 	}

@@ -80,7 +80,7 @@ func uncovered(v *view) (reason, message string) {
 }
 
 // unprotectedMessage names the unprotected objects. The API server's errors about them are for Ready only: this message
-// is sent to others (see toldBy).
+// is sent to others (see sentBy).
 func unprotectedMessage(v *view) string {
 	var names []string
 	matching := 0

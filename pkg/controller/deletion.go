@@ -19,9 +19,9 @@ func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Proble
 	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: plain.Line(text), Drifted: true}
 }
 
-// endsDeletion reports whether a write with the result done removed the last finalizer of an object with a pending
+// isFinalized reports whether a write with the result done removed the last finalizer of an object with a pending
 // deletion: then the object is deleted.
-func endsDeletion(done *unstructured.Unstructured) bool {
+func isFinalized(done *unstructured.Unstructured) bool {
 	return done.GetDeletionTimestamp() != nil && len(done.GetFinalizers()) == 0
 }
 

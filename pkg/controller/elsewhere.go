@@ -27,12 +27,12 @@ func (rs *releases) elsewhere(ctx context.Context, key string, hr *v1alpha1.Helm
 	if found || asked || !rs.leading.Load() {
 		return known
 	}
-	known = rs.lookElsewhere(ctx, releaseKey(hr))
+	known = rs.findElsewhere(ctx, releaseKey(hr))
 	rs.entries.update(key, func(e *entry) { e.elsewhere, e.elsewhereAt = known, hr.Generation })
 	return known
 }
 
-func (rs *releases) lookElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
+func (rs *releases) findElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
 	for _, storage := range release.Unread(rs.Storages) {
 		records, err := proof.Records(ctx, rs.clients.Metadata, storage, rel)
 		switch {

@@ -201,10 +201,10 @@ func (es *entries) naming(named release.Key) (keys []string) {
 	return keys
 }
 
-// storedElsewhere returns the release with the records of the release as, if those are in another namespace; zero for
+// storageOf returns the release with the records of the release as, if those are in another namespace; zero for
 // none. Of several, it returns that of the HelmRelease with the first key. It knows the releases that were locked since
 // the operator began, even while Helm works.
-func (es *entries) storedElsewhere(as release.Key) (rel release.Key) {
+func (es *entries) storageOf(as release.Key) (rel release.Key) {
 	first := ""
 	es.each(func(key string, e *entry) {
 		if e.as == as && e.release != as && (first == "" || key < first) {

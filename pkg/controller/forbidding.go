@@ -36,7 +36,7 @@ func (ad *admission) forbidding(ctx context.Context, q *question) []drift.Change
 	all, err := salvage.New(ad.enforcer, in, found, update, refusal).Additions(ctx)
 	if err != nil {
 		ad.Log.WithField("object", q.ID.String()).
-			Debugf("guard: cannot tell whether a request forbids the declared values: %s", safeError(err))
+			Debugf("guard: cannot determine whether a request forbids the declared values: %s", safeError(err))
 		return nil
 	}
 	var changes []drift.Change

@@ -35,7 +35,7 @@ func (rm *remediation) form(
 		v.found = v.in.Recall(v.found, remembered)
 		v.found.Excused = excused
 		if outcome := rm.outcome(l, v); v.found.State != judge.Drifted {
-			v.tell(rm.debug(l.Release))
+			v.logTo(rm.debug(l.Release))
 			return outcome
 		}
 	}
@@ -62,7 +62,7 @@ func (rm *remediation) form(
 		}
 		v.found = v.in.Excuse(v.found, metav1.NewTime(at), l.Fresh)
 	}
-	v.tell(rm.debug(l.Release))
+	v.logTo(rm.debug(l.Release))
 	return rm.outcome(l, v)
 }
 

@@ -74,7 +74,7 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 		}
 		for _, v := range results {
 			v.rejudge(live, err, rm.trusts(l.Ignore, v.ID))
-			v.tell(rm.debug(l.Release))
+			v.logTo(rm.debug(l.Release))
 			if outcome := rm.outcome(l, v); outcome != nil {
 				rm.complete(l, v.Work, *outcome)
 				continue

@@ -105,7 +105,7 @@ func guardedCondition(v *view, set setter) {
 		set(v1alpha1.ConditionGuarded, metav1.ConditionFalse, v1alpha1.ReasonNotLocked, "the release is not locked")
 	case !v.guard.Asked.Covers(wanted):
 		set(v1alpha1.ConditionGuarded, metav1.ConditionFalse, v1alpha1.ReasonGuardNotRegistered,
-			"the API server is being told to ask the guard about the objects of the release")
+			"the registration of the guard is being updated for the objects of the release")
 	default:
 		set(v1alpha1.ConditionGuarded, metav1.ConditionTrue, v1alpha1.ReasonGuarded,
 			"the API server asks the guard before it changes or deletes an object of the release")

@@ -66,12 +66,12 @@ func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome
 	}
 	v := &result{Work: w, in: in}
 	v.found = judge.Judge(v.in)
-	v.tell(rm.debug(l.Release))
+	v.logTo(rm.debug(l.Release))
 	return v, rm.outcome(l, v)
 }
 
-// tell logs the judgement of an object and its reasons.
-func (v *result) tell(log *logrus.Entry) {
+// logTo logs the judgement of an object and its reasons.
+func (v *result) logTo(log *logrus.Entry) {
 	fields := logrus.Fields{"object": v.ID.String(), "state": string(v.found.State)}
 	for name, text := range map[string]string{
 		"paths": drift.Describe(v.found.Changes, named), "why": v.found.Why, "deletion": v.found.Deletion,

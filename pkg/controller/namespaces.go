@@ -6,9 +6,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// namespaceIsBack re-creates the objects of every release in a re-created Namespace w at once. They were deleted with
+// retryNamespace re-creates the objects of every release in a re-created Namespace w at once. They were deleted with
 // it, and the API server refused each attempt to create them during its deletion.
-func (rm *remediation) namespaceIsBack(w *lock.Work) {
+func (rm *remediation) retryNamespace(w *lock.Work) {
 	if w.ID.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return
 	}

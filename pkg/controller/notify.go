@@ -16,16 +16,16 @@ type Notifier interface {
 	Send(*message.Message)
 }
 
-// told is the last report about the lock of a HelmRelease.
-type told struct {
+// sent is the last report about the lock of a HelmRelease.
+type sent struct {
 	uid       types.UID // of the HelmRelease
 	release   v1alpha1.ReleaseReference
 	lock      message.Lock
 	contended bool
 }
 
-// tell sends a message about a HelmRelease if this controller leads. A standby sees the same and would repeat it.
-func (rep *reporter) tell(namespace, name string, release message.Reference, m message.Message) {
+// send sends a message about a HelmRelease if this controller leads. A standby sees the same and would repeat it.
+func (rep *reporter) send(namespace, name string, release message.Reference, m message.Message) {
 	if rep.Notify == nil || !rep.leading.Load() {
 		return
 	}
@@ -36,61 +36,61 @@ func (rep *reporter) tell(namespace, name string, release message.Reference, m m
 	rep.Notify.Send(&m)
 }
 
-func (rep *reporter) tellAbout(l *lock.Lock, m message.Message) {
+func (rep *reporter) sendAbout(l *lock.Lock, m message.Message) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
 	if err != nil {
 		return // no such key is ever locked
 	}
-	rep.tell(namespace, name, message.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
+	rep.send(namespace, name, message.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
 }
 
-// tellDrift sends a record of the drift history. The record must not be changed afterwards.
-func (rep *reporter) tellDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
-	rep.tellAbout(l, message.Message{Type: message.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
+// sendDrift sends a record of the drift history. The record must not be changed afterwards.
+func (rep *reporter) sendDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
+	rep.sendAbout(l, message.Message{Type: message.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
 }
 
-func (rep *reporter) tellFight(l *lock.Lock, v *result) {
+func (rep *reporter) sendFight(l *lock.Lock, v *result) {
 	object := driftedObject(v.ID)
 	paths, more := pathsOf(v.found.Changes)
 	manager := ""
 	if all := v.portions(); len(all) == 1 { // of several, the message says who changed what
 		manager = all[0].Manager
 	}
-	rep.tellAbout(l, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
+	rep.sendAbout(l, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
 		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
 		Message: v.summary() + ", again and again; " + paced,
 	}})
 }
 
-// tellChanges sends the differences between a status that was just written and the last report. That report is from
+// sendChanges sends the differences between a status that was just written and the last report. That report is from
 // this process, or from the writer of the status found at the start, so a restart repeats no message.
-func (rep *reporter) tellChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
+func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
 	key := keyOf(hr)
 	rep.mu.Lock()
-	before, known := rep.told[key]
+	before, known := rep.sent[key]
 	if !known || before.uid != hr.UID {
-		before = toldBy(hr, hr.Status)
+		before = sentBy(hr, hr.Status)
 	}
-	after := toldBy(hr, now)
-	rep.told[key] = after
+	after := sentBy(hr, now)
+	rep.sent[key] = after
 	rep.mu.Unlock()
 
 	release := message.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
 	if b, a := before.lock, after.lock; b.Locked != a.Locked || b.Reason != a.Reason || b.Revision != a.Revision {
-		rep.tell(hr.Namespace, hr.Name, release, message.Message{Type: message.LockChanged, Lock: &after.lock})
+		rep.send(hr.Namespace, hr.Name, release, message.Message{Type: message.LockChanged, Lock: &after.lock})
 	}
 	if before.contended && !after.contended {
 		m := message.Contention{}
 		if cond := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionContended); cond != nil {
 			m.Message = cond.Message
 		}
-		rep.tell(hr.Namespace, hr.Name, release, message.Message{Type: message.ContentionEnded, Contention: &m})
+		rep.send(hr.Namespace, hr.Name, release, message.Message{Type: message.ContentionEnded, Contention: &m})
 	}
 }
 
-// toldBy returns the report in a status.
-func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
-	t := told{uid: hr.UID, release: hr.Spec.Release,
+// sentBy returns the report in a status.
+func sentBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) sent {
+	t := sent{uid: hr.UID, release: hr.Spec.Release,
 		contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
 	t.lock = message.Lock{State: s.State, Revision: s.Revision}
 	if cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked); cond != nil {
@@ -99,24 +99,24 @@ func toldBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) told {
 	return t
 }
 
-// forgetTold forgets the last report about a HelmRelease.
-func (rep *reporter) forgetTold(key string) {
+// forgetSent forgets the last report about a HelmRelease.
+func (rep *reporter) forgetSent(key string) {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
-	delete(rep.told, key)
+	delete(rep.sent, key)
 }
 
-// tellGone reports that this operator no longer manages a HelmRelease.
-func (rep *reporter) tellGone(namespace, name string) {
+// sendGone reports that this operator no longer manages a HelmRelease.
+func (rep *reporter) sendGone(namespace, name string) {
 	key := namespace + "/" + name
 	rep.mu.Lock()
-	before, known := rep.told[key]
-	delete(rep.told, key)
+	before, known := rep.sent[key]
+	delete(rep.sent, key)
 	rep.mu.Unlock()
 	if !known {
 		return
 	}
-	rep.tell(namespace, name, message.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
+	rep.send(namespace, name, message.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
 		message.Message{
 			Type: message.LockChanged, Lock: &message.Lock{Reason: v1alpha1.EventReasonUntracked,
 				Message: "no longer locked by this operator"},

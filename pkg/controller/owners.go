@@ -27,7 +27,7 @@ import (
 // A release with records in two storages has two: Helm may have written the object by either of them, and a record that
 // does not declare it proves nothing.
 func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Key) ([]release.Record, error) {
-	for _, stored := range []release.Key{other, c.entries.storedElsewhere(other)} {
+	for _, stored := range []release.Key{other, c.entries.storageOf(other)} {
 		if stored == (release.Key{}) {
 			continue
 		}
@@ -49,7 +49,7 @@ func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Ke
 func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
 	slot, err := rm.slots.claims.Acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
-		rm.cannotTell(l, results, err)
+		rm.cannotJudge(l, results, err)
 		return nil
 	}
 	for _, v := range results { // before the question: what changes from then on has the objects judged again
@@ -58,7 +58,7 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 	records, err := rm.owners(ctx, rm.enforcer.Verifier, other)
 	slot()
 	if err != nil {
-		rm.cannotTell(l, results, err)
+		rm.cannotJudge(l, results, err)
 		return nil
 	}
 	var known []*declaration
@@ -68,7 +68,7 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 		declared, begin, err := rm.declared.get(rec)
 		switch {
 		case err != nil:
-			rm.cannotTell(l, results, err)
+			rm.cannotJudge(l, results, err)
 			return nil
 		case begin:
 			unread = append(unread, rec)
@@ -116,8 +116,8 @@ func (rm *remediation) unclaimed(l *lock.Lock, results []*result) []*result {
 	return results
 }
 
-// cannotTell has objects judged again later, because it is not known whether another release declares them.
-func (rm *remediation) cannotTell(l *lock.Lock, results []*result, err error) {
+// cannotJudge has objects judged again later, because it is not known whether another release declares them.
+func (rm *remediation) cannotJudge(l *lock.Lock, results []*result, err error) {
 	for _, v := range rm.unclaimed(l, results) {
 		again := v.Observation
 		rm.complete(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),

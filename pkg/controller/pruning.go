@@ -179,7 +179,7 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 	}
 	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced},
 		Account: l.Account}
-	live, err := pr.enforcer.Look(ctx, revert.Object(o))
+	live, err := pr.enforcer.Get(ctx, revert.Object(o))
 	if err != nil {
 		return err
 	}

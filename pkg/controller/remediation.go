@@ -51,7 +51,7 @@ func (rm *remediation) next(ctx context.Context, key string) {
 	rm.queues.drift.Done(key)
 	if slices.ContainsFunc(work, func(w *lock.Work) bool { return w.NeedsGet }) {
 		judging()
-		rm.look(ctx, l, work)
+		rm.getUnknown(ctx, l, work)
 		if judging, err = rm.slots.judging.Acquire(ctx, l.Release.Namespace); err != nil {
 			return
 		}
@@ -84,7 +84,7 @@ func (rm *remediation) judgeAll(l *lock.Lock, work []*lock.Work) []*result {
 		if outcome != nil {
 			rm.complete(l, w, *outcome)
 			if outcome.Good && w.Before != nil {
-				rm.namespaceIsBack(w)
+				rm.retryNamespace(w)
 			}
 			continue
 		}
@@ -154,13 +154,13 @@ func (rm *remediation) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	rm.statusChanged(l.Key)
 }
 
-// manyLooks is the number of objects of one kind in one namespace from which on a list replaces the gets. A list also
+// manyGets is the number of objects of one kind in one namespace from which on a list replaces the gets. A list also
 // returns the objects of other releases, so it only pays for a release that is large by itself.
-const manyLooks = 64
+const manyGets = 64
 
-// look gets the objects of unknown state and clears their NeedsGet. After an error, it completes the object with the
+// getUnknown gets the objects of unknown state and clears their NeedsGet. After an error, it completes the object with the
 // problem. It leaves large objects to processLarge.
-func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work) {
+func (rm *remediation) getUnknown(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	type group struct {
 		gvk       schema.GroupVersionKind
 		namespace string
@@ -174,7 +174,7 @@ func (rm *remediation) look(ctx context.Context, l *lock.Lock, work []*lock.Work
 	}
 	var wait sync.WaitGroup
 	for _, members := range groups {
-		if len(members) >= manyLooks {
+		if len(members) >= manyGets {
 			rm.observeByList(ctx, l, members)
 		}
 		for _, w := range members {
@@ -247,7 +247,7 @@ func (rm *remediation) processOne(ctx context.Context, l *lock.Lock, w *lock.Wor
 }
 
 func (rm *remediation) observeOne(ctx context.Context, l *lock.Lock, w *lock.Work) {
-	live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
+	live, err := rm.enforcer.Get(ctx, revert.Object(w.Object))
 	if err != nil {
 		again := w.Observation
 		rm.complete(l, w, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),

@@ -27,12 +27,12 @@ type reporter struct {
 	announcements announcements
 
 	mu   sync.Mutex
-	told map[string]told // by HelmRelease key, of those whose status this process has written; mu guards it
+	sent map[string]sent // by HelmRelease key, of those whose status this process has written; mu guards it
 }
 
 func newReporter(c *common) *reporter {
 	return &reporter{
-		common: c, told: map[string]told{},
+		common: c, sent: map[string]sent{},
 		eventBudget: fair.NewRate(eventsPerSecond, eventBurst),
 	}
 }
@@ -78,7 +78,7 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 		return
 	}
 	for i := range records {
-		rep.tellDrift(l, &records[i])
+		rep.sendDrift(l, &records[i])
 	}
 	if on, of, ok := driftEvents(l, v, action, longest); ok {
 		rep.recordDrift(l, v, on, of)
@@ -135,12 +135,12 @@ func (rep *reporter) mayRecord(l *lock.Lock) bool {
 // recordDrift records the events of a drift. In a storm, thousands of events would cost the API server more than the
 // reverts, and the counts in the status are more useful.
 func (rep *reporter) recordDrift(l *lock.Lock, v *result, on, of event) {
-	rep.announcements.say(l.Key)
+	rep.announcements.flush(l.Key)
 	if hr := rep.cached(l.Key); hr != nil && rep.mayRecord(l) {
-		rep.say(objectReference(hr), on)
+		rep.emit(objectReference(hr), on)
 	}
 	if v.Live != nil && rep.mayRecord(l) {
-		rep.say(v.Live, of)
+		rep.emit(v.Live, of)
 	}
 }
 
@@ -149,15 +149,15 @@ func (rep *reporter) event(hr *v1alpha1.HelmRelease, e event) {
 	if hr == nil {
 		return
 	}
-	rep.announcements.say(keyOf(hr))
+	rep.announcements.flush(keyOf(hr))
 	if rep.leading.Load() {
-		rep.say(objectReference(hr), e)
+		rep.emit(objectReference(hr), e)
 	}
 }
 
-// say records an event. Text quoted from the cluster cannot move the cursor of a reader's terminal or pass for another
+// emit records an event. Text quoted from the cluster cannot move the cursor of a reader's terminal or pass for another
 // line.
-func (rep *reporter) say(about runtime.Object, e event) {
+func (rep *reporter) emit(about runtime.Object, e event) {
 	rep.Events.Event(about, e.kind, e.reason, plain.Cut(plain.Line(e.text), maxEventBytes))
 }
 
@@ -209,7 +209,7 @@ func (rep *reporter) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 
 func (rep *reporter) announceFight(l *lock.Lock, v *result) {
 	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
-	rep.tellFight(l, v)
+	rep.sendFight(l, v)
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
 		"what": v.summary()}).Warn("something keeps changing the object back; " + paced)
 	rep.event(rep.cached(l.Key), fightEvent(v))
@@ -226,12 +226,12 @@ func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstruct
 		rep.event(rep.cached(l.Key), on)
 	}
 	if rep.mayRecord(l) {
-		rep.say(live, of)
+		rep.emit(live, of)
 	}
 }
 
-// overtaken records the result of a write that was superseded by Helm's work.
-func (rep *reporter) overtaken(w lock.Write, e event) {
+// superseded records the result of a write that was superseded by Helm's work.
+func (rep *reporter) superseded(w lock.Write, e event) {
 	rep.Log.WithField("release", w.Record.Key.String()).Info(e.text)
 	rep.event(rep.cached(w.Key), e)
 }

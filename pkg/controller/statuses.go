@@ -82,19 +82,19 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 	}
 	hr, err := st.clients.HelmReleases.Cache().Get(namespace, name)
 	if apierrors.IsNotFound(err) {
-		st.reporter.tellGone(namespace, name)
+		st.reporter.sendGone(namespace, name)
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("read HelmRelease: %w", err)
 	}
 	if !st.inShard(hr) {
-		st.reporter.forgetTold(key) // the operator that has it now reports it
+		st.reporter.forgetSent(key) // the operator that has it now reports it
 		return false, nil
 	}
 	view, ok := st.view(key)
 	if !ok || hr.DeletionTimestamp != nil {
-		st.reporter.tellGone(namespace, name)
+		st.reporter.sendGone(namespace, name)
 		return false, nil
 	}
 	if view.entry.uid != hr.UID || !view.entry.handled {
@@ -115,13 +115,13 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 		return true, nil
 	}
 	if equality.Semantic.DeepEqual(hr.Status, status) {
-		st.reporter.tellChanges(hr, status)
+		st.reporter.sendChanges(hr, status)
 		return false, nil
 	}
 	if written, err := st.replaceStatus(hr, status); err != nil || !written {
 		return false, err
 	}
-	st.reporter.tellChanges(hr, status)
+	st.reporter.sendChanges(hr, status)
 	for _, e := range newExemptions(hr.Status.Exceptions, status.Exceptions, view.lock) {
 		st.reporter.event(hr, e)
 	}

@@ -24,17 +24,17 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 		return nil // nothing tells what Helm relies on; the next change of a record comes back to it
 	}
 	why := "the release is uninstalled"
-	if r.counts() {
+	if r.isDesired() {
 		why = fmt.Sprintf("revision %d does not declare it", r.record.Revision)
 	}
 	created, lost := w.Made, w.Made == nil
 	if lost {
-		live, err := rm.enforcer.Look(ctx, revert.Object(w.Object))
+		live, err := rm.enforcer.Get(ctx, revert.Object(w.Object))
 		if err != nil {
 			return err
 		}
 		created = live
-		if mine, err := rm.stillLost(ctx, w, r, live); err != nil || !mine {
+		if mine, err := rm.mayBeResult(ctx, w, r, live); err != nil || !mine {
 			return err
 		}
 	}
@@ -44,7 +44,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 		rm.unproven.Drop(w)
 		return nil
 	case judge.HoldsData(w.Object.ID.GroupKind()):
-		rm.reporter.overtaken(w, holdsDataEvent(w.Object.ID, why))
+		rm.reporter.superseded(w, holdsDataEvent(w.Object.ID, why))
 		rm.unproven.Drop(w)
 		return nil
 	}
@@ -60,7 +60,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	switch {
 	case apierrors.IsForbidden(err):
 		if !w.Refused { // the same again is no news
-			rm.reporter.overtaken(w, notTakenBackEvent(w.Object.ID, why, err))
+			rm.reporter.superseded(w, notTakenBackEvent(w.Object.ID, why, err))
 		}
 		w.Refused = true
 		rm.unproven.Again(w)
@@ -71,7 +71,7 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 		rm.unproven.Again(w)
 		return err
 	case deleted:
-		rm.reporter.overtaken(w, takenBackEvent(w.Object.ID, why))
+		rm.reporter.superseded(w, takenBackEvent(w.Object.ID, why))
 		rm.queues.confirm.Add(w.Record.Key)
 	default:
 		rm.unproven.Drop(*next)
@@ -79,10 +79,10 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	return nil
 }
 
-// stillLost reports whether live can be the result of a creation without an answer. It compares the release named by
+// mayBeResult reports whether live can be the result of a creation without an answer. It compares the release named by
 // live with a record that was read after live was observed. If live belongs to another release, it drops the write; if
 // the record has changed, it confirms the write again.
-func (rm *remediation) stillLost(
+func (rm *remediation) mayBeResult(
 	ctx context.Context, w lock.Write, r *newestRevision, live *unstructured.Unstructured,
 ) (bool, error) {
 	if live == nil {

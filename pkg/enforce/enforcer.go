@@ -48,8 +48,8 @@ func (e *Enforcer) as(o Object) (*writer, error) {
 	return &w, nil
 }
 
-// Look returns the live object; nil when it does not exist.
-func (e *Enforcer) Look(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+// Get returns the live object; nil when it does not exist.
+func (e *Enforcer) Get(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	live, err := e.writer.resource(o).Get(ctx, o.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -34,7 +34,7 @@ func (c *Cluster) Get(ctx context.Context, o *lock.Object) (*unstructured.Unstru
 		return nil, err
 	}
 	o.Kind = &lock.Kind{GVK: o.GVK, GVR: kind.GVR, Namespaced: kind.Namespaced}
-	return c.enforcer.Look(ctx, revert.Object(o))
+	return c.enforcer.Get(ctx, revert.Object(o))
 }
 
 // UnknownKind is part of Source.

@@ -100,7 +100,7 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	if a.After == nil {
 		return a.deletion(), nil
 	}
-	if a.finishes() {
+	if a.endsJob() {
 		return StopChange, []drift.Change{{Path: "/status/conditions", Op: drift.Modified}}
 	}
 	if changes := a.introduced(); len(changes) > 0 {

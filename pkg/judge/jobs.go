@@ -37,11 +37,11 @@ func RunsOnce(id manifest.ID, content map[string]any) bool {
 	return false
 }
 
-// staysAway returns the reason not to re-create a deleted object: an ignore rule, or a Job or Pod that would run a
+// notRecreated returns the reason not to re-create a deleted object: an ignore rule, or a Job or Pod that would run a
 // second time. It is empty for every other object. The last state delivered by a watch shows whether the object ran
 // before its deletion. But a Job without Helm's label is reported as gone, too, and may since have finished, and have
 // been deleted by its time to live.
-func (in *Input) staysAway() string {
+func (in *Input) notRecreated() string {
 	switch {
 	case in.Rules.Deletion():
 		return "a rule of spec.ignore leaves the deletion of the object alone; it is not created again"
@@ -71,10 +71,10 @@ func (in *Input) hasRun(object *unstructured.Unstructured) bool {
 	return RunsOnce(in.ID, in.Desired) && hasFinished(in.ID, object)
 }
 
-// finishes reports whether a request for the status of a Job ends it without the Job controller, or has the controller
+// endsJob reports whether a request for the status of a Job ends it without the Job controller, or has the controller
 // end it: a Job that has finished is not re-created. The manifest may leave the Job to another controller. The same
 // request for a Pod passes: the sender may be a kubelet of another make.
-func (a *Admission) finishes() bool {
+func (a *Admission) endsJob() bool {
 	if a.ID.GroupKind() != jobKind || a.By.isOfCluster() {
 		return false
 	}

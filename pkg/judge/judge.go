@@ -185,7 +185,7 @@ func (in Input) Restored(r Result, done *unstructured.Unstructured) drift.Baseli
 }
 
 func (in *Input) absent() Result {
-	if why := in.staysAway(); why != "" {
+	if why := in.notRecreated(); why != "" {
 		return Result{State: NotRecreated, Why: why}
 	}
 	return Result{State: Missing, Desired: in.recreatedScaled(in.Desired), Owner: in.owner(in.Last, nil)}

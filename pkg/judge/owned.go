@@ -33,13 +33,6 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 	return owner
 }
 
-// Owned returns a function that reports whether Helm's manager owns a field of the live object by server-side apply;
-// nil if ownership does not matter.
-func (in Input) Owned(r Result) func(path []string) bool {
-	in.managed = r.managed
-	return r.Owner.Applied(in.managedFieldsOf(in.Live), r.Desired, in.Live.Object)
-}
-
 // owned judges the ownership of an object in sync. Fields of other managers would make Helm's next server-side apply
 // fail, so they are drift. Another tool built on Helm may have its share.
 func (in *Input) owned(r *Result) {

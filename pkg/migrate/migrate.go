@@ -56,9 +56,9 @@ type Plan struct {
 	serverSide bool
 }
 
-// Look returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for a
+// NewPlan returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for a
 // release in another state than deployed, and an *inspect.NotFoundError for one that does not exist.
-func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, error) {
+func NewPlan(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, error) {
 	record, err := c.Find(ctx, key, 0)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 	for i, o := range declared {
 		objects[i] = &Object{ID: o.ID, desired: o.Content, target: &lock.Object{ID: o.ID, Kind: &lock.Kind{GVK: o.GVK}}}
 		group.Go(func() error {
-			objects[i].Err = p.look(ctx, c, objects[i])
+			objects[i].Err = p.inspect(ctx, c, objects[i])
 			return ctx.Err()
 		})
 	}
@@ -106,7 +106,7 @@ func Look(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, erro
 }
 
 // look finds the older operator's writes on an object; nothing on a missing object, or one in deletion.
-func (p *Plan) look(ctx context.Context, c *inspect.Cluster, o *Object) (err error) {
+func (p *Plan) inspect(ctx context.Context, c *inspect.Cluster, o *Object) (err error) {
 	o.Legacy = &Legacy{}
 	if o.live, err = c.Get(ctx, o.target); err != nil || o.live == nil || o.live.GetDeletionTimestamp() != nil {
 		return err
@@ -148,7 +148,7 @@ func (p *Plan) carry(ctx context.Context, c *inspect.Cluster, o *Object, dryRun 
 		if !apierrors.IsConflict(err) || attempt == attempts {
 			return err
 		}
-		if err := p.look(ctx, c, o); err != nil || !o.Legacy.Any() {
+		if err := p.inspect(ctx, c, o); err != nil || !o.Legacy.Any() {
 			return err
 		}
 	}
