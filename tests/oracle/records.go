@@ -174,8 +174,7 @@ func (s *releases) of(id identity) (keys []releaseKey) {
 	return keys
 }
 
-// matches reports whether a live object's namespace is the declared one. Where the manifest names none, the object is
-// in the release's, or its kind has none.
+// matches reports whether a live namespace is the declared one: without one, the release's, or none by its kind.
 func matches(declared, as, live string) bool {
 	return declared == live || live == "" || declared == "" && live == as
 }

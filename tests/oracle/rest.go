@@ -175,9 +175,8 @@ func (j *judge) request(r *Request) {
 	}
 }
 
-// goodPath matches the paths allowed to an operator: health, discovery, and plain resources, of which only our own
-// kinds have a subresource, their status, and those kinds with a declared field that nothing else writes. No segment is
-// more than a name.
+// goodPath matches the paths allowed to an operator: health, discovery, and resources. Subresources are the status of
+// our own kinds, and those that alone write a declared field. No segment is more than a name.
 var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/v[23](?:/[\w./-]+)?)` +
 	`|/(?:api|apis)|/api/v1|/apis/[\w.-]+(?:/\w+)?` +
 	`|/(?:api/v1|apis/[\w.-]+/\w+)(?:/namespaces/\w[\w.-]*)?/[a-z0-9-]+(?:/[\w.:-]*\w)?` +
