@@ -158,14 +158,14 @@ data:
     c3dvcmRmaXNo
 `,
 	edits: []edit{
-		{name: "what came from stringData", patch: `{"data":{"password":"ZXZpbA=="}}`},
+		{name: "what came from stringData", patch: `{"data":{"password":"ZXZpbA=="}}`, folded: true},
 		{name: "by stringData", patch: `{"stringData":{"password":"evil","wrapped":"evil"}}`},
-		{name: "what an upgrade changes", patch: `{"data":{"turns":"ZXZpbA=="}}`},
-		{name: "what is in both", patch: `{"data":{"both":"b3RoZXI="}}`},
+		{name: "what an upgrade changes", patch: `{"data":{"turns":"ZXZpbA=="}}`, folded: true},
+		{name: "what is in both", patch: `{"data":{"both":"b3RoZXI="}}`, folded: true},
 		{name: "base64 with line breaks", patch: `{"data":{"wrapped":"ZXZpbA=="}}`},
 		{name: "empty value", patch: `{"data":{"empty":"ZXZpbA=="}}`},
-		{name: "value removed", patch: `{"data":{"password":null}}`},
-		{name: "all values", patch: `{"data":null}`},
+		{name: "value removed", patch: `{"data":{"password":null}}`, folded: true},
+		{name: "all values", patch: `{"data":null}`, folded: true},
 	},
 }
 

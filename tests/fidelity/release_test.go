@@ -66,6 +66,7 @@ func (r *release) reverts(t *testing.T) {
 					if e.helm != "" && e.helm != r.helmName {
 						continue
 					}
+					e.owns = e.owns || e.folded && r.helmName == "helm 4"
 					t.Run(e.name, func(t *testing.T) {
 						x := r.on(t).target(s)
 						if !x.revertsEdit(e, before) || e.stays != "" || e.owns {

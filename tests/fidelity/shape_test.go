@@ -41,6 +41,8 @@ type edit struct {
 	helm string
 	// owns is set when the tampering manager still owns a field dropped by the API server.
 	owns bool
+	// folded is set when Helm 4 sends the field as stringData: after its apply, too, the tampering manager owns data.
+	folded bool
 }
 
 func (e edit) patchType() types.PatchType {
