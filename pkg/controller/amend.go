@@ -27,8 +27,8 @@ type newestRevision struct {
 	loaded *loaded
 }
 
-// isDesired reports whether the manifest of the newest record is the desired state. It is not without a record, or while
-// Helm uninstalls.
+// isDesired reports whether the manifest of the newest record is the desired state. It is not without a record, or
+// while Helm uninstalls.
 func (r *newestRevision) isDesired() bool {
 	return r.found && r.record.Status != release.StatusUninstalling && r.record.Status != release.StatusUninstalled
 }

@@ -158,8 +158,8 @@ func (rm *remediation) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 // returns the objects of other releases, so it only pays for a release that is large by itself.
 const manyGets = 64
 
-// getUnknown gets the objects of unknown state and clears their NeedsGet. After an error, it completes the object with the
-// problem. It leaves large objects to processLarge.
+// getUnknown gets the objects of unknown state and clears their NeedsGet. After an error, it completes the object with
+// the problem. It leaves large objects to processLarge.
 func (rm *remediation) getUnknown(ctx context.Context, l *lock.Lock, work []*lock.Work) {
 	type group struct {
 		gvk       schema.GroupVersionKind

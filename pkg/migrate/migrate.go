@@ -56,8 +56,8 @@ type Plan struct {
 	serverSide bool
 }
 
-// NewPlan returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for a
-// release in another state than deployed, and an *inspect.NotFoundError for one that does not exist.
+// NewPlan returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for
+// a release in another state than deployed, and an *inspect.NotFoundError for one that does not exist.
 func NewPlan(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, error) {
 	record, err := c.Find(ctx, key, 0)
 	if err != nil {

@@ -203,7 +203,9 @@ func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 			b.Helm(h, "uninstall", "app")
 			hold.Release()
 			b.WaitHeld(second, 1) // perhaps that of another object
-			b.Until("the object is created", func() (any, bool) { return "it is not", b.Get(kit.ConfigMaps, "app") != nil })
+			b.Until("the object is created", func() (any, bool) {
+				return "it is not", b.Get(kit.ConfigMaps, "app") != nil
+			})
 			b.tamper(kit.ConfigMaps, "app", types.MergePatchType,
 				`{"metadata":{"annotations":{"controller/revision":"1"}}}`)
 			second.Release()
