@@ -102,14 +102,15 @@ func (f *Follower) see(ctx context.Context, running *sync.WaitGroup, l *coordina
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := f.readers[l.Name]
-	if r == nil {
-		r = &reader{Follower: f, name: l.Name, at: f.Resume[l.Name], moved: make(chan struct{}, 1),
-			log: f.Log.WithField("lease", l.Name)}
-		f.readers[l.Name] = r
-		running.Go(func() { r.run(ctx) })
+	if r := f.readers[l.Name]; r != nil {
+		r.move(at)
+		return
 	}
-	r.move(at)
+	r := &reader{Follower: f, name: l.Name, at: f.Resume[l.Name], moved: make(chan struct{}, 1),
+		log: f.Log.WithField("lease", l.Name)}
+	r.where.Store(&at) // before the reader starts: it loads the announcement at once
+	f.readers[l.Name] = r
+	running.Go(func() { r.run(ctx) })
 }
 
 // Back-off between attempts to reach an operator.
