@@ -14,6 +14,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/values"
@@ -98,15 +99,16 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	}
 	if n := len(answers.Mismatch); n > 0 {
 		a.note("note: the chart with its values does not render to the recorded manifest: %s. An upgrade changes "+
-			"more than is shown, so that no command is printed", countFields(n))
+			"more than is shown, so that no command is printed", plain.Count(n, "other field"))
 	}
 	if err := writeValues(cmd.String("write"), answers); err != nil {
 		return err
 	}
-	if err := v.mask(answers); err != nil {
+	runs, err := v.upgrades(answers, v.mask)
+	if err != nil {
 		return err
 	}
-	text, err := v.output(answers, cmd.String("output"))
+	text, err := v.output(answers, runs, cmd.String("output"))
 	if err != nil {
 		return err
 	}

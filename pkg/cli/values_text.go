@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,7 @@ func (v *valued) mask(answers *values.Answers) error {
 	}
 	secrets, err := report.ValuesIn(v.details.Manifest)
 	if err != nil {
-		return command.Hinted(fmt.Errorf("the output may hold values of Secrets that cannot be told: %w", err),
+		return command.Hinted(fmt.Errorf("the output may hold values of Secrets, which are not known: %w", err),
 			"--show-secrets prints it as it is")
 	}
 	// Values of live Secrets, and wanted ones of the command line, are in no manifest yet.
@@ -92,31 +91,23 @@ func (v *valued) maskChanges(changes []values.Change, hide func(any) any) {
 	}
 }
 
-// output prints answers in a format.
-func (v *valued) output(answers *values.Answers, format string) (string, error) {
+// output prints answers and their commands in a format.
+func (v *valued) output(answers *values.Answers, runs []*upgrade, format string) (string, error) {
 	if format != formatText {
-		out, err := v.data(answers)
-		if err != nil {
-			return "", err
-		}
-		return encode(out, format)
+		return encode(v.data(answers, runs), format)
 	}
 	var b strings.Builder
 	for i, a := range answers.Answers {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		text, err := v.answerText(answers, a)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(text)
+		b.WriteString(v.answerText(answers, a, runs[i]))
 	}
 	return b.String(), nil
 }
 
-// answerText prints one answer.
-func (v *valued) answerText(answers *values.Answers, a values.Answer) (string, error) {
+// answerText prints one answer. Without a command, run is nil.
+func (v *valued) answerText(answers *values.Answers, a values.Answer, run *upgrade) string {
 	var b strings.Builder
 	id := a.ID
 	if id.Namespace == "" {
@@ -127,14 +118,14 @@ func (v *valued) answerText(answers *values.Answers, a values.Answer) (string, e
 		shownField(a.Wanted, a.Wanted != nil))))
 	if len(a.Settings) == 0 {
 		line("governed", "by no value: "+a.Governor)
-		return b.String(), nil
+		return b.String()
 	}
 	for _, s := range a.Settings {
 		line("value", fmt.Sprintf("%s  (%s)", s.Name(), shownField(s.Present, s.Set)))
 	}
 	changes := "this field only"
 	if n := len(a.Others); n > 0 {
-		changes = fmt.Sprintf("this field and %s", countFields(n))
+		changes = fmt.Sprintf("this field and %s", plain.Count(n, "other field"))
 	}
 	line("changes", fmt.Sprintf("%s (rendered with chart %s as recorded in revision %d)", changes, answers.Chart,
 		v.details.Revision))
@@ -145,54 +136,16 @@ func (v *valued) answerText(answers *values.Answers, a values.Answer) (string, e
 		line("", "and, as by any upgrade, "+changeText(c))
 	}
 	if len(answers.Random) > 0 {
-		line("", fmt.Sprintf("and %s that the templates compute anew each time", countFields(len(answers.Random))))
+		line("", fmt.Sprintf("and %s that each rendering computes", plain.Count(len(answers.Random), "other field")))
 	}
-	if len(answers.Mismatch) == 0 {
-		run, err := v.run(answers, a)
-		if err != nil {
-			return "", err
-		}
-		line("run", run)
+	if run != nil {
+		line("run", run.text())
 	}
-	return b.String(), nil
+	return b.String()
 }
 
-// run returns the command that brings an answer about.
-func (v *valued) run(answers *values.Answers, a values.Answer) (string, error) {
-	words := []string{"helm", "upgrade", v.details.Name, cmp.Or(v.archive, answers.Chart+".tgz"), "-n",
-		v.details.Namespace, "--reset-then-reuse-values"}
-	for _, s := range a.Settings {
-		flag, argument, err := s.Flag()
-		if err != nil {
-			return "", err
-		}
-		words = append(words, flag, argument)
-	}
-	for i, word := range words {
-		words[i] = quoted(word)
-	}
-	return strings.Join(words, " "), nil
-}
-
-var harmless = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
-// masked matches what stands for a value of a Secret.
+// masked matches the marker of a value of a Secret.
 var masked = regexp.MustCompile(`^<secret [0-9a-f]+>$`)
-
-// quoted returns a word as a shell takes it.
-func quoted(word string) string {
-	if harmless.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-func countFields(n int) string {
-	if n == 1 {
-		return "1 other field"
-	}
-	return fmt.Sprintf("%d other fields", n)
-}
 
 func changeText(c values.Change) string {
 	if len(c.Path) == 0 {
@@ -223,12 +176,8 @@ func shownValue(value any) string {
 	if err := encoder.Encode(value); err != nil {
 		return "?"
 	}
-	text := strings.TrimSpace(b.String())
 	const most = 160
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
+	return plain.Cut(strings.TrimSpace(b.String()), most)
 }
 
 // answerOut is an answer as JSON or YAML. Its fields are part of the command's interface.
@@ -261,10 +210,10 @@ type changeOut struct {
 	After     any    `json:"after,omitempty"`
 }
 
-// data returns answers for programs.
-func (v *valued) data(answers *values.Answers) ([]answerOut, error) {
+// data returns answers and their commands for programs.
+func (v *valued) data(answers *values.Answers, runs []*upgrade) []answerOut {
 	out := []answerOut{}
-	for _, a := range answers.Answers {
+	for i, a := range answers.Answers {
 		one := answerOut{Kind: a.ID.Kind, Group: a.ID.Group, Namespace: a.ID.Namespace, Name: a.ID.Name,
 			Path: a.Pointer(), Present: a.Present, Wanted: a.Wanted, Governor: a.Governor}
 		for _, s := range a.Settings {
@@ -274,14 +223,10 @@ func (v *valued) data(answers *values.Answers) ([]answerOut, error) {
 			one.Others = append(one.Others,
 				changeOut{c.ID.Kind, c.ID.Namespace, c.ID.Name, c.Pointer(), c.Before, c.After})
 		}
-		if len(a.Settings) > 0 && len(answers.Mismatch) == 0 {
-			run, err := v.run(answers, a)
-			if err != nil {
-				return nil, err
-			}
-			one.Run = run
+		if run := runs[i]; run != nil && !run.secret {
+			one.Run = run.command
 		}
 		out = append(out, one)
 	}
-	return out, nil
+	return out
 }

@@ -106,9 +106,7 @@ func (f *Follower) see(ctx context.Context, running *sync.WaitGroup, l *coordina
 		r.move(at)
 		return
 	}
-	r := &reader{Follower: f, name: l.Name, at: f.Resume[l.Name], moved: make(chan struct{}, 1),
-		log: f.Log.WithField("lease", l.Name)}
-	r.where.Store(&at) // before the reader starts: it loads the announcement at once
+	r := f.reader(l.Name, at)
 	f.readers[l.Name] = r
 	running.Go(func() { r.run(ctx) })
 }

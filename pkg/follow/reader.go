@@ -46,6 +46,14 @@ type reader struct {
 	log   logrus.FieldLogger
 }
 
+// reader returns a reader for the leaders of a Lease, of which the first made an announcement.
+func (f *Follower) reader(name string, first announcement) *reader {
+	r := &reader{Follower: f, name: name, at: f.Resume[name], moved: make(chan struct{}, 1),
+		log: f.Log.WithField("lease", name)}
+	r.where.Store(&first) // run loads it
+	return r
+}
+
 // move wakes the reader for a new announcement.
 func (r *reader) move(to announcement) {
 	if now := r.where.Load(); now != nil && *now == to {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -119,29 +117,11 @@ func setting(present map[string]any, path []string, wanted any) Setting {
 // leafKeys returns the paths of all scalars and empty maps and lists in the present values, sorted.
 func leafKeys(present map[string]any) [][]string {
 	var found [][]string
-	var walk func(value any, at []string)
-	walk = func(value any, at []string) {
-		switch v := value.(type) {
-		case map[string]any:
-			for key, member := range v {
-				walk(member, append(slices.Clone(at), key))
-			}
-			if len(v) > 0 {
-				return
-			}
-		case []any:
-			for i, element := range v {
-				walk(element, append(slices.Clone(at), strconv.Itoa(i)))
-			}
-			if len(v) > 0 {
-				return
-			}
-		}
-		if len(at) > 0 {
+	for pointer := range leavesOf(present) {
+		if at := segments(pointer); len(at) > 0 {
 			found = append(found, at)
 		}
 	}
-	walk(present, nil)
-	sort.Slice(found, func(i, j int) bool { return slices.Compare(found[i], found[j]) < 0 })
+	slices.SortFunc(found, slices.Compare)
 	return found
 }

@@ -62,6 +62,9 @@ func (s *Source) LoadChart() (*chart.Chart, error) {
 	if missing := subCharts(&c, s.Manifest); len(missing) > 0 {
 		return nil, &MissingChartsError{Names: missing}
 	}
+	if err := c.Validate(); err != nil { // a tenant may have written the record: the name becomes that of a file
+		return nil, fmt.Errorf("the chart in the record: %w", err)
+	}
 	values, err := yaml.Marshal(c.Values)
 	if err != nil {
 		return nil, fmt.Errorf("encode the values of the chart: %w", err)

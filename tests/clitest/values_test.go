@@ -40,6 +40,8 @@ func TestValuesOfAField(t *testing.T) {
 			if r := w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg=="); givesAway(r.raw) ||
 				strings.Contains(r.raw, "hunter2") || r.code != 0 {
 				t.Errorf("exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
+			} else {
+				r.says(0, "run      not printed, because it holds a value of a Secret")
 			}
 			w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg==", "--show-secrets").says(0,
 				"--set password=hunter2\n")

@@ -47,6 +47,14 @@ func whatIsToldIsTrue() []mutant {
 			`if strings.Contains(spec.Schedule, "=") {`, `if spec.Schedule == "" {`}, lock, wrong),
 		breaks("T2", "a window ends a moment late", edit{windows, `!start.After(at) {`,
 			`!start.After(at.Add(time.Second)) {`}, lock, "TestWindows"),
+		breaks("T2", "a reader of the stream starts without the way to the leader", edit{"pkg/follow/reader.go",
+			`	r.where.Store(&first) // run loads it
+`, ``}, "./pkg/follow", "TestAReaderKnowsItsFirstAnnouncement"),
+		breaks("T2", "a printed command holds the marker of a Secret", edit{"pkg/cli/values_run.go",
+			`run.secret = err != nil || command != run.command`, `run.secret = err != nil && command != ""`}, "./pkg/cli",
+			"TestACommandWithAMaskedValueIsNotPrinted"),
+		breaks("T2", "a chart's name is a flag of the printed command", edit{"pkg/cli/values_run.go",
+			`if strings.HasPrefix(file, "-") {`, `if file == "-" {`}, "./pkg/cli", "TestHostile_TheNameOfAChartIsNoFlag"),
 		breaks("T2", "windows are in UTC whatever their zone", edit{windows, `fields.Location = zone`,
 			`_, _ = fields, zone`}, lock, "TestWindows"),
 	}
