@@ -136,8 +136,11 @@ const maxSiblings = 10
 // creator returns the field manager for the creation of an object. An object without a known owner gets the field
 // manager of the release. When a lock begins, none of the release's objects may have been judged yet, so some are read.
 func (rm *remediation) creator(ctx context.Context, l *lock.Lock, v *result) string {
-	if v.found.Owner.Known || v.in.Owner.Manager != "" || l.Manager() != "" {
+	if v.found.Owner.Known || v.in.Owner.Manager != "" {
 		return v.found.Owner.Manager
+	}
+	if manager := l.Manager(); manager != "" { // by an object that was judged after this one
+		return manager
 	}
 	for _, o := range l.Siblings(v.ID, maxSiblings) {
 		live, err := rm.enforcer.Get(ctx, revert.Object(o))

@@ -107,7 +107,8 @@ func TestCases_AGrownClaim(t *testing.T) {
 		w := newFixture(t)
 		class := filepath.Join(t.TempDir(), "class.yaml")
 		check.NoError(t, os.WriteFile(class, []byte(growable), 0o600))
-		w.Kubectl("apply", "-f", class)
+		// On the server, because the subtests apply it at once.
+		w.Kubectl("apply", "--server-side", "-f", class)
 		w.Helm(helm, "install", "app", casePath("07-refused-field", "chart"))
 		// No controller binds claims here.
 		w.Kubectl("patch", "pvc", "disk", "--subresource=status", "--type=merge", "-p",

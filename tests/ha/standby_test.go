@@ -87,7 +87,7 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 		waitAsked("second", 2+i)
 	}
 	// An event without a change of content.
-	e.Patch(kit.ConfigMaps, "first", `{"metadata":{"managedFields":[{}]}}`)
+	e.Patch(kit.ConfigMaps, "first", `{"metadata":{"generation":5}}`)
 	e.Patch(kit.ConfigMaps, "second", `{"data":{"key":"the last one"}}`)
 	waitAsked("second", 2+changes)
 	if first, second := asked("first"), asked("second"); first != 1 || second != 2+changes {

@@ -64,6 +64,10 @@ func asHelmLeftIt() []mutant {
 		breaks("I4", "an object that is gone at the lock is created as the helm command's",
 			edit{"pkg/controller/act.go", `	v.found.Owner.Manager = rm.creator(ctx, l, v)`, ``}, fidelity,
 			"TestI4_WhatIsGoneAtTheLockIsTheToolsAgain/helm_4_deleted_before_the_lock,_and_the_record_restored"),
+		breaks("I4", "an object that was judged before the others is created by the writer of the record",
+			edit{"pkg/controller/act.go", `		return manager
+`, `		return v.found.Owner.Manager
+`}, controller, "TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
 		breaks("I4", "the only object of a release is created as the helm command's",
 			edit{"pkg/controller/releases.go", `cmp.Or(rs.managerOf(key), loaded.writer)`, `cmp.Or(rs.managerOf(key), "helm")`},
 			fidelity, "TestI4_WhatIsGoneAtTheLockIsTheToolsAgain/helm_4_the_only_object"),

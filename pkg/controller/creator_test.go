@@ -1,0 +1,32 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+)
+
+// A worker judges the objects of a lock one after the other. The one that is gone may be the first, before any object
+// shows Helm's field manager, and the record may come from a backup.
+func TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers(t *testing.T) {
+	gone, other := manifest.ID{Kind: "Service", Name: "web"}, manifest.ID{Kind: "ConfigMap", Name: "settings"}
+	l := lock.New(&lock.Lock{Writer: "velero-server"}, []*lock.Object{{ID: gone}, {ID: other}})
+	l.Recheck(time.Now(), nil)
+	work, _ := l.Take(time.Now())
+	var missing *lock.Work
+	for _, w := range work {
+		if w.ID == gone {
+			missing = w
+		}
+	}
+	v := &result{Work: missing, found: judge.Result{Owner: drift.Owner{Manager: l.HelmManager()}}}
+	l.Done(other, lock.Outcome{Good: true, Owner: drift.Owner{Manager: "helm-controller", Known: true}})
+	rm := &remediation{common: &common{}}
+	if manager := rm.creator(t.Context(), l, v); manager != "helm-controller" {
+		t.Errorf("it is created by %s", manager)
+	}
+}
