@@ -106,8 +106,10 @@ spec:
 		`{"type":"Failed","status":"True","lastTransitionTime":%[1]q}]}}`, time.Now().UTC().Format(time.RFC3339))
 	end := []string{"patch", "job", "once", "--subresource=status", "--type=merge", "-p", ended}
 	f.refused(jobs, "once", "status.conditions was refused", end...)
-	f.refused(jobs, "once", "status.conditions was refused", "patch", "job", "once", "--subresource=status",
-		"--type=merge", "-p", `{"status":{"conditions":[{"type":"FailureTarget","status":"True"}]}}`)
+	for _, cause := range []string{"FailureTarget", "SuccessCriteriaMet"} { // the Job controller then ends it
+		f.refused(jobs, "once", "status.conditions was refused", "patch", "job", "once", "--subresource=status",
+			"--type=merge", "-p", fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":"True"}]}}`, cause))
+	}
 	f.refused(jobs, "once", "its deletion was refused", "delete", "job", "once")
 	controller := "--as=system:serviceaccount:kube-system:job-controller"
 	f.passes(append(end, controller, "--as-group=system:serviceaccounts:kube-system", "--as-group=system:masters")...)
