@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -206,12 +207,35 @@ func TestAdmitScale(t *testing.T) {
 	}
 }
 
+// A denial prints a command for a shell. A tenant may declare any name of a role, and any key in a custom resource.
+func TestHostile_NoCommandHoldsTextForAShell(t *testing.T) {
+	for name, test := range map[string]struct{ key, name, namespace, want string }{
+		"a plain key":              {"a.example/b", "a", "apps", "deployment/a 'metadata.annotations[a.example/b]=...'"},
+		"another namespace":        {"a.example/b", "a", "more", "deployment/more/a 'metadata.annotations[a.example/b]=...'"},
+		"a substitution as a key":  {"$(id)", "a", "apps", ""},
+		"a quote in a key":         {"a'b", "a", "apps", ""},
+		"a substitution as a name": {"a.example/b", "a`id`", "apps", ""},
+		"Helm's metadata":          {"meta.helm.sh/x", "a", "apps", ""},
+	} {
+		old := strings.Replace(twoWebs, "name: a,", "name: a, annotations: {"+strconv.Quote(test.key)+": old},", 1)
+		a := admission(t, old, old, strings.Replace(old, ": old}", ": new}", 1))
+		a.ID.Name, a.ID.Namespace = test.name, test.namespace
+		_, changes := Admit(a)
+		text := a.Refusal(changes)
+		if len(changes) != 1 || !strings.Contains(text, test.want) ||
+			test.want == "" && strings.Contains(text, "helm-locker values") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
 func TestWhatARequesterIsTold(t *testing.T) {
 	scaled := admission(t, twoWebs, twoWebs, fourWebs)
 	_, changes := Admit(scaled)
 	for got, want := range map[string]string{
 		scaled.Refusal(changes): `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is locked; ` +
-			`spec.replicas 2 -> 4 was refused. Use "helm upgrade app -n apps", or "helm-locker suspend app -n apps --for 30m"`,
+			`spec.replicas 2 -> 4 was refused. Use "helm upgrade app -n apps" ("helm-locker values app -n apps ` +
+			`deployment/a spec.replicas=4" names the value), or "helm-locker suspend app -n apps --for 30m"`,
 		scaled.Warning(changes, false): `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is ` +
 			`locked; spec.replicas 2 -> 4 will be reverted`,
 		scaled.Warning(changes, true): `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is ` +

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -24,6 +26,9 @@ func (a *Admission) Refusal(changes []drift.Change) string {
 		were = "would be"
 	}
 	use := fmt.Sprintf("\"helm upgrade %s -n %s\"", a.Locked.Name, a.Locked.Namespace)
+	if values := a.valuesCommand(changes); values != "" {
+		use = fmt.Sprintf("%s (\"%s\" names the value)", use, values)
+	}
 	if a.After == nil { // a deletion may be of an uninstallation that could not store its record, and went on
 		use = fmt.Sprintf("%s or \"helm uninstall %s -n %s\", which has to store its record first", use, a.Locked.Name,
 			a.Locked.Namespace)
@@ -70,17 +75,61 @@ func (a *Admission) subject() string {
 	return fmt.Sprintf("%s %s belongs to the Helm release %s", a.ID.Kind, object, a.Release)
 }
 
-// describe names the fields that a request changes. The only values it quotes are numbers of replicas of Kubernetes
-// kinds: a user with the right to update an object may have no right to read it.
+// describe names the fields that a request changes, and the old and the new number of replicas.
 func (a *Admission) describe(changes []drift.Change) string {
 	text := drift.Describe(changes, namedPaths)
+	if before, after, ok := a.replicas(changes); ok {
+		return fmt.Sprintf("%s %d -> %d", text, before, after)
+	}
+	return text
+}
+
+// replicas returns the numbers of replicas of a request that changes nothing else; false for another request. These of
+// Kubernetes kinds are the only values in a text: a user with the right to update an object may have no right to read
+// it.
+func (a *Admission) replicas(changes []drift.Change) (before, after int64, ok bool) {
 	if len(changes) != 1 || !HasReplicas(a.ID) || !a.isReplicas(changes[0].Segments()) {
-		return text
+		return 0, 0, false
 	}
-	before, ok, err := unstructured.NestedInt64(a.Before.Object, "spec", "replicas")
+	before, had, err := unstructured.NestedInt64(a.Before.Object, "spec", "replicas")
 	after, set, invalid := unstructured.NestedInt64(a.After.Object, "spec", "replicas")
-	if !ok || !set || err != nil || invalid != nil || before == after {
-		return text
+	return before, after, had && set && err == nil && invalid == nil && before != after
+}
+
+// A command is for a shell, so each word of it that a tenant chose has to be harmless there.
+var (
+	plainPath = regexp.MustCompile(`^[A-Za-z0-9_./\[\]-]+$`)
+	plainName = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+)
+
+// valuesCommand returns the command that finds the Helm value behind the first field that a request changes. It is
+// empty for a deletion, and for a name or a path that a shell would not take as it is.
+func (a *Admission) valuesCommand(changes []drift.Change) string {
+	if a.After == nil || len(changes) == 0 || !isOfValues(changes[0].Segments()) {
+		return ""
 	}
-	return fmt.Sprintf("%s %d -> %d", text, before, after)
+	path := drift.Describe(changes[:1], 1)
+	if !plainPath.MatchString(path) || !plainName.MatchString(a.ID.Name) {
+		return ""
+	}
+	object := strings.ToLower(a.ID.Kind) + "/" + a.ID.Name
+	if a.ID.Namespace != "" && a.ID.Namespace != a.Locked.Namespace {
+		object = strings.ToLower(a.ID.Kind) + "/" + a.ID.Namespace + "/" + a.ID.Name
+	}
+	field := path + "=..."
+	if _, after, ok := a.replicas(changes); ok {
+		field = fmt.Sprintf("%s=%d", path, after)
+	}
+	if strings.Contains(field, "[") { // a pattern to some shells
+		field = "'" + field + "'"
+	}
+	return fmt.Sprintf("helm-locker values %s -n %s %s %s", a.Locked.Name, a.Locked.Namespace, object, field)
+}
+
+// isOfValues reports whether a chart may set a field: not the status, nor the references and the marks of ownership.
+func isOfValues(path []string) bool {
+	if len(path) < 2 || path[0] == "status" {
+		return false
+	}
+	return path[0] != "metadata" || path[1] != "ownerReferences" && !strings.HasPrefix(path[len(path)-1], "meta.helm.sh/")
 }
