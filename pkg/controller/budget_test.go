@@ -46,7 +46,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// slowClock is one by which whatever is measured takes ten seconds.
+// slowClock is a clock with ten seconds between any two readings.
 type slowClock struct {
 	clock.RealClock
 	asked time.Duration
@@ -67,7 +67,7 @@ func TestComparingIsCharged(t *testing.T) {
 	}
 }
 
-// Comparing goes on when all is spent, as drift is reverted. What is owed by that has a limit.
+// Comparing goes on when all is spent, as drift is reverted. The debt of that has a limit.
 func TestBudgetOwesLittle(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var b budget

@@ -44,7 +44,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Records of a name count for the objects that name their release, and those that may.
+// Records of a name count for the objects of their release, and for possible ones.
 func TestRecordsThatMayBeOfARelease(t *testing.T) {
 	var d declarations
 	named, stored := release.Key{Namespace: "target", Name: "app"}, recordOf("storage", "app", "1")
@@ -116,7 +116,7 @@ func TestDeclarations(t *testing.T) {
 	wants(changed, false, true, nil)
 }
 
-// What one namespace makes the operator remember is bounded, and is not at the cost of another.
+// The memory for one namespace is bounded, and not at the cost of another.
 func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 	var d declarations
 	d.put(newDeclaration(recordOf("other", "app", "1"), release.Key{}, configMaps(1000, "x")))

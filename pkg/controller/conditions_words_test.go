@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// What the conditions say is true of the objects that another release owns, too.
+// The conditions are correct about the objects of another release, too.
 func TestConditionsCountWhatIsLeftAlone(t *testing.T) {
 	conflict := withProblem(v1alpha1.ReasonConflict, "belongs to Helm release b/b", false)
 	for name, c := range map[string]struct {

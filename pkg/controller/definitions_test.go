@@ -10,8 +10,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// What a definition is read as may be older than what the watch tells, and newer, whichever comes first. Nobody goes on
-// with the older one.
+// A read definition may be older or newer than the event of the watch, whichever comes first. Nobody goes on with the
+// older one.
 func TestDefinitions(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	at := func(generation int64) *metav1.PartialObjectMetadata {

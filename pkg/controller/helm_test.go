@@ -34,7 +34,7 @@ func TestHelmBeginsDuringARevertAndFails(t *testing.T) {
 	f.start()
 	f.deployed("web")
 	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
-	// Helm reads "2", which is what it wants, and so writes nothing; the revert takes that away.
+	// Helm reads "2", the value of its own revision, and so writes nothing; the revert takes that away.
 	f.during(http.MethodPatch, func() {
 		f.Release("web", 2, helmrelease.StatusPendingUpgrade, configMap("web", `"2"`))
 	})

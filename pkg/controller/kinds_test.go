@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// A tenant can have a HelmRelease reconciled as often as it likes; what all releases share is not thrown away for that.
+// A tenant can have a HelmRelease reconciled as often as it likes; that does not reset the shared kinds.
 func TestKindsAreDiscoveredAgainOnceInAWhile(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	kinds := watch.NewKinds(&fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}})

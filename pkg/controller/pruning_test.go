@@ -65,7 +65,7 @@ func TestWhatIsRememberedOfEarlierRevisionsIsBounded(t *testing.T) {
 	if len(known.removed) != maxRemoved {
 		t.Errorf("%d objects are remembered", len(known.removed))
 	}
-	// What is known already takes no room.
+	// A known object takes no room.
 	if id := configMapID("r0-0"); !known.addAll(l, revision(3), []manifest.Object{{ID: id}}) ||
 		!known.removed[id].keep {
 		t.Error("an object that is known is not added to, or is not kept any more")

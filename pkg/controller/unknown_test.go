@@ -56,8 +56,8 @@ func TestI2_ObjectDeclaredAtAVersionThatIsNotServedIsNotPruned(t *testing.T) {
 	}
 }
 
-// An earlier revision can declare an object of a known kind under the name of a kind that is not served, or say that
-// it has to be kept.
+// An earlier revision can declare an object of a known kind under the name of an unserved kind, or declare that it has
+// to be kept.
 func TestI2_NothingIsPrunedWhileAKindOfAnEarlierRevisionIsNotKnown(t *testing.T) {
 	f := newFixture(t)
 	f.Deploy("web", configMap("web", `"1"`))

@@ -142,7 +142,7 @@ func TestAPendingDeletionIsDrift(t *testing.T) {
 	})
 }
 
-// What a watch delivers of a large object is not kept while it waits for its turn: it is read again then.
+// A large object from a watch is not kept while it waits for its turn: it is read again then.
 func TestLargeObjectsAreReadWhenItIsTheirTurn(t *testing.T) {
 	f := newFixture(t)
 	var read sync.Map

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What Helm may have seen, and found to be as the newer revision declares it, is what was there before the write.
+// Helm may have seen the state before the write, and found it as the newer revision declares it.
 func TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision(t *testing.T) {
 	const (
 		one     = `{"data":{"value":"one","other":"same"}}`

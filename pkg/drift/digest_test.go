@@ -62,7 +62,7 @@ func TestDigestsOfDifferentHashersDiffer(t *testing.T) {
 	}
 }
 
-// checkDigestJSON is the property: what can be decoded has the digest of what it is decoded to.
+// checkDigestJSON is the property: a decodable text has the digest of the decoded object.
 func checkDigestJSON(t *testing.T, h Hasher, text []byte) {
 	t.Helper()
 	var live map[string]any

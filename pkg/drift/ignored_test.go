@@ -97,8 +97,8 @@ spec:
 	}
 }
 
-// Argo Rollouts adds a key to the selector of a Service, which is one value to the API server: an apply that names the
-// declared selector would take that key out. It names it when a declared key is to be restored, which takes all of it.
+// Argo Rollouts adds a key to the selector of a Service. A selector is one value to the API server: an apply of the
+// declared one would remove that key. It names it when a declared key is to be restored, which takes all of it.
 func TestWithoutIgnoredLeavesAMapToWhoAddedToIt(t *testing.T) {
 	object := func(spec string) map[string]any {
 		return fromYAML(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: "+spec+"}")

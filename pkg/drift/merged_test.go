@@ -11,9 +11,9 @@ import (
 	applied "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// TestListsThatAnApplyMergesAreKnown goes through the schemas by which the API server merges an apply, and wants
-// each list of them that has keys, or is a set, to be such a one here, or to be in the table of those that need
-// more than an apply; and each map of them that is atomic to be one value here.
+// TestListsThatAnApplyMergesAreKnown reads the schemas of the API server for merging an apply. Each list with keys and
+// each set of them must be one here, or be in the table of lists that need more than an apply. Each atomic map of them
+// must be one value here.
 func TestTablesFollowServerSideApply(t *testing.T) {
 	s := schemas(t)
 	converter := applyconfigurations.NewTypeConverter(clientscheme.Scheme)

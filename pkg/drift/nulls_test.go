@@ -77,7 +77,7 @@ func TestNullsInAListWithKeysAreFoundByTheKey(t *testing.T) {
 	sameChanges(t, got.Changes, "Modified /spec/l/0/v")
 }
 
-// What is declared as null and was not kept is not declared.
+// A declared null that was not kept is no declaration.
 func TestStrictTakesOutWhatIsDeclaredAsNull(t *testing.T) {
 	desired, live := obj(t, `{apiVersion: x.io/v1, kind: X, spec: {a: null}}`),
 		obj(t, `{apiVersion: x.io/v1, kind: X, spec: {a: 1}}`)

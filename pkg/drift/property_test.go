@@ -113,8 +113,8 @@ func checkSite(t *testing.T, desired, crowded map[string]any, s site, opt Option
 	}
 }
 
-// harmless is an independent, slow statement of what is no drift: missing zero values that the Go type cannot
-// tell from absent ones, and reordered lists where order does not matter.
+// harmless is an independent, slow definition of differences without drift: zero values that equal absent ones by the
+// Go type, and reordered lists without a meaning of their order.
 func harmless(desired, live any, n *node) bool {
 	switch d := desired.(type) {
 	case map[string]any:

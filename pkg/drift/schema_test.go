@@ -88,7 +88,7 @@ func TestSchemasMayBeUsedConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// Kinds share the descriptions of the types that they have in common: what is compiled later must not touch them.
+// Kinds share the descriptions of their common types: a later compilation must not touch them.
 func TestAKindIsCompiledWhileAnotherOneIsCompared(t *testing.T) {
 	s := schemas(t)
 	desired := obj(t,

@@ -19,8 +19,8 @@ spec:
       containers: [{name: web, image: web, ports: [{containerPort: 80}]}]
 `
 
-// What others own of the server-side apply that Helm makes: values, parts of lists, whole maps, empty ones and nulls;
-// and nothing that Helm does not send, or leaves to others.
+// The shares of others in Helm's server-side apply: values, parts of lists, whole maps, empty ones and nulls; and no
+// field that Helm leaves out or leaves to others.
 func TestI4_WhatOthersOwnOfARequest(t *testing.T) {
 	blank := map[string]any{"spec": map[string]any{"revisionHistoryLimit": nil, "template": map[string]any{
 		"spec": map[string]any{"containers": map[string]any{"0": map[string]any{"env": nil}}}}}}

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// addedFields returns what live has more than desired, in the form of FieldsV1, as the API server records it for who
-// added it.
+// addedFields returns the additional fields of live over desired, in the form of FieldsV1, as the API server records
+// them for their author.
 func addedFields(t testing.TB, desired, live any, n *node) map[string]any {
 	t.Helper()
 	fields := map[string]any{}

@@ -62,9 +62,9 @@ func checkStrict(t testing.TB, desired, live map[string]any, opt Options) Result
 	return r
 }
 
-// checkSettles compares again after r was written, with managed fields that reflect that. When only additions were
-// taken out that finds nothing. Where more was wrong (elements that share a key, something declared in the place of
-// what a keeper owned), putting that right can show another addition, but that ends.
+// checkSettles compares again after the write of r, with the managed fields of that write. When only additions were
+// taken out that finds nothing. With more faults (elements of one key, a declaration in the place of a keeper's field)
+// a repair can uncover another addition, but not without end.
 func checkSettles(t testing.TB, desired map[string]any, r Result, onlyAdditions bool, opt Options) {
 	t.Helper()
 	first, target := r, r.Target

@@ -88,8 +88,8 @@ func TestStrictLearnsNothingThatIsNotForeign(t *testing.T) {
 }
 
 // TestStrictCostsNothingWhereNobodyIsForeign: most objects have no foreign manager, or one that owns nothing
-// undeclared. The libraries below keep buffers in pools, which the race detector empties at random: hence the margin,
-// which is a small part of what one foreign field costs.
+// undeclared. The libraries below keep buffers in pools, and the race detector empties these at random: hence the
+// margin, a small part of the cost of one foreign field.
 func TestStrictCostsNothingWhereNobodyIsForeign(t *testing.T) {
 	desired, live := obj(t, deployment), obj(t, deploymentLive)
 	allocations := func(managers ...metav1.ManagedFieldsEntry) float64 {

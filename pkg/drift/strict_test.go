@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// strictDesired is what the chart declares of which testdata/strict-helm*.yaml are the live objects.
+// strictDesired is the chart of the live objects in testdata/strict-helm*.yaml.
 var strictDesired = map[string]string{
 	"Deployment": `
 apiVersion: apps/v1

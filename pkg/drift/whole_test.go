@@ -46,7 +46,7 @@ func TestStrictMapsWithOneOwner(t *testing.T) {
 	}
 }
 
-// The API server keeps the policy that a Service has when it is taken out, so that its default has to be written.
+// The API server keeps the policy of a Service after its removal, so its default has to be written.
 func TestStrictGivesAServiceItsIPFamilyPolicyBack(t *testing.T) {
 	fields := entries{wrote("helm", update, "", 1, strictHelm), by(`{"f:spec":{"f:ipFamilyPolicy":{}}}`)}
 	for name, tc := range map[string]struct{ spec, live, want string }{

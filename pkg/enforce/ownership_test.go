@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// A field that another manager has written since Helm's apply stays that manager's: in scope Strict its owner is what
-// shows the change of a default.
+// A field written by another manager since Helm's apply stays that manager's: in scope Strict only its owner shows the
+// change of a default.
 func TestI5_OnlySharesOfFieldsThatHelmOwnsAreTaken(t *testing.T) {
 	set := func(fields string) *fieldpath.Set {
 		s := &fieldpath.Set{}

@@ -160,7 +160,7 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	}
 }
 
-// A standby serves, and writes nothing; neither does a leader that does not know yet what to guard.
+// A standby serves, and writes nothing; neither does a leader before it knows its scope.
 func TestKeeperWritesOnlyAsALeaderThatKnows(t *testing.T) {
 	k := newKeeper(t, nil)
 	k.wanted = Wanted{Resources: []Resource{roles}}
@@ -239,7 +239,7 @@ func TestKeeperReplacesWhatCannotServe(t *testing.T) {
 	}
 }
 
-// What cert-manager keeps is only read, and said to be missing while it is.
+// The Secret of cert-manager is only read, and reported as missing while it is.
 func TestKeeperLeavesTheSecretToCertManager(t *testing.T) {
 	k := newKeeper(t, func(o *Options) { o.CertManager = true })
 	k.wanted = Wanted{Resources: []Resource{roles}}

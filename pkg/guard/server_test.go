@@ -75,7 +75,7 @@ func TestHandlerAnswers(t *testing.T) {
 	}
 }
 
-// What is not a review that the API server sent is no oracle, and no way to exhaust the operator.
+// A request without a review of the API server is no oracle, and no way to exhaust the operator.
 func TestHandlerTurnsAway(t *testing.T) {
 	denies := always(Decision{Denied: true})
 	review := `{"request":{"uid":"1"}}`
@@ -207,7 +207,7 @@ func TestTheNamespaceIsInTheHead(t *testing.T) {
 	}
 }
 
-// Whatever the decision does, the API server has an answer that lets the request pass.
+// The API server gets an answer that lets the request pass, also after a panic of the decision.
 func TestHandlerFailsOpen(t *testing.T) {
 	var log bytes.Buffer
 	logger := logrus.New()

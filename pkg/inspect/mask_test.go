@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// What the release declares and what the cluster has quote each other's values: neither may get out on either side,
-// nor in another object.
+// The declared and the live object quote each other's values: neither may get out on either side, nor in another
+// object.
 func TestNoValueOfEitherSideGetsOut(t *testing.T) {
 	const declared, live, extra = "declared-hunter2", "live-swordfish", "extra-correcthorse"
 	encoded := base64.StdEncoding.EncodeToString

@@ -57,9 +57,9 @@ func (c *choices) deployment() *unstructured.Unstructured {
 	}}
 }
 
-// FuzzAdmit holds that the guard and the operator agree: a request that leaves an object as it is, or as the manifest
-// declares it, is never refused, and one that makes an object drift that had not always is. Harmless agrees
-// with Judge, whatever the object was before.
+// FuzzAdmit checks the agreement of guard and operator: a request to keep an object, or to make it as declared, is
+// never refused; one with the first drift of an object always is. Harmless agrees with Judge, whatever the object was
+// before.
 func FuzzAdmit(f *testing.F) {
 	schemas, err := drift.NewSchemas()
 	check.NoError(f, err)

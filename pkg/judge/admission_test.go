@@ -11,7 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 )
 
-// An object that Helm deployed, and what requests make of it. Foreign fields are beside what the manifest declares.
+// An object of a Helm release, and its forms after requests. Foreign fields are beside what the manifest declares.
 const (
 	pair        = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {one: "1", two: "2"}}`
 	oneChanged  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {one: x, two: "2"}}`

@@ -199,7 +199,7 @@ func matcher(t testing.TB, ignore ...v1alpha1.IgnoreRule) *rules.Matcher {
 	return compiled.For(manifest.Object{})
 }
 
-// A dry run tells the form that the API server gives to what is declared from drift.
+// A dry run distinguishes the API server's form of a declared value from drift.
 func TestSettle(t *testing.T) {
 	for name, test := range map[string]struct {
 		after string

@@ -79,7 +79,7 @@ func TestTheSameChangeNowAndThenIsNoFight(t *testing.T) {
 	}
 }
 
-// The writer that is slow to answer is noticed by when its change is seen, and not by when that is reverted.
+// A slow writer is noticed by the time of its change, and not by the time of the revert.
 func TestAnAnswerCountsFromWhenItIsSeen(t *testing.T) {
 	var b budget
 	now := epoch
@@ -117,7 +117,7 @@ func TestAFightEndsAfterQuiet(t *testing.T) {
 	}
 }
 
-// The figure that the docs state: what a controller gone wild can make the operator write in one release.
+// The figure of the docs: the writes of the operator in one release of a controller gone wild.
 func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
 	const objects, perSecond, minutes = 1000, 20, 5 // each object is changed that often
 	var all bucket
@@ -155,7 +155,7 @@ func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
 	}
 }
 
-// Whoever sets the clock back, by a year say, must not stop reverts for a year.
+// A clock that is set back by a year must not stop reverts for a year.
 func TestAClockSetBackEndsNoReverts(t *testing.T) {
 	late := epoch.AddDate(1, 0, 0)
 	var b budget

@@ -99,7 +99,7 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 	return table
 }
 
-// What a lock knows of one object, with a share of what it knows of the release. It is the larger part of what the
+// The memory of a lock for one object, with a share of the memory for its release. It is the larger part of what the
 // operator holds.
 func TestMemoryOfLockedObjects(t *testing.T) {
 	const releases, each, limit = 40, 26, 2000

@@ -71,7 +71,7 @@ func TestReconsider(t *testing.T) {
 	}
 }
 
-// A list that lacks an object says something newer than what was seen of the object before it had to wait.
+// A list without an object is newer than the last observation of the waiting object.
 func TestAnObjectThatWaitsIsLookedAtAgainAfterAList(t *testing.T) {
 	l := judged(t)
 	l.Observe(id("a"), seen(11, 2, epoch))

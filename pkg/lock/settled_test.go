@@ -83,7 +83,7 @@ func TestI6_SettledFormsStayWhileNothingElseIsKnown(t *testing.T) {
 	if s := settle(t, l, before, nil); s != before {
 		t.Error("a lock that has judged nothing forgets what was known")
 	}
-	// What differs otherwise is only reported: the form is not known anew.
+	// Another difference is only reported: the form is not known anew.
 	l.Observe(id("a"), seen(2, 2, epoch))
 	l.Observe(id("b"), seen(2, 2, epoch))
 	l.Take(epoch)

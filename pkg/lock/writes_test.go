@@ -118,8 +118,8 @@ func newest(rec release.Record) func(release.Record) release.Record {
 	return func(release.Record) release.Record { return rec }
 }
 
-// A creation of which the answer was lost may still be carried out when the next one was refused because the object
-// exists: it may be the one that exists.
+// A creation with a lost answer may still be carried out. If the next one is refused because the object exists, this
+// object may be its own.
 func TestAWriteThatFailedLeavesALostOneInItsPlace(t *testing.T) {
 	var s Writes
 	of := func() *Write {

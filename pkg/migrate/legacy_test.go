@@ -17,8 +17,8 @@ var key = release.Key{Namespace: "apps", Name: "web"}
 
 const prefix = "objectset.rio.cattle.io/"
 
-// marked returns an object that the older operator has marked for the release apps/web, and whose field key it has
-// put back.
+// marked returns an object with the older operator's mark for the release apps/web, and with the field key as its
+// revert wrote it.
 func marked(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	labels, annotations, err := LegacyMetadata(key)

@@ -139,7 +139,7 @@ func TestShutdownDoesNotWaitForADeadReceiver(t *testing.T) {
 	b.answers <- ok // so that the server can be closed
 }
 
-// One receiver that does not answer keeps no other waiting, and nobody who sends.
+// One receiver without an answer delays no other receiver, and no sender.
 func TestReceiversAreIndependent(t *testing.T) {
 	held := make(chan struct{})
 	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-held }))

@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/operator"
 )
 
-// What docs/embedding.md shows, so that it compiles.
+// The code of docs/embedding.md, so that it compiles.
 
 func ExampleRun() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/operator"
 )
 
-// embeds is a program as those that embed the older helm-locker are, with what docs/migration.md tells them to change:
-// it makes HelmReleases through the generated controllers, and runs the operator beside its own.
+// embeds is a program that embeds the older helm-locker, with the changes of docs/migration.md: it makes HelmReleases
+// through the generated controllers, and runs the operator beside its own.
 func embeds(ctx context.Context, config clientcmd.ClientConfig, client *rest.Config) error {
 	if err := crd.Create(ctx, client); err != nil {
 		return err

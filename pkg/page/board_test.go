@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// What all viewers see is made once.
+// The common part of all viewers is made once.
 func TestRowsAreMadeOnceForAllViewers(t *testing.T) {
 	s := serve(t)
 	drifted := func(at ...time.Time) func(*v1alpha1.HelmRelease) {

@@ -89,7 +89,7 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 			if c := ready(plan); c.Reason != tc.reason || (c.Status == metav1.ConditionTrue) != applied {
 				t.Errorf("Ready is %s, %s: %s", c.Status, c.Reason, c.Message)
 			}
-			// A rollout that waits for an acceptance reports that.
+			// A rollout reports that it waits for an acceptance.
 			if r := plan.Policies[0].Rollout; r != nil && (r.State != v1alpha1.RolloutStopped ||
 				!strings.Contains(r.Message, "acceptRecordsOfAnyone")) {
 				t.Errorf("the rollout is %+v", r)

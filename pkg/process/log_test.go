@@ -10,7 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// Whatever a message quotes, it is one line, and moves no cursor: on a terminal, too, where logrus itself does not
+// A message is one line, and moves no cursor, with any quoted text: on a terminal, too, where logrus itself does not
 // quote.
 func TestLogLinesAreNeutral(t *testing.T) {
 	const hostile = "object a\x1b[2J\x1b]0;pwned\a\nlevel=info msg=\"all is well\"\r\u202e"

@@ -54,8 +54,8 @@ func spent(decode func()) uint64 {
 	return (after.TotalAlloc - before.TotalAlloc) >> 20
 }
 
-// Payloads of some KiB that would take gigabytes are refused, by the operator's decoder and by that of the commands
-// and the page alike.
+// Payloads of some KiB that would take gigabytes are refused, by the decoders of the operator, the commands and the
+// page.
 func TestPayloadsThatExhaustMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		member member

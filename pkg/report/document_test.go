@@ -48,8 +48,8 @@ func TestDriftSummary(t *testing.T) {
 	}
 }
 
-// The structure that Jenkins (its xunit plugin's junit-10.xsd) and GitLab document: which elements may be where, which
-// attributes they may and must have, and numbers that agree with what is there.
+// The structure of the documentation of Jenkins (the junit-10.xsd of its xunit plugin) and GitLab: the places of
+// elements, their allowed and required attributes, and correct counts.
 func TestJUnitIsWhatServersRead(t *testing.T) {
 	text, err := driftOfAll().JUnit()
 	if err != nil {
@@ -178,7 +178,7 @@ func TestMarkdownHasNoMarkupOfOthers(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	// What is left outside of spans and blocks of code is ours.
+	// The rest, outside of spans and blocks of code, is ours.
 	for _, fence := range []string{"````", "````", "`"} {
 		text = regexp.MustCompile("(?s)"+fence+"[^`].*?[^`]"+fence+"(\n|[ :),.|]|$)").ReplaceAllString(text, "")
 	}

@@ -74,7 +74,7 @@ func TestLongValuesAreFoundInPieces(t *testing.T) {
 	}
 }
 
-// What is found is what a search for each text alone finds, taken together.
+// The search for several texts finds the same as a search for each alone, taken together.
 func TestFindsAreThoseOfASearchForEachText(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	word := func(most int) string {

@@ -214,7 +214,7 @@ func TestEveryFormOfAValueIsFound(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	// What is too short is everywhere, and stays.
+	// A text too short is everywhere, and stays.
 	if got := m.Text("a z and an a", ValuesOf(secret)); got != "a z and an a" {
 		t.Errorf("short values became %s", got)
 	}
@@ -235,7 +235,7 @@ data: {url: "app:hunter2@db", encoded: aHVudGVyMg==}
 	}
 }
 
-// A text that differs only by a character that a terminal does not show is shown to differ.
+// A difference of an invisible character is visible in the output.
 func TestYAMLShowsWhatIsInvisible(t *testing.T) {
 	of := func(value string) string {
 		text, err := YAML(map[string]any{"data": map[string]any{"key": value}})

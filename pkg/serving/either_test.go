@@ -15,8 +15,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// TestEitherServesBothOnOnePort sends requests to one port by https and by http, beside a client that sends nothing
-// and one that sends neither.
+// TestEitherServesBothOnOnePort sends requests to one port by https and by http, beside a silent client and a client
+// with other bytes.
 func TestEitherServesBothOnOnePort(t *testing.T) {
 	model := httptest.NewTLSServer(http.NotFoundHandler())
 	defer model.Close()

@@ -24,7 +24,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// served is a stream behind a port. Whose token is "Bearer NAME" is known as NAME, until all is refused.
+// served is a stream behind a port. The token "Bearer NAME" is that of the user NAME, until every token is refused.
 type served struct {
 	*Stream
 	t      *testing.T
@@ -164,7 +164,7 @@ func TestAReaderGoesOnWhereItWas(t *testing.T) {
 	s.read(r.last).expect("end")
 }
 
-// A reader that was away for too long gets the number of events that it does not get, and then those that there are.
+// A reader that was away for too long gets the number of missed events, and then the kept ones.
 func TestAGapIsReported(t *testing.T) {
 	s := serve(t)
 	s.Begin("lease-uid", 7)
@@ -181,7 +181,7 @@ func TestAGapIsReported(t *testing.T) {
 	s.read("").expect("more") // a new reader has missed nothing
 }
 
-// What a leader before this one did last is only known to a reader that has read it to its end.
+// Only a reader that read an earlier leader's stream to its end knows the last events of that leader.
 func TestAGapBetweenLeadersIsReported(t *testing.T) {
 	for after, want := range map[string]string{
 		"lease-uid-6-9":     "lost some",
@@ -211,7 +211,7 @@ func TestHostile_AFloodOfOneNamespaceLeavesTheEventsOfOthers(t *testing.T) {
 	r.expect("one", fmt.Sprint("lost ", kept+1), "noise")
 }
 
-// A reader that does not read delays no one: neither what happens, nor another reader, nor the end for ever.
+// A stalled reader delays neither new events nor another reader, nor the end for ever.
 func TestHostile_AFrozenReaderDelaysNoOne(t *testing.T) {
 	s := serve(t)
 	s.Begin("lease-uid", 7)

@@ -55,8 +55,8 @@ func (m measuredChart) path(t *testing.T) string {
 // tally counts answers.
 type tally struct{ leaves, asked, explained, alone, named, wrong, renders int }
 
-// TestMeasure asks for the value behind leaves that are no names, labels or selectors, and checks each answer by Helm's
-// engine without the code that found it.
+// TestMeasure asks for the value behind each leaf but names, labels and selectors, and checks each answer by Helm's
+// engine alone.
 func TestMeasure(t *testing.T) {
 	charts := measuredCharts
 	if !*measure {

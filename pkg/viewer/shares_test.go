@@ -86,8 +86,8 @@ func (a *api) held(hold func(token, user string) bool) (release func()) {
 	return func() { close(held) }
 }
 
-// Clients with tokens that nobody knows, from many addresses and in any number, keep no viewer waiting, and a viewer
-// who is new waits for those that came from other addresses.
+// Clients with unknown tokens, from many addresses and in any number, delay no known viewer. A new viewer waits for the
+// clients of other addresses.
 func TestHostile_UnknownTokensLeaveViewersTheirShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
@@ -136,7 +136,7 @@ func TestHostile_OneAddressLeavesTheOthersTheirShare(t *testing.T) {
 	})
 }
 
-// A viewer who asks for what no answer is kept of has a share of the questions.
+// A viewer with requests outside of the cache has a share of the questions.
 func TestHostile_OneViewerLeavesTheOthersTheirShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
@@ -163,7 +163,7 @@ func TestHostile_OneViewerLeavesTheOthersTheirShare(t *testing.T) {
 	})
 }
 
-// Tokens that are not known are asked about at a pace that the API server does not notice.
+// The questions about unknown tokens come at a pace without effect on the API server.
 func TestHostile_UnknownTokensAreAskedAboutAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
@@ -178,7 +178,7 @@ func TestHostile_UnknownTokensAreAskedAboutAtAPace(t *testing.T) {
 	})
 }
 
-// A token that is not valid any more is one that is not known.
+// An expired token counts as unknown.
 func TestATokenIsKnownWhileItIsValid(t *testing.T) {
 	a := newAPI()
 	a.status("Bearer good")

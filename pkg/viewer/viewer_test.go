@@ -21,7 +21,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// api is an API server that knows one token, and what its user may do.
+// api is an API server with one token, and with the rights of its user.
 type api struct {
 	*Reviewer
 	clock            *testclock.FakeClock

@@ -18,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// recorder is a sink that notes what comes, and how far the feed says it is at that moment.
+// recorder is a sink for the events, each with the position of the feed at that moment.
 type recorder struct {
 	feed *feed[*metav1.PartialObjectMetadata]
 	log  []string
@@ -113,7 +113,7 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 	}
 }
 
-// A watch that is cut every now and then is not one that never works.
+// A watch with interruptions is no watch that never works.
 func TestTheDelayBeginsAgainWhenAWatchHasWorked(t *testing.T) {
 	const first = 150 * time.Millisecond // with jitter
 	f := newFeed("test", &cache.ListWatch{}, &metav1.PartialObjectMetadata{}, &recorder{}, quiet())
@@ -142,8 +142,8 @@ func TestTheDelayBeginsAgainWhenAWatchHasWorked(t *testing.T) {
 	}
 }
 
-// An API server whose storage was restored from a backup counts its versions from lower ones. What is listed then is
-// what exists, so it is delivered again once the versions of before are forgotten.
+// An API server whose storage was restored from a backup counts its versions from lower ones. The list has the existing
+// objects, and is delivered again after the reset of the earlier versions.
 func TestHostile_VersionsBeginAgain(t *testing.T) {
 	for name, deliver := range map[string]func(f *feed[*metav1.PartialObjectMetadata], version string){
 		"in a list": func(f *feed[*metav1.PartialObjectMetadata], version string) {

@@ -90,7 +90,7 @@ func TestAFenceInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 	wantSeen(t, seen, true)
 }
 
-// A list that ends half-way is restarted, and may then be answered by another API server, which is late.
+// A list that ends half-way is restarted, and another API server, a late one, may then answer it.
 func TestAFenceInAListThatNeverEndedIsNotSeen(t *testing.T) {
 	r, _ := follower()
 	token, seen := r.Fence()

@@ -31,7 +31,7 @@ type graph struct {
 	next map[*ssa.Function][]*ssa.Function
 	// now has those of them that do not begin as a goroutine.
 	now map[*ssa.Function][]*ssa.Function
-	// writes has the requests that write, by the function that makes them.
+	// writes has the writing requests, by the function that makes them.
 	writes map[*ssa.Function][]string
 	// queues has the functions that use a queue of the controller, by its field and method.
 	queues map[queueUse][]*ssa.Function

@@ -19,8 +19,8 @@ import (
 // kernel are the packages that may write to the objects of releases.
 var kernel = []string{module + "pkg/enforce", module + "pkg/proof"}
 
-// bookkeeping are the functions outside of the kernel that write: to what belongs to the operator, or to a review,
-// which stores nothing. The list is closed.
+// bookkeeping are the writing functions outside of the kernel. They write objects of the operator, or a review, and
+// reviews are not stored. The list is closed.
 var bookkeeping = map[string]string{
 	"pkg/crd.ensure":                           "definitions",
 	"(*pkg/guard.Keeper).register":             "registration of the guard",
@@ -91,7 +91,7 @@ func everyWriteIsKnown(t *testing.T, g *graph) {
 	t.Logf("%d writes in the kernel, %d functions of bookkeeping", inKernel, len(found))
 }
 
-// What a watch delivers ends in writes of the kernel by way of the listed queues, and no other.
+// An event of a watch leads to writes of the kernel through the listed queues, and through no other.
 func theWatchesLeadToTheKernel(t *testing.T, g *graph) {
 	joined := g.join(t)
 	var from []*ssa.Function
@@ -127,7 +127,7 @@ func theWatchesLeadToTheKernel(t *testing.T, g *graph) {
 	}
 }
 
-// join adds an edge from each function that adds to a queue to the worker of that queue.
+// join adds an edge from each function with an Add to a queue to the worker of that queue.
 func (g *graph) join(t *testing.T) int {
 	t.Helper()
 	queues := tableOf(t, "Queues")

@@ -105,7 +105,7 @@ func mutexIn(c *ssa.CallCommon, methods ...string) (string, bool) {
 		fieldName(field.X.Type(), field.Field), true
 }
 
-// begun are the mutexes under which nothing is called but pkg/proof's background.begin, which begins a goroutine.
+// begun are the mutexes under which nothing is called but pkg/proof's background.begin: it begins a goroutine.
 var begun = []string{"proof.shared.mu"}
 
 func mutexesHaveAnOrder(t *testing.T, g *graph) {

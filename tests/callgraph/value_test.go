@@ -52,7 +52,7 @@ func fieldOf(address ssa.Value) string {
 	return typeName(field.X.Type()) + "." + fieldName(field.X.Type(), field.Field)
 }
 
-// functions returns the functions that a value may be: of a parameter those that callers pass.
+// functions returns the possible functions of a value: of a parameter those of its callers.
 func (g *graph) functions(value ssa.Value) (found []*ssa.Function) {
 	switch v := value.(type) {
 	case *ssa.MakeClosure:
@@ -96,7 +96,7 @@ func (g *graph) passed(instruction ssa.Instruction) []*ssa.Function {
 	return nil
 }
 
-// isGoroutine reports whether an instruction begins a goroutine, or makes a function that is only passed to what does.
+// isGoroutine reports whether an instruction begins a goroutine, or makes a function for one.
 func isGoroutine(instruction ssa.Instruction) bool {
 	switch i := instruction.(type) {
 	case *ssa.Go:

@@ -15,7 +15,7 @@ import (
 // valuesChart is a chart with many ways to make a field of a value.
 const valuesChart = "../../pkg/values/testdata/shop"
 
-// What the command prints is run by Helm as it stands there, and the live object is as wanted.
+// Helm runs the printed command as it stands there, and the live object is as wanted.
 func TestValuesOfAField(t *testing.T) {
 	for name, helm := range kit.Helms(kit.Shared) {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestValuesAreWritten(t *testing.T) {
 	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--write", "main_test.go").says(1, "main_test.go")
 }
 
-// A template may fail with the words that its author chose, or quote what it got.
+// A template may fail with any words of its author, or quote its input.
 func TestValuesOfAChartThatQuotesASecret(t *testing.T) {
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", `apiVersion: v1

@@ -1,3 +1,3 @@
-// Package docs checks the documents: that links and names are right, that reasons are explained, and that every
-// command works. docs/developing.md, "How the documents are tested", has the rules for running pages.
+// Package docs checks the documents: links, names, the explanation of each reason, and every command.
+// docs/developing.md, "How the documents are tested", has the rules for running pages.
 package docs

@@ -97,7 +97,7 @@ func pages() ([]*page, error) {
 	return list, nil
 }
 
-// parse reads a page. What is wrong with it is said with its line.
+// parse reads a page. Its errors have their line.
 func parse(path, text string) (*page, error) {
 	p := &page{path: path}
 	fences, err := p.fences(text)

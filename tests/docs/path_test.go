@@ -42,7 +42,7 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// What only people need is not in the operator's process, however it would get there.
+// Code for people alone is not in the operator's process, by any import.
 func TestTheOperatorImportsNothingThatShows(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./pkg/operator")
 	list.Dir = root

@@ -17,9 +17,9 @@ var (
 	twoSentences = regexp.MustCompile(`[.!?]["'*_]* ["'*_<]*[A-Z]`)
 	// lead matches a heading, and what a list item begins with.
 	lead = regexp.MustCompile(`^\s*(#.*|([-*+]|\d+\.) +)`)
-	// ended matches a line after which a new one may begin: a sentence or what introduces a list is over.
+	// ended matches a line after which a new one may begin: the end of a sentence or of the introduction of a list.
 	ended = regexp.MustCompile("([.!?:]|\\.\\.\\.)[\"'*_)\\]`]*$")
-	// other matches the beginning of a line that is no prose, or that begins a paragraph.
+	// other matches the beginning of a line without prose, or of a paragraph.
 	other = regexp.MustCompile(`^\s*($|#|\||!\[|<|>|\[[^\]]+\]:|---|===|[-*+] |\d+\. )`)
 )
 

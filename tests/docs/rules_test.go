@@ -80,7 +80,7 @@ func TestPagesAreReadByTheRules(t *testing.T) {
 	}
 }
 
-// A page that no rule covers is an error that names page and line, not a command that nobody runs.
+// A page without a rule is an error with page and line, and not a command that never runs.
 func TestPagesThatCannotBeRunSayWhere(t *testing.T) {
 	for text, want := range map[string]string{
 		"~~~sh\nfor i in 1; do\n~~~\n":                          "page.md:2: bash does not find the end",

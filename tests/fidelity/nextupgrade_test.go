@@ -18,8 +18,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// nextUpgrades is a chart of what the API server does not keep as Helm sends it: nulls, stringData, atomic lists and
-// maps whose elements get defaults.
+// nextUpgrades is a chart of fields that the API server changes on arrival: nulls, stringData, atomic lists and maps
+// with defaults in their elements.
 const nextUpgrades = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, labels: {rev: "{{ .Values.rev }}"}}
@@ -55,8 +55,8 @@ spec:
   validations: [{expression: "true", message: "{{ .Values.rev }}"}]
 `
 
-// others are the ways in which another manager comes to own what Helm's next apply sends. Each leaves the declared
-// content, or content that is put back.
+// others are the ways of another manager into a field of Helm's next apply. Each leaves the declared content, or
+// content that is put back.
 var others = map[string]func(w *fixture){
 	"an apply of other values":    func(w *fixture) { w.applyAs("other", "evil") },
 	"an apply of the same values": func(w *fixture) { w.applyAs("other", "one") },
@@ -179,8 +179,8 @@ func setOf(fields string) *fieldpath.Set {
 	return set
 }
 
-// A caBundle that is declared blank is left to the controller that fills it in, and is there again in an object that is
-// created again: the API server may refuse the object without one, and the controller may look for it.
+// A blank declared caBundle is left to its controller. A re-created object has it again: the API server may refuse the
+// object without one, and the controller may look for it.
 func TestI4_ABlankCABundleIsCreatedAgain(t *testing.T) {
 	const manifest = `apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration

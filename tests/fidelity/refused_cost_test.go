@@ -12,8 +12,7 @@ import (
 )
 
 // TestI5_AKeyThatMovedComesBackByFewRequests moves a key between the two maps of a ConfigMap, which the API server
-// refuses to have it in both of. It counts the requests by which the operator finds that out, with nothing known of
-// ConfigMaps.
+// refuses to have it in both of. It counts the operator's requests until then, with nothing known of ConfigMaps.
 func TestI5_AKeyThatMovedComesBackByFewRequests(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)

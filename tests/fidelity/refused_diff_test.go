@@ -19,7 +19,7 @@ import (
 )
 
 // TestDiffShowsWhatTheAPIServerRefuses compares, without a lock, an object whose addition forbids the declared value,
-// and one with a field that cannot be restored. What a lock then does is what diff showed.
+// and one with a field that cannot be restored. The lock then does the same as diff showed.
 func TestDiffShowsWhatTheAPIServerRefuses(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
@@ -120,8 +120,8 @@ metadata: {name: safe-NAMESPACE}
 spec: {policyName: safe-NAMESPACE, validationActions: [Deny]}
 `
 
-// TestAdviceOnlyWhereAFieldIsImmutable has a value refused as invalid that is not immutable: the object could not be
-// created either, so that replacing it would not help.
+// TestAdviceOnlyWhereAFieldIsImmutable has a refused, invalid value in a mutable field: the object could not be created
+// either, and replacing it would not help.
 func TestAdviceOnlyWhereAFieldIsImmutable(t *testing.T) {
 	w := newFixture(t)
 	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("settings", "declared"))

@@ -22,8 +22,8 @@ type release struct {
 	shapes   []*shape
 }
 
-// install makes a release of the shapes that this Helm accepts, locks it, and checks that neither this lock nor a
-// second one writes.
+// install makes a release of the shapes for this Helm, locks it, and checks that neither this lock nor a second one
+// writes.
 func (w *fixture) install(helmName string, helm cluster.Helm, shapes []shape) *release {
 	w.Helper()
 	r := &release{fixture: w, helm: helm, helmName: helmName}

@@ -21,7 +21,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// pinned declares fields that the engine below changes, and fields that it does not change.
+// pinned declares fields that the engine below changes, and other fields.
 const pinned = `
 apiVersion: apps/v1
 kind: Deployment

@@ -82,7 +82,7 @@ webhooks:
 `
 
 // A default in a list that is one value is changed after an apply as Helm's manager, and before the shares of others
-// are taken. The list is the tamperer's then, which is all that shows scope Strict the change.
+// are taken. The list is the tamperer's then. Only this shows the change to scope Strict.
 func TestI5_AChangeBeforeTheSharesAreTaken(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

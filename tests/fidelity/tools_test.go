@@ -49,9 +49,8 @@ func TestTools_TheNewerOnesShareStays(t *testing.T) {
 	}
 }
 
-// An object that is gone when a lock begins is created under the field manager of the tool that made the release. Under
-// another one, the tool's next upgrade would be refused over a port that it changes, and would leave a key that it
-// drops.
+// An object missing at the beginning of a lock is created under the field manager of the tool that made the release.
+// Under another one, the tool's next upgrade would be refused over a changed port, and would leave a dropped key.
 func TestI4_WhatIsGoneAtTheLockIsTheToolsAgain(t *testing.T) {
 	const service = `apiVersion: v1
 kind: Service

@@ -63,7 +63,7 @@ spec:
 	},
 }
 
-// numbers has quantities and numbers in forms that the API server changes, and lists whose elements it completes.
+// numbers has quantities and numbers in forms that the API server changes, and lists with elements that it completes.
 var numbers = shape{
 	object: "deployments/numbers",
 	manifest: `

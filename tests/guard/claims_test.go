@@ -46,8 +46,7 @@ func TestHostile_ClaimsProveNothing(t *testing.T) {
 	f.passes("patch", "configmap", "settings", "--type=merge", "-p", claim(f.Apps, "heir"))
 }
 
-// Helm deletes objects that were transferred to another release, and objects that their release drops, whether or not
-// that is the locked release.
+// Helm deletes transferred objects and dropped objects, of the locked release and of others.
 func TestI13_HandedOver(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		f := newFixture(t)
@@ -68,8 +67,8 @@ func TestI13_HandedOver(t *testing.T) {
 	})
 }
 
-// An object with annotations that name no release, or a release without a valid record, does not belong to another
-// release: the guard refuses that change like any other.
+// An object whose annotations name no release, or one without a valid record, does not belong to another release: the
+// guard refuses its change like any other.
 func TestHostile_AClaimOfNoReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -24,8 +24,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// notAsked are the subresources that the guard is not asked about, and why that is harmless. All others that the API
-// server serves are tried.
+// notAsked are the subresources outside of the guard, each with the reason. All others that the API server serves are
+// tried.
 var notAsked = map[string]string{
 	"pods/eviction":            "a drain of a node must not hang; the pod is re-created",
 	"pods/ephemeralcontainers": "it adds a container that nothing can take out again, so that every scope leaves it",
@@ -98,7 +98,7 @@ func TestHostile_NoSubresourceIsAWayAround(t *testing.T) {
 	}
 }
 
-// discover reads which subresources there are, and fails the test for each that is neither tried nor in notAsked.
+// discover reads the subresources, and fails the test for each that is neither tried nor in notAsked.
 func (s *sweep) discover() {
 	client, err := discovery.NewDiscoveryClientForConfig(s.Cluster.RESTConfig())
 	check.NoError(s, err)

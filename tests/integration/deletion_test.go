@@ -73,8 +73,7 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 	})
 }
 
-// A declared finalizer that has finished is not added again: the API server would refuse that, and with it every
-// revert.
+// A declared, finished finalizer is not added again: the API server would refuse that, and with it every revert.
 func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {

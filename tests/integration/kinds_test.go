@@ -224,7 +224,7 @@ func TestHostile_ADeletedJobWithATimeToLiveRuns(t *testing.T) {
 	}
 }
 
-// With a time to live of 0 that a user gave it, a running Job that is deleted looks like one that has ended.
+// After a user gave it a time to live of 0, a deleted running Job looks like an ended one.
 func TestHostile_ATimeToLiveThatWasAddedHoldsNoJobBack(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

@@ -82,7 +82,7 @@ func (w *fixture) leaveBehind(name string) {
 	w.Helm(helm, "upgrade", name, chart, "--set", "old=")
 }
 
-// Objects that Helm failed to delete are deleted; objects that Helm would keep, objects with data and objects of
+// Leftovers of Helm's failed deletions are deleted; objects that Helm would keep, objects with data and objects of
 // other releases stay.
 func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// runOnce are Pods that are not restarted after they have ended, and one that is.
+// runOnce are Pods without a restart after their end, and one with restarts.
 var runOnce = kindOfPod("succeeded", "Never") + kindOfPod("failed", "OnFailure") + kindOfPod("running", "Never") +
 	kindOfPod("agent", "Always")
 

@@ -132,8 +132,8 @@ func TestI1_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 	w.Says("shop", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+storage+"/app")
 }
 
-// Records stored in another namespace are no evidence for an object that names a release with native records, or
-// another release than their payload, or that they do not declare.
+// Records stored in another namespace are no evidence for an object of a release with native records, of another
+// release than their payload, or outside of their declarations.
 func TestHostile_StoredElsewhere_ForgedRecordsOwnNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)

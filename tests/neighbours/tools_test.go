@@ -34,8 +34,8 @@ func (w *fixture) records() map[string]string {
 	return versions
 }
 
-// Terraform's provider uses Helm's library, which names the field manager after the program: the provider's binary
-// has its version in its name, so that each new version is another manager. A plan is a dry run of the upgrade.
+// Terraform's provider uses Helm's library, and this names the field manager after the program: the provider's binary
+// has its version in its name, so each new version is another manager. A plan is a dry run of the upgrade.
 //
 // The stand-in is Helm's command with the provider's defaults (resource_helm_release.go of its source: wait, 300 s,
 // no limit of the history) under those names. The provider is built on Helm 3 today; Helm 4 is its future.

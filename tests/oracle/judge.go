@@ -162,8 +162,8 @@ type candidate struct {
 	declared object
 }
 
-// candidates returns the revisions that were the newest, deployed and declared an object at some moment between two
-// revisions of etcd at which Helm was not at work on it. An object that names its release belongs to that one.
+// candidates returns the newest deployed revisions that declared an object at some moment between two revisions of etcd
+// while Helm was not at work on it. An object belongs to the release that it names.
 func (j *judge) candidates(o object, from, to int64) (found []candidate) {
 	id, claimed := o.identity(), false
 	for _, key := range j.releases.of(id) {

@@ -104,7 +104,7 @@ func (j *judge) value(before, after *live, candidates []candidate) bool {
 	return true
 }
 
-// changed returns the declared values that a write changed to something else, and that Helm did not leave so.
+// changed returns the declared values that a write changed to another value than Helm's.
 func (j *judge) changed(before, after *live, c candidate) map[string]leaf {
 	wrong := differing(c.declared, after.value())
 	earlier := []object{cmp.Or(before, j.gone[after.event.Key], after).helm} // the API server's form of it
@@ -235,7 +235,7 @@ func (j *judge) declaring(o object, from, to int64) (key string, ever object, cl
 	id := o.identity()
 	for _, k := range j.releases.of(id) {
 		all := j.releases.within(k, from, to-1)
-		// A record that names another namespace is not active where that has had native records of the release.
+		// A record for another namespace is not active where that has had native records of the release.
 		if len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool {
 			return !m.wants(id) || m.newest.as != k.namespace &&
 				j.releases.moments[releaseKey{m.newest.as, k.name}] != nil

@@ -205,7 +205,7 @@ func TestI1_MarkThatIsRefused(t *testing.T) {
 	b.WaitReady("app", 1)
 }
 
-// Whatever other users change in the Secret for fences, the next fence restores it.
+// The next fence restores any change of another user in the Secret for fences.
 func TestSecretForMarksIsPutRight(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm4(), oneValue, "one")

@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// Every test here forces one interleaving in which a part of the order proof decides; tests/cmd/mutants shows that
-// each fails without that part. The release has a ConfigMap "app", removed by the value "gone", and a permanent one.
+// Every test here forces one interleaving in which a part of the order proof decides, and tests/cmd/mutants removes
+// each of these parts once. The release has a ConfigMap "app", removed by the value "gone", and a permanent one.
 const oneValue = `
 {{ if ne .Values.value "gone" }}
 apiVersion: v1

@@ -151,8 +151,7 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 	}
 }
 
-// fits checks that nothing is beyond the right edge, that texts are legible, and that the background has the scheme's
-// colour.
+// fits checks the right edge, the legibility of texts, and the background colour of the scheme.
 func (t *tab) fits(v view) {
 	t.Helper()
 	if over := eval[int](t, "document.documentElement.scrollWidth - innerWidth"); over > 0 {

@@ -202,7 +202,7 @@ func TestPage_WorksWithoutAnOperatorAndNamesIt(t *testing.T) {
 	tab.until("the new operator's reverts are shown", "document.querySelectorAll('#log li').length === 2")
 }
 
-// What happened is on the page before the status has it: the operator's events are its source.
+// An event is on the page before it is in the status: the operator's events are its source.
 func TestPage_ShowsDriftFromTheStream(t *testing.T) {
 	t.Parallel()
 	w := &fixture{Env: kit.New(t, kit.Shared)}

@@ -136,8 +136,8 @@ func (h *histories) add(gvr schema.GroupVersionResource, u *unstructured.Unstruc
 		gap: gap})
 }
 
-// attribute records every answer to a write of the operator through a proxy. It must be the first hook, so that it
-// sees answers that later hooks lose.
+// attribute records every answer to a write of the operator through a proxy. It must be the first hook, and see the
+// answers that later hooks lose.
 func (h *histories) attribute(p *cluster.Proxy) {
 	p.Intercept(func(r *http.Request) cluster.Action {
 		if !cluster.IsWrite(r) || r.URL.Query().Get("dryRun") != "" {

@@ -75,9 +75,9 @@ func (x *tampering) addAll(ctx context.Context) error {
 		m := x.generator(live).additions()[i]
 		if drift.ManagedBy(live.GetManagedFields()).Operation == metav1.ManagedFieldsOperationApply &&
 			(strings.HasSuffix(m.what, "/spec/selector/added") || x.inDeclaredNull(m)) {
-			// A selector has one owner, so the next revert of anything else in the Service takes it out, as Helm's
-			// own apply would. Who adds something in the place of a declared null owns the field that Helm sends, so
-			// that share is taken back, and the addition stays.
+			// A selector has one owner, so the next revert of anything else in the Service takes it out, as Helm's own
+			// apply would. An addition in the place of a declared null makes its author an owner of a field of Helm's.
+			// The share is taken back, and the addition stays.
 			continue
 		}
 		if m.class != left || x.isDefinition() && !*full && i > 0 {

@@ -174,8 +174,7 @@ type place struct {
 	value any
 }
 
-// places returns every key that the live object could have in addition, and every list that could have one more
-// element.
+// places returns every possible additional key of the live object, and every list with room for one more element.
 func (s shape) places(live any) []place {
 	var found []place
 	var walk func(path []string, s shape, live any)
@@ -215,7 +214,7 @@ func (s shape) places(live any) []place {
 	return found
 }
 
-// isOfServer reports fields that only the API server sets, or that are not compared.
+// isOfServer reports fields that only the API server sets, and ignored fields.
 func isOfServer(path []string) bool {
 	if len(path) == 1 {
 		return path[0] == "status" || path[0] == "apiVersion" || path[0] == "kind"

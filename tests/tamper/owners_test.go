@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// ownedBy returns the fields that the entries of managedFields for which of is true own.
+// ownedBy returns the fields of the entries of managedFields for which of is true.
 func ownedBy(u *unstructured.Unstructured, of func(metav1.ManagedFieldsEntry) bool) (*fieldpath.Set, error) {
 	all := &fieldpath.Set{}
 	for _, e := range u.GetManagedFields() {
@@ -29,8 +29,8 @@ func ownedBy(u *unstructured.Unstructured, of func(metav1.ManagedFieldsEntry) bo
 	return all, nil
 }
 
-// recordOwners records the fields that Helm owns of each object by server-side apply, right after the installation:
-// those that its next apply sends.
+// recordOwners records Helm's fields of each object by server-side apply, right after the installation: the fields of
+// its next apply.
 func (ch *chart) recordOwners(ctx context.Context) error {
 	for _, o := range ch.objects {
 		u, err := o.get(ctx)
@@ -56,8 +56,8 @@ func (ch *chart) recordOwners(ctx context.Context) error {
 	return nil
 }
 
-// helmOwnsAlone shows that no other manager owns, alone or beside Helm's, a field that Helm's next apply sends. Helm 4
-// would otherwise report a conflict as soon as it changes the field.
+// helmOwnsAlone shows that no other manager owns, alone or beside Helm's, a field of Helm's next apply. Helm 4 would
+// otherwise report a conflict as soon as it changes the field.
 func (w *fixture) helmOwnsAlone(t *testing.T, ch *chart) {
 	t.Helper()
 	for _, o := range ch.objects {

@@ -245,9 +245,9 @@ func (x *tampering) restored(
 const beingDeleted = ": it is still being deleted"
 
 // remind makes the API server reconsider a CustomResourceDefinition under deletion. Its finalizer controller
-// (k8s.io/apiextensions-apiserver/pkg/controller/finalizer) gives up at a conflict, in the belief that the other
-// write will trigger it again; but that was its own, of the condition Terminating alone, which does not trigger it.
-// Only the resynchronisation finds the definition again, within 5 minutes. Any other write does at once.
+// (k8s.io/apiextensions-apiserver/pkg/controller/finalizer) gives up at a conflict and relies on the event of the other
+// write. That write was its own, of the condition Terminating alone, and has no such event. Only the resynchronisation
+// finds the definition again, within 5 minutes. Any other write does at once.
 func (x *tampering) remind(ctx context.Context) error {
 	// The uid keeps the reminder away from the next definition of this name.
 	body := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{"tamper.example.com/reminder":"1"}}}`,

@@ -184,7 +184,7 @@ func (w *fixture) onEach(t *testing.T, ch *chart, r *result, do func(context.Con
 	}
 }
 
-// helmUpgradesAfterwards shows that the reverts do not block Helm, and that a new revision is locked without a write.
+// helmUpgradesAfterwards shows that the reverts do not block Helm, and locks a new revision without a write.
 func (w *fixture) helmUpgradesAfterwards(t *testing.T, ch *chart, _ *result) {
 	w.upgrade(t, ch, 2, ch.second)
 }

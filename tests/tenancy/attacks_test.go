@@ -32,8 +32,9 @@ func inNamespace(name, namespace, value string) string {
 		name, namespace, value)
 }
 
-// A user who may only write Secrets in one namespace forges the record of a release that makes them the administrator
-// of the cluster. The API server refuses it to their account, the condition reports that, and nothing else stops.
+// A user with the right to write Secrets in one namespace forges the record of a release that makes them the
+// administrator of the cluster. The API server refuses it to their account, the condition reports that, and nothing
+// else stops.
 func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -123,8 +124,8 @@ func TestAttack_ForgedRecordTakesNoObjectOfAnother(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// Forged revisions make the operator find prune candidates: in the name of the account it deletes only objects that
-// the account may delete and that carry the release's annotations.
+// Forged revisions make the operator find prune candidates: in the name of the account it deletes only objects with the
+// release's annotations that the account may delete.
 func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
@@ -151,8 +152,8 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	w.writtenBy(user(account))
 }
 
-// An account that may create and not delete creates an object that cannot be deleted when Helm turns out to be at
-// work. That is reported once, and delays no other release.
+// An account with the right to create and not to delete creates an object, and cannot delete it when Helm turns out to
+// be at work. That is reported once, and delays no other release.
 func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)

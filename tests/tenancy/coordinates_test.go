@@ -17,7 +17,7 @@ import (
 // named is a tenant's claim about the release of an object.
 type named struct{ namespace, name string }
 
-// hostile are texts that would redirect a request, or that the API server refuses in a request.
+// hostile are texts that would redirect a request, or make the API server refuse it.
 var hostile = []named{
 	{"../pods/http:mine:8080/proxy", "app"}, {"../../../../metrics", "app"}, {"..", "app"}, {".", "app"},
 	{"APPS/pods/mine/log", "app"}, {"APPS/../kube-system", "app"}, {"%zz", "app"}, {"%2e%2e", "app"}, {"x y", "app"},

@@ -180,7 +180,7 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 	w.WaitReady("app", 1)
 }
 
-// An operator that may not impersonate reports that by its own name.
+// An operator without the right to impersonate reports that by its own name.
 func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	t.Parallel()
 	w := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}}

@@ -94,9 +94,9 @@ func (w *fixture) bound(name string) bool {
 	return err == nil
 }
 
-// A user who may only write Secrets in a namespace forges the record of a release that makes them the administrator
-// of the cluster. A policy without an account matches it, and the operator is an administrator. Without an explicit
-// acceptance the release is compared and nothing is written.
+// A user with the right to write Secrets in a namespace forges the record of a release that makes them the
+// administrator of the cluster. A policy without an account matches it, and the operator is an administrator. Without
+// an explicit acceptance the release is compared and nothing is written.
 func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 	t.Parallel()
 	w := newAdministrator(t)

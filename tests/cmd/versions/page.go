@@ -78,7 +78,7 @@ func section(out *strings.Builder, title string, all []report, of func(report) [
 	}
 }
 
-// newer sorts the newer version first. What is no version comes last.
+// newer sorts the newer version first. A text without a version comes last.
 func newer(a, b string) int {
 	x, errA := version.ParseSemantic(a)
 	y, errB := version.ParseSemantic(b)

@@ -15,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// FeaturesOfStubs are the feature gates without which the API server does not serve all kinds that there are stubs of.
+// FeaturesOfStubs are the feature gates for all kinds with stubs.
 const FeaturesOfStubs = "DRADeviceTaints=true,DRADeviceTaintRules=true,DRAResourcePoolStatus=true," +
 	"ClusterTrustBundle=true,PodCertificateRequest=true,CoordinatedLeaderElection=true,GenericWorkload=true," +
 	"MutatingAdmissionPolicy=true"

@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 type result struct {
 	Series int    `json:"series"`
 	Error  string `json:"error,omitempty"`
-	// Missing are the selectors in the expression that select nothing that was ever scraped.
+	// Missing are the selectors in the expression without a scraped series.
 	Missing []string `json:"missing,omitempty"`
 }
 

@@ -104,8 +104,8 @@ func runCases(
 	return nil
 }
 
-// firing returns the labels of what fires at the time of the case: what the expression returned at every evaluation
-// since as long as the rule asks for.
+// firing returns the labels of the alerts at the time of the case: of the series in every result of the expression for
+// the duration of the rule.
 func firing(
 	ctx context.Context, engine *promql.Engine, language parser.Parser, alert rulefmt.Rule, c testCase,
 ) ([]string, error) {

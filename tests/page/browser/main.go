@@ -109,9 +109,8 @@ func run(ctx context.Context, chromium string, in io.Reader, out io.Writer) erro
 	return shut(tab)
 }
 
-// shut asks Chromium to end, and waits until it has: a Chromium that is killed leaves its directory of sockets
-// behind, and its helpers, which outlive it a little, write into the directory of its data when that is already
-// removed.
+// shut asks Chromium to end, and waits for it. A killed Chromium leaves its directory of sockets behind, and its
+// helpers outlive it and write into its removed data directory.
 func shut(tab context.Context) error {
 	ctx, cancel := context.WithTimeout(tab, stepTimeout)
 	defer cancel()
@@ -130,7 +129,7 @@ type driver struct {
 	complete chan struct{} // closed at the end of a trace
 }
 
-// heard collects errors and warnings of the console, and exceptions. What the policy of a page forbids is among the
+// heard collects errors and warnings of the console, and exceptions. Violations of the page's policy are among the
 // errors. That a connection broke is none: tests break some.
 func (d *driver) heard(event any) {
 	d.mu.Lock()

@@ -12,10 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// work is what the main thread of the page did during a trace, in milliseconds. Script and All are time on a
-// processor, not time that has passed: a machine that is busy with other things does not stretch them.
+// work is what the main thread of the page did during a trace, in milliseconds. Script and All are processor time, not
+// elapsed time: other work on the machine does not stretch them.
 type work struct {
-	// Script is what ran of scripts, with what the scripts had the browser do at once.
+	// Script is the time of scripts, with the work of the browser on their behalf.
 	Script float64 `json:"script"`
 	// All is Script with parsing, styles, layout and painting.
 	All float64 `json:"all"`
