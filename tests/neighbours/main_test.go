@@ -1,6 +1,6 @@
 // Package neighbours tests a locked release beside the tools and controllers of users: Helm with its less common
-// flags, tools built on Helm, and controllers that write to objects of the release. docs/behaviours.md has a row for
-// each.
+// flags, tools built on Helm, and controllers that write to objects of the release. docs/behaviours.md or
+// docs/reference.md has a row for each.
 //
 // Helm is real. Tools that are not available here (Flux, Terraform, Rancher, k3s, helmfile, controllers) have
 // stand-ins; the comment of a test describes how faithful its stand-in is.
