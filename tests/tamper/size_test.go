@@ -42,6 +42,6 @@ func sizeFor(o *object) size {
 	case o.isDefinition():
 		return size{scalar: 1, removal: 1, strict: 1, blank: 1, undeclared: 1}
 	}
-	return size{scalar: 3, mergeKey: 2, removal: 2, reorder: 1, ownership: 1, takeover: 1, strict: 3, blank: 3,
-		undeclared: 3}
+	return size{scalar: 2, mergeKey: 1, removal: 1, reorder: 1, ownership: 1, takeover: 1, strict: 2, blank: 2,
+		undeclared: 2}
 }
