@@ -103,9 +103,9 @@ var (
 )
 
 // valuesCommand returns the command that finds the Helm value behind the first field that a request changes. It is
-// empty for a deletion, and for a name or a path that a shell would not take as it is.
+// empty for a deletion or an addition, and for a name or a path that a shell would not take as it is.
 func (a *Admission) valuesCommand(changes []drift.Change) string {
-	if a.After == nil || len(changes) == 0 || !isOfValues(changes[0].Segments()) {
+	if a.After == nil || len(changes) == 0 || changes[0].Op == drift.Added || !isOfValues(changes[0].Segments()) {
 		return ""
 	}
 	path := drift.Describe(changes[:1], 1)
