@@ -57,6 +57,9 @@ func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := c.missing(ctx, a.onlyIn(c, cmd.String("namespace"))); err != nil {
+		return err
+	}
 	findings := a.findings(ctx, c, cmd)
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -37,6 +37,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	}
 	var code *command.ExitError
 	if errors.As(err, &code) {
+		if code.Err != nil {
+			fmt.Fprintln(stderr, explain(cmd.Name, code.Err))
+		}
 		return code.Code
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

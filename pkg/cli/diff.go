@@ -24,7 +24,8 @@ func (a *app) diffCommand() *cli.Command {
 			"What the API server or a webhook makes of a release is told from drift by a dry run, which needs the permission to patch;\n" +
 			"without it the comparison is made locally, and says so. Values of Secrets are replaced by markers, which differ where\n" +
 			"the values do.\n\n" +
-			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared.",
+			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared; 5: there is no\n" +
+			"release to compare, unless --allow-empty is given.",
 		Flags: slices.Concat(clusterFlags(namespaceOfRelease), comparedFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "all", Category: categoryOutput,
 				Usage: "with several releases: print a line for those without drift, too"},
@@ -65,7 +66,8 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a.noteHidden(cmd, found)
-	return found.exit()
+	c, _ := source.(*connection)
+	return a.exit(ctx, cmd, c, diffNamespace(cmd, c), found)
 }
 
 // noteHidden names possible false drift because the user may not list HelmReleases.
@@ -97,6 +99,14 @@ func checkDiffFlags(ctx context.Context, cmd *cli.Command) error {
 	return command.UsageError(ctx, cmd, err, true)
 }
 
+// diffNamespace returns the namespace of the releases to compare; empty for all, and without a cluster.
+func diffNamespace(cmd *cli.Command, c *connection) string {
+	if c == nil || cmd.Bool("all-namespaces") {
+		return ""
+	}
+	return c.namespace
+}
+
 // diffTargets returns the releases to compare, and the source of the objects.
 func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source, []candidate, error) {
 	if cmd.String("filename") == "" && !cmd.IsSet("revision") {
@@ -104,11 +114,7 @@ func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source
 		if err != nil {
 			return nil, nil, err
 		}
-		namespace := c.namespace
-		if cmd.Bool("all-namespaces") {
-			namespace = ""
-		}
-		targets, err := a.candidates(ctx, cmd, c, namespace)
+		targets, err := a.candidates(ctx, cmd, c, diffNamespace(cmd, c))
 		return c, targets, err
 	}
 	details, err := a.load(ctx, cmd)

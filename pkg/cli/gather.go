@@ -22,7 +22,7 @@ import (
 // comparedFlags are the flags that select the comparison.
 func comparedFlags() []cli.Flag {
 	return []cli.Flag{
-		allNamespacesFlag(),
+		allNamespacesFlag(), allowEmptyFlag(),
 		selectorFlag("only releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db"),
 		&cli.BoolFlag{Name: "strict", Category: categoryWhat,
 			Usage: "also show what others added beside what the release declares; the default for a release that a HelmRelease locks with scope Strict"},
@@ -73,11 +73,7 @@ func (a *app) candidates(
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(of candidate) bool { return !selector.Matches(of.labels) })
-	if len(all) == 0 {
-		a.note("there is no release to compare%s", inNamespace(namespace))
-	}
-	return all, nil
+	return slices.DeleteFunc(all, func(of candidate) bool { return !selector.Matches(of.labels) }), nil
 }
 
 func (c *connection) namedCandidates(ctx context.Context, cmd *cli.Command) ([]candidate, error) {

@@ -53,6 +53,7 @@ func (a *app) lockCommand() *cli.Command {
 			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,
 		Flags: changeFlags(append(append(waitFlags(), allNamespacesFlag(),
+			allowEmptyFlag(),
 			&cli.BoolFlag{Name: "all", Category: categoryWhat,
 				Usage: "write a policy for all releases of the namespace, or of all namespaces with -A"},
 			selectorFlag("write a policy for the releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db")),

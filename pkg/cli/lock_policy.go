@@ -7,9 +7,11 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +41,9 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	}
 	wanted, err := policyOf(cmd, c)
 	if err != nil {
+		return err
+	}
+	if err := a.matchesNow(ctx, cmd, c); err != nil {
 		return err
 	}
 	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
@@ -72,6 +77,32 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	}
 	return a.printPolicy(cmd, p, fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s", store.namespace, p.Name, action,
 		matchText(p.Spec.Match)))
+}
+
+// matchesNow returns an error when no release fits the flags of a new policy now, unless the user may not see that.
+func (a *app) matchesNow(ctx context.Context, cmd *cli.Command, c *connection) error {
+	namespace := c.namespace
+	if cmd.Bool("all-namespaces") {
+		namespace = ""
+	}
+	selector, err := parseSelector(cmd)
+	if err != nil {
+		return err
+	}
+	all, err := c.allCandidates(ctx, namespace)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return err
+	case slices.ContainsFunc(all, func(of candidate) bool { return selector.Matches(of.labels) }):
+		return nil
+	}
+	reason := fmt.Sprintf("there is no release%s", inNamespace(namespace))
+	if text := cmd.String("selector"); text != "" {
+		reason += " with labels " + text
+	}
+	return a.empty(ctx, cmd, c, errors.New(reason), namespace)
 }
 
 // setProtection sets the values of the given flags.

@@ -27,7 +27,7 @@ func (a *app) policyCommand() *cli.Command {
 			"has locked it already, how many objects it has, how they differ from the release now, and what enforcing would change.\n" +
 			"Nothing is written, and neither the operator nor its CustomResourceDefinitions have to be installed.",
 		Flags: slices.Concat(clusterFlags("only show releases in this `NAMESPACE`; those of all without it"), []cli.Flag{
-			helmReleaseNamespaceFlag(),
+			helmReleaseNamespaceFlag(), allowEmptyFlag(),
 			&cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
 				Usage: "read the policy from a `FILE` (- for standard input)"},
 			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
@@ -120,7 +120,8 @@ func (a *app) preview(
 	if summary.Problem.Reason != "" {
 		return fmt.Errorf("HelmReleasePolicy %s changes nothing: %s", p.Name, summary.Problem.Message)
 	}
-	if only := a.onlyIn(store.cluster, cmd.String("namespace")); only != "" {
+	only := a.onlyIn(store.cluster, cmd.String("namespace"))
+	if only != "" {
 		results = slices.DeleteFunc(results, func(r policy.Result) bool { return r.Release.Namespace != only })
 	}
 	masker, err := a.masker(false)
@@ -151,8 +152,12 @@ func (a *app) preview(
 	if err := a.printPreview(cmd, &out); err != nil {
 		return err
 	}
-	if failed {
+	switch {
+	case failed:
 		return &command.ExitError{Code: command.ExitFailed}
+	case len(results) == 0:
+		reason := fmt.Errorf("HelmReleasePolicy %s matches no release%s", p.Name, inNamespace(only))
+		return a.empty(ctx, cmd, store.cluster, reason, append(slices.Clone(p.Spec.Match.Namespaces), only)...)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func (a *app) reportCommand() *cli.Command {
 			"writes what it found for a pipeline or a ticket. An HTML report is one file that needs no other, and looks like the\n" +
 			"status page. In JUnit XML, which Jenkins and GitLab show, each release is a test: one that drifted is a failure, one that\n" +
 			"was not fully compared an error. Values of Secrets are replaced by markers.\n\n" +
-			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared.",
+			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared; 5: there is no\n" +
+			"release to compare, unless --allow-empty is given.",
 		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), comparedFlags(),
 			[]cli.Flag{
 				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatMarkdown, Category: categoryOutput,
@@ -81,7 +82,7 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a.noteHidden(cmd, found)
-	return found.exit()
+	return a.exit(ctx, cmd, c, namespace, found)
 }
 
 // driftOf returns the results as a report, in the order of the releases' names.

@@ -32,6 +32,7 @@ func lockSelectFlags() []cli.Flag {
 		allNamespacesFlag(),
 		&cli.BoolFlag{Name: "all", Category: categoryWhat,
 			Usage: "all releases of the namespace, or of all namespaces with -A, that HelmReleases name"},
+		allowEmptyFlag(),
 		selectorFlag("the releases whose HelmReleases have labels that match `SELECTOR`, such as team=web,tier!=db"),
 	}
 }
@@ -153,9 +154,22 @@ func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []ta
 		}
 	}
 	if len(targets) == 0 {
-		a.note("no HelmRelease in namespace %s fits", store.namespace)
+		return store, nil, a.nothingChosen(ctx, cmd, store)
 	}
 	return store, targets, nil
+}
+
+// nothingChosen is the error for a selection that no HelmRelease fits.
+func (a *app) nothingChosen(ctx context.Context, cmd *cli.Command, store *helmReleases) error {
+	reason, namespace := fmt.Sprintf("no HelmRelease in namespace %s", store.namespace), ""
+	if !cmd.Bool("all-namespaces") {
+		namespace = store.cluster.namespace
+		reason += " is for a release in namespace " + namespace
+	}
+	if selector := cmd.String("selector"); selector != "" {
+		reason += fmt.Sprintf(" %s labels %s", map[bool]string{true: "has", false: "and has"}[namespace == ""], selector)
+	}
+	return a.empty(ctx, cmd, store.cluster, errors.New(reason), store.namespace, namespace)
 }
 
 // named returns the releases named by the arguments, with their HelmReleases among all.

@@ -110,6 +110,11 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		return a.nothingCalled(ctx, store, query)
 	}
 	slices.SortFunc(found, order(cmd.String("sort-by")))
+	if len(found) == 0 {
+		if err := c.missing(ctx, query.namespace); err != nil {
+			return err
+		}
+	}
 	if err := a.printStatus(found, query, format, namespace, cmd); err != nil {
 		return err
 	}
@@ -170,6 +175,9 @@ func (a *app) printStatus(
 		}
 	case len(found) == 0 && (query.state != "" || query.policy != ""):
 		a.note("no HelmRelease%s fits", inNamespace(namespace))
+	case len(found) == 0 && query.namespace != "":
+		a.note("no release in namespace %s is locked: no HelmRelease%s is for one; %s lock RELEASE -n %s makes one",
+			query.namespace, inNamespace(namespace), a.name, query.namespace)
 	case len(found) == 0:
 		a.note("no release is locked: there is no HelmRelease%s; %s lock RELEASE -n NAMESPACE makes one",
 			inNamespace(namespace), a.name)

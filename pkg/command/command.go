@@ -25,12 +25,24 @@ const (
 	ExitFailed = 1
 	// ExitFound is the exit code of diff for drift, of check for a problem, and of a command line without a command.
 	ExitFound = 2
+	// ExitEmpty is the exit code for arguments and flags that select nothing.
+	ExitEmpty = 5
 )
 
-// ExitError ends a program with an exit code and without a message.
-type ExitError struct{ Code int }
+// ExitError ends a program with an exit code, and with the message of Err if there is one.
+type ExitError struct {
+	Code int
+	Err  error
+}
 
-func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+func (e *ExitError) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
 
 // HintError is an error with advice on the next step.
 type HintError struct {

@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 		"         an operator takes up the HelmReleases of its own namespace")
 
 	lockAll := func(namespace string) {
-		w.cli("lock", "--all", "-n", w.Apps, "--helmrelease-namespace", namespace, "--name", "all", "--mode", "Detect").says(0)
+		w.cli("lock", "--all", "--allow-empty", "-n", w.Apps, "--helmrelease-namespace", namespace, "--name", "all", "--mode", "Detect").says(0)
 	}
 	lockAll(w.Apps)
 	w.app("check").says(2, "error    HelmReleasePolicy APPS/all: it is not followed\n"+
@@ -63,7 +63,7 @@ func TestCheck(t *testing.T) {
 		return nil
 	})
 
-	w.cli("lock", "--all", "-n", w.Apps, "--name", "all", "--mode", "Enforce").says(0)
+	w.cli("lock", "--all", "--allow-empty", "-n", w.Apps, "--name", "all", "--mode", "Enforce").says(0)
 	w.Eventually("the policy waits for an acceptance", func() error {
 		r := w.app("check")
 		if !strings.Contains(r.stdout, "error    HelmReleasePolicy LOCKER/all: AcceptanceRequired: no more releases are enforced") {
@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 		}
 		return nil
 	})
-	w.cli("lock", "--all", "-n", w.Apps, "--name", "all", "--accept-records-of-anyone").says(0)
+	w.cli("lock", "--all", "--allow-empty", "-n", w.Apps, "--name", "all", "--accept-records-of-anyone").says(0)
 	w.Eventually("an accepted policy says who gets which rights", func() error {
 		r := w.app("check")
 		if !strings.Contains(r.stdout, "note     HelmReleasePolicy LOCKER/all: unless the operator runs with --impersonate, releases "+

@@ -142,7 +142,8 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 		"release APPS/shop, revision 2: ")
 	w.cli("diff", "tidy", "-A").says(2,
 		"release APPS/tidy, revision 1: 1 of 1 object drifted (0 modified, 1 missing)\n")
-	w.cli("diff", "-n", "kube-public").is(0, "", "there is no release to compare in namespace kube-public\n")
+	w.cli("diff", "-n", "kube-public").is(5, "",
+		"helm-locker: there is no release to compare in namespace kube-public\n  --allow-empty accepts that\n")
 }
 
 func TestDiffNormalisationIsNoDrift(t *testing.T) {

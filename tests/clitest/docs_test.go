@@ -16,7 +16,8 @@ func TestEveryCommandInTheReference(t *testing.T) {
 	w := newFixture(t)
 	w.Apps = w.Namespace("apps")
 	chart := w.installShop(kit.Shared.Helm4(), "web")
-	w.Helm(kit.Shared.Helm4(), "upgrade", "web", chart, "--set", "password="+secretValue, "--set", "color=blue")
+	w.Helm(kit.Shared.Helm4(), "upgrade", "web", chart, "--set", "password="+secretValue, "--set", "color=blue",
+		"--labels", "team=web")
 	kit.StartWithPolicies(t, w.OperatorConfig(), w.Operator)
 
 	dir := t.TempDir()
@@ -25,8 +26,8 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		"objects.yaml": "secret,configmap,service,deployment"} {
 		check.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(w.Kubectl("get", kinds, "-o", "yaml")), 0o600))
 	}
-	w.cli("lock", "--all", "-n", "elsewhere", "--name", "web", "--accept-records-of-anyone").says(0, "created")
-	policy := w.cli("lock", "--all", "-n", "elsewhere", "--name", "web", "--accept-records-of-anyone",
+	w.cli("lock", "--all", "--allow-empty", "-n", "elsewhere", "--name", "web", "--accept-records-of-anyone").says(0, "created")
+	policy := w.cli("lock", "--all", "--allow-empty", "-n", "elsewhere", "--name", "web", "--accept-records-of-anyone",
 		"-o", "yaml").raw
 	check.NoError(t, os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(policy), 0o600))
 	// Commands about a lock need one.
@@ -36,7 +37,11 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		if strings.Contains(line, "--revision 1") {
 			code = 2 // another color
 		}
+		if strings.Contains(line, "policy preview") {
+			code = 5 // it is for another namespace
+		}
 		w.app("lock", "web").says(0, "HelmRelease")
+		w.PatchHelmRelease("web", `{"metadata":{"labels":{"team":"web"}}}`)
 		if strings.Contains(line, "--watch") {
 			next := w.lines(strings.Fields(line)[1:]...)
 			if got := next(); !strings.Contains(got, "apps/web") {

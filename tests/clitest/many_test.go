@@ -54,7 +54,8 @@ func TestLockAndUnlockMany(t *testing.T) {
 	w.PatchHelmRelease("many-b", `{"metadata":{"labels":{"team":"b"}}}`)
 	w.cli("suspend", "-A", "-l", "team=b", "--dry-run").is(0,
 		"HelmRelease LOCKER/many-b suspended until it is resumed: release APPS/many-b (dry run)\n", "")
-	w.cli("suspend", "-A", "-l", "team=c").is(0, "", "no HelmRelease in namespace LOCKER fits\n")
+	w.cli("suspend", "-A", "-l", "team=c").is(5, "",
+		"helm-locker: no HelmRelease in namespace LOCKER has labels team=c\n  --allow-empty accepts that\n")
 
 	var list struct {
 		Kind  string
@@ -128,11 +129,12 @@ func TestDiffMany(t *testing.T) {
 	w.app("diff", "--all").says(2, "release APPS/many-a, revision 1: no drift, 1 object compared\n", "3 releases, 1 drifted\n")
 	w.app("diff", "many-a", "many-c").is(0, "2 releases, none drifted\n", "")
 	w.app("diff", "-l", "app in (many-a,many-b)").says(2, "2 releases, 1 drifted\n")
-	w.cli("diff", "-A", "-l", "app=none").is(0, "", "there is no release to compare\n")
+	w.cli("diff", "-A", "-l", "app=none").is(5, "",
+		"helm-locker: there is no release to compare with labels app=none\n  --allow-empty accepts that\n")
 	// A label of an older revision is none of the release.
 	w.Helm(kit.Shared.Helm4(), "upgrade", "many-a", w.Chart("many-a", kit.ConfigMap("many-a", "one")), "--labels",
 		"app=other")
-	w.app("diff", "-l", "app=many-a").is(0, "", "there is no release to compare in namespace APPS\n")
+	w.app("diff", "-l", "app=many-a").says(5, "there is no release to compare in namespace APPS with labels app=many-a\n")
 	w.app("diff", "many-a", "-l", "app=x").says(1, "names of releases and --selector exclude each other")
 	w.Forge(kit.ForgedRecord{Name: "many-d", Manifest: "kind: ["})
 	w.app("diff").says(1, "4 releases, 1 not fully compared, 1 drifted\n", "does not parse")

@@ -90,41 +90,43 @@ rights: unless the operator runs with --impersonate, no release is enforced: tha
 // lock --all and --selector write a policy; a second run changes nothing.
 func TestLockWritesAPolicy(t *testing.T) {
 	w := newFixture(t)
-	w.app("lock", "--all", "--mode", "Detect", "--dry-run", "-o", "yaml").says(0,
+	const empty = "there is no release in namespace APPS\n"
+	w.app("lock", "--all", "--allow-empty", "--mode", "Detect", "--dry-run", "-o", "yaml").says(0,
 		"kind: HelmReleasePolicy\nmetadata:\n  name: APPS\n  namespace: LOCKER\n", "    namespaces:\n    - APPS\n", "      mode: Detect\n")
-	w.app("lock", "--all", "--mode", "Detect").is(0,
-		"HelmReleasePolicy LOCKER/APPS created: all releases of namespace APPS, now and later\n", "")
-	w.app("lock", "--all").is(0, "HelmReleasePolicy LOCKER/APPS unchanged: all releases of namespace APPS, now and later\n", "")
-	w.app("lock", "--all", "--ignore", "/spec/replicas").says(0, "HelmReleasePolicy LOCKER/APPS changed")
-	w.app("lock", "--all", "--unignore", "/spec/replicas", "-o", "name").is(0,
-		"helmreleasepolicy.helm.cattle.io/APPS\n", "")
-	w.app("lock", "--all", "--mode", "Enforce").says(0, "HelmReleasePolicy LOCKER/APPS changed",
+	w.app("lock", "--all", "--allow-empty", "--mode", "Detect").is(0,
+		"HelmReleasePolicy LOCKER/APPS created: all releases of namespace APPS, now and later\n", empty)
+	w.app("lock", "--all", "--allow-empty").is(0, "HelmReleasePolicy LOCKER/APPS unchanged: all releases of namespace APPS, now and later\n", empty)
+	w.app("lock", "--all", "--allow-empty", "--ignore", "/spec/replicas").says(0, "HelmReleasePolicy LOCKER/APPS changed")
+	w.app("lock", "--all", "--allow-empty", "--unignore", "/spec/replicas", "-o", "name").is(0,
+		"helmreleasepolicy.helm.cattle.io/APPS\n", empty)
+	w.app("lock", "--all", "--allow-empty", "--mode", "Enforce").says(0, "HelmReleasePolicy LOCKER/APPS changed",
 		"note: unless the operator runs with --impersonate, no release is enforced: that would be with the operator's own rights: ")
-	w.cli("lock", "-A", "-l", "team=web,tier!=db", "--accept-records-of-anyone").says(0, "HelmReleasePolicy LOCKER/all-team-web-tier-db created: "+
-		"releases with labels team in (web),tier notin (db) of all namespaces but the operator's, now and later\n",
+	w.cli("lock", "-A", "-l", "team=store,tier!=db", "--allow-empty", "--accept-records-of-anyone").says(0, "HelmReleasePolicy LOCKER/all-team-store-tier-db created: "+
+		"releases with labels team in (store),tier notin (db) of all namespaces but the operator's, now and later\n",
 		"note: unless the operator runs with --impersonate, releases are enforced with the operator's own rights: ")
-	w.cli("lock", "-A", "-l", "team=web,tier!=db", "-o", "yaml").says(0, "  acceptRecordsOfAnyone: true\n")
+	w.cli("lock", "-A", "-l", "team=store,tier!=db", "--allow-empty", "-o", "yaml").says(0, "  acceptRecordsOfAnyone: true\n")
 	w.app("lock", "shop", "--accept-records-of-anyone").says(1, "--accept-records-of-anyone is for a policy")
-	w.cli("lock", "-A", "--all", "--name", w.Apps).is(1, "", "helm-locker: HelmReleasePolicy LOCKER/APPS selects other releases\n"+
+	w.cli("lock", "-A", "--all", "--allow-empty", "--name", w.Apps).is(1, "", "helm-locker: HelmReleasePolicy LOCKER/APPS selects other releases\n"+
 		"  choose another --name, or change that policy with kubectl edit\n")
 	w.app("lock", "--all", "--wait").says(1, "--wait says nothing about")
-	w.app("lock", "-l", "a b").says(1, "--selector: ", "write it like team=web,tier!=db")
+	w.app("lock", "-l", "a b").says(1, "--selector: ", "write it like team=store,tier!=db")
 
 	w.cli("policy", "--generate-shell-completion").is(0, "preview\n", "")
-	w.cli("policy", "preview", "--generate-shell-completion").is(0, "all-team-web-tier-db\nAPPS\n", "")
-	w.cli("status", "--policy", "--generate-shell-completion").is(0, "all-team-web-tier-db\nAPPS\n", "")
+	w.cli("policy", "preview", "--generate-shell-completion").is(0, "all-team-store-tier-db\nAPPS\n", "")
+	w.cli("status", "--policy", "--generate-shell-completion").is(0, "all-team-store-tier-db\nAPPS\n", "")
 	if got, want := rows(w.cli("status", "--policies").stdout), `POLICY MODE MATCHED MADE LOCKED DRIFTED ROLLOUT SINCE REASON
-all-team-web-tier-db Enforce 0 0 0 0 -
+all-team-store-tier-db Enforce 0 0 0 0 -
 APPS Enforce 0 0 0 0 -`; got != want {
 		t.Errorf("table is\n%s", got)
 	}
-	w.cli("policy", "preview", "all-team-web-tier-db").says(0, "0 releases matched")
+	w.cli("policy", "preview", "all-team-store-tier-db").says(5, "0 releases matched",
+		"HelmReleasePolicy all-team-store-tier-db matches no release\n")
 }
 
 // HelmReleases of a policy are changed through the policy.
 func TestHelmReleasesOfAPolicy(t *testing.T) {
 	w := newFixture(t)
-	w.app("lock", "--all").says(0, "created")
+	w.app("lock", "--all", "--allow-empty").says(0, "created")
 	stored, err := w.In(policies, w.Operator).Get(w.Ctx, w.Apps, metav1.GetOptions{})
 	check.NoError(t, err)
 	w.CreateHelmRelease("made", func(hr *v1alpha1.HelmRelease) {

@@ -72,7 +72,7 @@ func TestReport(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "bad", Manifest: kit.ConfigMap("bad", "one"), Labels: map[string]string{"version": "x"}})
 	w.app("report", "-o", "junit").says(1, `<testcase classname="helm-locker.APPS" name="bad">`, `type="NotCompared"`,
 		`<testcase classname="helm-locker.APPS" name="stall"></testcase>`)
-	w.cli("report", "-n", other, "-o", "junit").is(0,
+	w.cli("report", "-n", other, "-o", "junit", "--allow-empty").is(0,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"helm-locker\" tests=\"0\" failures=\"0\" errors=\"0\"></testsuites>\n",
 		"there is no release to compare in namespace APPS-2\n")
 }

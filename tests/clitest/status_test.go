@@ -88,8 +88,8 @@ APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; 
 		t.Errorf("table is\n%s\nwant\n%s", got, want)
 	}
 	w.cli("status", "-A", "-n", w.Apps, "-o", "wide").says(0, "NAMESPACE", "LOCKER ", "revision 1 locked: 4 objects")
-	w.cli("status", "-n", "default").is(0, "",
-		"no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
+	w.cli("status", "-n", "default").is(0, "", "no release in namespace default is locked: no HelmRelease in namespace "+
+		"LOCKER is for one; helm-locker lock RELEASE -n default makes one\n")
 
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.WaitField(kit.ConfigMaps, "shop", "data.color", "green")

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/pkg/command"
+)
+
+const allowEmptyName = "allow-empty"
+
+func allowEmptyFlag() cli.Flag {
+	return &cli.BoolFlag{Name: allowEmptyName, Category: categoryWhat,
+		Usage: "exit code 0 when nothing is selected, instead of 5"}
+}
+
+// empty returns the error of a command whose arguments and flags selected nothing: a misspelt name in a pipeline must
+// not pass. The first of the namespaces that does not exist is the reason; an empty name stands for all namespaces.
+// With --allow-empty the error is printed and not returned.
+func (a *app) empty(ctx context.Context, cmd *cli.Command, c *connection, reason error, namespaces ...string) error {
+	for _, namespace := range namespaces {
+		if missing := c.missing(ctx, namespace); missing != nil {
+			reason = missing
+			break
+		}
+	}
+	if cmd.Bool(allowEmptyName) {
+		a.note("%v", reason)
+		return nil
+	}
+	for _, flag := range cmd.Flags {
+		if flag.Names()[0] == allowEmptyName {
+			reason = command.Hinted(reason, "--allow-empty accepts that")
+		}
+	}
+	return &command.ExitError{Code: command.ExitEmpty, Err: reason}
+}
+
+// missing returns the error for a namespace that does not exist. A user without the right to get it cannot know that.
+// An empty name stands for all namespaces.
+func (c *connection) missing(ctx context.Context, name string) error {
+	if name == "" || strings.ContainsAny(name, "*?[") { // all, or the pattern of a policy
+		return nil
+	}
+	_, err := c.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return nil
+	}
+	return &command.ExitError{Code: command.ExitEmpty, Err: fmt.Errorf("namespace %q does not exist", name)}
+}
+
+// notCompared is the error of a command that compared no release of a namespace, or of all when it is empty.
+func (g *gathered) notCompared(cmd *cli.Command, namespace string) error {
+	switch selector := cmd.String("selector"); {
+	case len(g.leftOut) > 0:
+		return errors.New("no release was compared: none has a deployed revision")
+	case selector != "":
+		return fmt.Errorf("there is no release to compare%s with labels %s", inNamespace(namespace), selector)
+	}
+	return fmt.Errorf("there is no release to compare%s", inNamespace(namespace))
+}
+
+// exit returns the error for the exit code of diff and report; nil when everything is as declared. namespace is the one
+// whose releases were selected, empty for all.
+func (a *app) exit(ctx context.Context, cmd *cli.Command, c *connection, namespace string, found *gathered) error {
+	if len(found.comparisons)+len(found.failed) == 0 {
+		return a.empty(ctx, cmd, c, found.notCompared(cmd, namespace), namespace)
+	}
+	return found.exit()
+}
