@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
@@ -70,11 +71,15 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 	return a.exit(ctx, cmd, c, diffNamespace(cmd, c), found)
 }
 
-// noteHidden names possible false drift because the user may not list HelmReleases.
+// noteHidden names the effect of HelmReleases that could not be read: possible false drift, and unknown locks.
 func (a *app) noteHidden(cmd *cli.Command, found *gathered) {
-	if found.hidden && slices.ContainsFunc(found.comparisons, hasDrifted) {
-		a.note("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too",
-			cmd.String("helmrelease-namespace"))
+	namespace := cmd.String("helmrelease-namespace")
+	switch {
+	case found.hidden == nil || !slices.ContainsFunc(found.comparisons, hasDrifted):
+	case apierrors.IsForbidden(found.hidden):
+		a.note("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too", namespace)
+	default:
+		a.note("note: what a lock leaves alone is compared, too: %v", found.hidden)
 	}
 }
 

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v3"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
@@ -15,16 +15,19 @@ import (
 )
 
 // locksOf returns the HelmReleases whose rules apply to the comparison. There are none without the operator. hidden is
-// set when the user has no right to list them all.
+// the error when they could not be read, such as that of a user without the right to list them.
 func (a *app) locksOf(
 	ctx context.Context, cmd *cli.Command, source inspect.Source,
-) (locks []*v1alpha1.HelmRelease, hidden bool) {
+) (locks []*v1alpha1.HelmRelease, hidden error) {
 	c, ok := source.(*connection)
 	if !ok {
-		return nil, false
+		return nil, nil
 	}
 	locks, err := c.helmReleases(cmd.String("helmrelease-namespace"), false).list(ctx, nil)
-	return locks, apierrors.IsForbidden(err)
+	if errors.Is(err, errNoHelmReleases) {
+		return nil, nil
+	}
+	return locks, err
 }
 
 // asLocked gives the comparison of a release the scope and the ignore rules of its HelmRelease, if there is one.

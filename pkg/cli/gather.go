@@ -133,8 +133,8 @@ type gathered struct {
 	// revision.
 	failed, leftOut []failedRelease
 	locks           []*v1alpha1.HelmRelease
-	// hidden is set when the user has no right to list all HelmReleases.
-	hidden bool
+	// hidden is the error when the HelmReleases could not be read.
+	hidden error
 }
 
 type failedRelease struct {

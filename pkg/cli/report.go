@@ -108,6 +108,9 @@ func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 	})
 	for i := range releases {
 		r := &releases[i]
+		if found.hidden != nil {
+			r.Locked = report.LockedUnknown
+		}
 		for _, hr := range found.locks {
 			if key := keyOf(hr); key.Namespace == r.Namespace && key.Name == r.Name {
 				r.HelmRelease, r.Locked = hr.Namespace+"/"+hr.Name, report.LockState(hr, a.now())

@@ -49,7 +49,7 @@ func tone(bad bool) string {
 // pill is a word in a colour.
 type pill struct{ Tone, Word string }
 
-// lockPill is a lock state in the words and colours of the status page.
+// lockPill is a lock state in the colours and, except for an unknown one, the words of the status page.
 func lockPill(state string) pill {
 	switch state {
 	case LockedYes:
@@ -59,7 +59,7 @@ func lockPill(state string) pill {
 	case LockedSuspended:
 		return pill{"warn", "Suspended"}
 	case LockedUnknown:
-		return pill{"quiet", "Not looked at"}
+		return pill{"quiet", "Unknown"}
 	}
 	return pill{"quiet", "Not locked"}
 }
