@@ -79,7 +79,7 @@ func TestHelmPlugin(t *testing.T) {
 			u.says(2, "-  color: green\n+  color: red\n", "locker", "diff", "shop", "-n", w.Apps)
 			u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps)
 			u.says(0, "APPS/shop", "locker", "status")
-			u.says(0, "there is no HelmRelease", "locker", "status", "-n", "kube-system")
+			u.says(0, "no release in namespace kube-system is locked", "locker", "status", "-n", "kube-system")
 			u.says(2, "helm locker [global options] [command", "locker")
 			u.says(0, "helm locker diff web -n apps\n", "locker", "diff", "--help")
 			u.says(1, "helm locker: the name of a release is missing\n  see helm locker lock --help", "locker", "lock")
