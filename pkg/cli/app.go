@@ -126,6 +126,8 @@ const namespaceOfRelease = "`NAMESPACE` of the release; that of the kubeconfig's
 type connection struct {
 	*inspect.Cluster
 	namespace string
+	// given is the namespace of the flags; empty without one.
+	given string
 	// contextNamespace is the namespace of the kubeconfig's context.
 	contextNamespace string
 	// host is the address of the API server.
@@ -157,6 +159,7 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 		return nil, err
 	}
 	c := &connection{Cluster: cluster, namespace: cmd.String("namespace"), contextNamespace: own, host: config.Host}
+	c.given = a.onlyIn(c, c.namespace)
 	if c.namespace == "" {
 		c.namespace = own
 	}
@@ -179,7 +182,18 @@ func (c *connection) key(arg string) (release.Key, error) {
 	if key == (release.Key{}) {
 		return release.Key{}, command.Hinted(fmt.Errorf("%q is no name of a release", arg), "write NAME, or NAMESPACE/NAME")
 	}
-	return key, nil
+	return key, c.checkScope(arg)
+}
+
+// checkScope rejects an argument NAMESPACE/NAME with another --namespace. It may be meant as KIND/NAME.
+func (c *connection) checkScope(arg string) error {
+	namespace, name, found := strings.Cut(arg, "/")
+	if !found || c.given == "" || c.given == namespace {
+		return nil
+	}
+	return command.Hinted(fmt.Errorf("%q names a release in namespace %s, and --namespace is %s", arg, namespace, c.given),
+		fmt.Sprintf("write %s -n %s, or %s, or the name of the release when %s is the kind of an object", name, c.given, arg,
+			namespace))
 }
 
 func kubeconfigError(loader clientcmd.ClientConfig, context string, err error) error {

@@ -86,6 +86,9 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	query.namespace = cmd.String("namespace")
+	if err := c.checkScope(query.name); err != nil {
+		return err
+	}
 	if namespace, name, found := strings.Cut(query.name, "/"); found {
 		query = statusQuery{name: name, namespace: namespace}
 	}

@@ -36,6 +36,14 @@ func TestReleasesAreNamedAsTheyArePrinted(t *testing.T) {
 	w.cli("resume", web, "--wait").says(0)
 	w.cli("migrate", web, "--dry-run").says(0)
 	w.cli("lock", "a/b/c").says(1, `"a/b/c" is no name of a release`, "write NAME, or NAMESPACE/NAME")
+	// KIND/NAME is not taken for a release.
+	for _, command := range []string{"diff", "inspect", "status", "lock", "unlock", "suspend", "resume", "report", "migrate"} {
+		w.app(command, "deployment/web").is(1, "", "helm-locker: \"deployment/web\" names a release in namespace deployment, "+
+			"and --namespace is APPS\n  write web -n APPS, or deployment/web, or the name of the release when deployment is "+
+			"the kind of an object\n")
+	}
+	w.app("diff", web).says(0)
+	w.app("lock", "a b").says(1, `"a b" is no name of a release`, "write NAME, or NAMESPACE/NAME")
 	w.cli("unlock", web).says(0, "release APPS/web")
 }
 
