@@ -38,7 +38,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	var code *command.ExitError
 	if errors.As(err, &code) {
 		if code.Err != nil {
-			fmt.Fprintln(stderr, explain(cmd.Name, code.Err))
+			fmt.Fprintln(stderr, explain(cmd.Name, err))
 		}
 		return code.Code
 	}

@@ -15,7 +15,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -45,7 +44,8 @@ func (a *app) lockCommand() *cli.Command {
 	return &cli.Command{
 		Name: "lock", Category: categoryChange, Usage: "have the operator lock releases", ArgsUsage: "RELEASE...",
 		Description: "Creates a HelmRelease for each release, or changes the one that there is. What no flag names stays as it is, and a\n" +
-			"second run changes nothing. A release that does not exist yet is locked when it appears.\n\n" +
+			"second run changes nothing. A release that does not exist yet is locked when it appears;\n" +
+			"one whose name or namespace seems to be misspelt is refused, unless --may-not-exist is given.\n\n" +
 			"--all and --selector write a HelmReleasePolicy instead, by which the operator locks all releases that fit, now and\n" +
 			"later. policy preview shows beforehand what that would do. In mode Enforce such a policy needs\n" +
 			"--accept-records-of-anyone, or a serviceAccountName, unless the operator runs with --impersonate.\n\n" +
@@ -71,7 +71,9 @@ func (a *app) lockCommand() *cli.Command {
 			&cli.BoolFlag{Name: acceptFlag, Category: categoryWhat,
 				Usage: "with --all or --selector, accept that all who may write a release record there decide what the operator writes with its own rights"},
 			&cli.BoolFlag{Name: "must-exist", Category: categoryWhat,
-				Usage: "fail when the release does not exist yet"})...),
+				Usage: "fail when the release does not exist yet"},
+			&cli.BoolFlag{Name: mayNotExistName, Category: categoryWhat,
+				Usage: "accept a release that does not exist yet, or a path of --ignore that is no field, though it looks like a misspelt one"})...),
 		Action: a.lock,
 	}
 }
@@ -85,6 +87,9 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 	}
 	if !cmd.Args().Present() {
 		return a.lockMany(ctx, cmd)
+	}
+	if cmd.Bool("must-exist") && cmd.Bool(mayNotExistName) {
+		return command.UsageError(ctx, cmd, errors.New("--must-exist and --may-not-exist exclude each other"), true)
 	}
 	if cmd.Bool(acceptFlag) {
 		return command.UsageError(ctx, cmd, fmt.Errorf("--%s is for a policy, which --all and --selector write", acceptFlag), true)
@@ -100,7 +105,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
 	var done []changed
 	failed := each(ctx, a, keys, func(key release.Key) error {
-		state, err := a.releaseState(ctx, c, key, cmd.Bool("must-exist"))
+		state, err := a.releaseState(ctx, cmd, c, key)
 		if err != nil {
 			return err
 		}
@@ -127,30 +132,6 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 }
 
 func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
-
-// releaseState describes the release to be locked. A missing release is an error only if it must exist.
-func (a *app) releaseState(ctx context.Context, c *connection, key release.Key, mustExist bool) (string, error) {
-	record, err := c.Find(ctx, key, 0)
-	var missing *inspect.NotFoundError
-	switch {
-	case err == nil:
-		return fmt.Sprintf("revision %d, %s", record.Revision, record.Status), nil
-	case mustExist:
-		return "", err
-	case errors.As(err, &missing) && missing.Elsewhere != "":
-		return "whose record is in " + missing.Elsewhere + "; only an operator with --release-storage=secret,configmap reads it", nil
-	case errors.As(err, &missing):
-		for _, hint := range notFoundHints(missing) {
-			if len(missing.Similar) > 0 {
-				a.note("note: release %s does not exist: %s", key, hint)
-			}
-		}
-		return "which does not exist yet and is locked when it appears", nil
-	case apierrors.IsForbidden(err):
-		return "of which you may not see whether it exists", nil
-	}
-	return "", err
-}
 
 // ensureLock creates or changes the HelmRelease of a release, and reports which.
 func (a *app) ensureLock(

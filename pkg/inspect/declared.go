@@ -70,14 +70,23 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 	return d, nil
 }
 
-// Names returns the objects in the manifest of a release, in the order of kind, namespace and name.
-func Names(details *release.Details, scope manifest.Scope) ([]manifest.ID, error) {
+// Objects returns the objects in the manifest of a release, with those of unknown kinds.
+func Objects(details *release.Details, scope manifest.Scope) ([]manifest.Object, error) {
 	declared, err := read(details, scope)
 	if err != nil {
 		return nil, err
 	}
+	return slices.Concat(declared.Objects, declared.Unknown), nil
+}
+
+// Names returns the objects in the manifest of a release, in the order of kind, namespace and name.
+func Names(details *release.Details, scope manifest.Scope) ([]manifest.ID, error) {
+	objects, err := Objects(details, scope)
+	if err != nil {
+		return nil, err
+	}
 	var ids []manifest.ID
-	for _, o := range slices.Concat(declared.Objects, declared.Unknown) {
+	for _, o := range objects {
 		ids = append(ids, o.ID)
 	}
 	slices.SortFunc(ids, manifest.ID.Compare)

@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 	w.app("check").says(0, "warning  HelmRelease LOCKER/bakery: release APPS/bakery has been suspended for ", ", until it is resumed, and is not protected\n"+
 		"         helm-locker resume bakery -n APPS ends it\n")
 	w.app("resume", "bakery", "--wait").says(0)
-	w.app("lock", "gone").says(0)
+	w.app("lock", "gone", "--may-not-exist").says(0)
 	w.WaitReason("gone", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.app("check").says(0, "warning  HelmRelease LOCKER/gone: SecretNotFound: ")
 

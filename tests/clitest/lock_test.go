@@ -55,19 +55,19 @@ spec:
 func TestLockNames(t *testing.T) {
 	w := newFixture(t)
 	other := w.Namespace(w.Apps + "-2")
-	w.app("lock", "till", "--name", "mine").says(0,
+	w.app("lock", "till", "--name", "mine", "--may-not-exist").says(0,
 		"HelmRelease LOCKER/mine created: release APPS/till, which does not exist yet and is locked when it appears\n")
-	w.app("lock", "till", "--name", "yours").is(1, "",
+	w.app("lock", "till", "--name", "yours", "--may-not-exist").is(1, "",
 		"helm-locker: release APPS/till has a HelmRelease already: LOCKER/mine\n  leave --name out to change that one\n")
-	w.cli("lock", "till", "-n", other, "--name", "mine").is(1, "",
+	w.cli("lock", "till", "-n", other, "--name", "mine", "--may-not-exist").is(1, "",
 		"helm-locker: HelmRelease LOCKER/mine is for release APPS/till, and that cannot be changed\n  choose another --name, or leave it out\n")
-	w.cli("lock", "mine", "-n", other).says(0, "HelmRelease LOCKER/APPS-2-mine created")
+	w.cli("lock", "mine", "-n", other, "--may-not-exist").says(0, "HelmRelease LOCKER/APPS-2-mine created")
 	w.app("unlock", "till").says(0, "HelmRelease LOCKER/mine deleted")
 }
 
 func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 	w := newFixture(t)
-	r := w.app("lock", "kiosk", "--wait", "--timeout", "300ms")
+	r := w.app("lock", "kiosk", "--may-not-exist", "--wait", "--timeout", "300ms")
 	r.is(1, "HelmRelease LOCKER/kiosk created: release APPS/kiosk, which does not exist yet and is locked when it appears\n",
 		"waiting for an operator\n"+
 			"helm-locker: not done after 300ms; still waiting for an operator\n  helm-locker status kiosk shows more; --timeout waits longer\n")
@@ -80,7 +80,7 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 		if _, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps); err != nil {
 			t.Error(err)
 		}
-	}, "lock", "kiosk", "-n", w.Apps, "--wait", "--timeout", "1m")
+	}, "lock", "kiosk", "--may-not-exist", "-n", w.Apps, "--wait", "--timeout", "1m")
 	r.says(0, "waiting for SecretNotFound")
 	if !strings.HasSuffix(r.stderr, "done: revision 1 is watched, 4 objects\n") {
 		t.Errorf("stderr is %s", r.stderr)
@@ -107,7 +107,7 @@ func TestSuspend(t *testing.T) {
 	w.app("suspend", "shop").is(1, "",
 		"helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
 			"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n")
-	w.app("lock", "shop").says(0, "created")
+	w.app("lock", "shop", "--may-not-exist").says(0, "created")
 	w.cli("suspend", "shop", "-n", "elsewhere").is(1, "", "helm-locker: release elsewhere/shop is not locked: no HelmRelease in "+
 		"namespace LOCKER names it\n  did you mean shop -n APPS?\n")
 	w.cli("unlock", "shop", "-n", "elsewhere").is(0, "", "release elsewhere/shop is not locked: no HelmRelease in "+
@@ -136,9 +136,21 @@ func TestSuspend(t *testing.T) {
 func TestChangeErrors(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm3(), "shop")
-	w.app("lock", "shoop").is(0,
-		"HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n",
-		"note: release APPS/shoop does not exist: did you mean shop?\n")
+	const accept = "  --may-not-exist locks it when it appears\n"
+	w.app("lock", "shoop").is(1, "", "helm-locker: release APPS/shoop does not exist\n  did you mean shop?\n"+accept)
+	w.cli("lock", "shop", "-n", "no-such-namespace", "--dry-run").is(5, "",
+		"helm-locker: namespace \"no-such-namespace\" does not exist\n"+accept)
+	w.app("lock", "shoop", "--may-not-exist").is(0,
+		"HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n", "")
+	w.app("lock", "shop", "--must-exist", "--may-not-exist").says(1, "--must-exist and --may-not-exist exclude each other")
+	w.app("lock", "shop", "--ignore", "/spec/replicas", "--ignore", "/spec/replcias", "--mode", "Detect").is(1, "",
+		"helm-locker: --ignore /spec/replcias: no object of release APPS/shop has such a field\n"+
+			"  did you mean /spec/replicas? --may-not-exist adds the rule as it is\n")
+	w.app("lock", "shop", "--ignore", "/spec/replcias", "--may-not-exist", "--dry-run").is(0,
+		"HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed (dry run)\n",
+		"note: --ignore /spec/replcias: no object of release APPS/shop declares such a field now\n")
+	w.app("lock", "shop", "--ignore", "/spec/minReadySeconds", "--dry-run").says(0,
+		"note: --ignore /spec/minReadySeconds: no object of release APPS/shop declares such a field now\n")
 	w.app("lock", "shopp", "--must-exist").says(1, "release APPS/shopp does not exist", "did you mean shop?")
 	w.app("lock", "Shop").is(1, "",
 		"helm-locker: \"Shop\" is no name of a release\n  write NAME, or NAMESPACE/NAME\n")

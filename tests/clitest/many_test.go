@@ -95,8 +95,8 @@ func TestUnignore(t *testing.T) {
 	w.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}, Managers: []string{"keda"}}}
 	})
-	w.app("lock", "shop", "--ignore", "/spec/replicas", "--ignore", "/data/a").says(0, "changed")
-	w.app("lock", "shop", "--unignore", "/spec/replicas", "--ignore", "/data/b").says(0, "changed")
+	w.app("lock", "shop", "--may-not-exist", "--ignore", "/spec/replicas", "--ignore", "/data/a").says(0, "changed")
+	w.app("lock", "shop", "--may-not-exist", "--unignore", "/spec/replicas", "--ignore", "/data/b").says(0, "changed")
 	ignored := func(want string) {
 		t.Helper()
 		text, err := json.Marshal(w.HelmRelease("shop").Spec.Ignore)
@@ -106,12 +106,12 @@ func TestUnignore(t *testing.T) {
 		}
 	}
 	ignored(`[{"paths":["/spec/replicas"],"managers":["keda"]},{"paths":["/data/a"]},{"paths":["/data/b"]}]`)
-	w.app("lock", "shop", "--unignore", "/spec/replicas").says(0, "unchanged",
+	w.app("lock", "shop", "--may-not-exist", "--unignore", "/spec/replicas").says(0, "unchanged",
 		"note: HelmRelease LOCKER/shop does not ignore /spec/replicas\n")
-	w.app("lock", "shop", "--unignore", "/data/b", "--unignore", "/data/a").says(0, "changed")
+	w.app("lock", "shop", "--may-not-exist", "--unignore", "/data/b", "--unignore", "/data/a").says(0, "changed")
 	ignored(`[{"paths":["/spec/replicas"],"managers":["keda"]}]`)
-	w.app("lock", "shop", "--unignore", "/a", "--ignore", "/a").says(1, "exclude each other")
-	w.app("lock", "shop", "--unignore", "a").says(1, `--unignore "a" is no JSON pointer`)
+	w.app("lock", "shop", "--may-not-exist", "--unignore", "/a", "--ignore", "/a").says(1, "exclude each other")
+	w.app("lock", "shop", "--may-not-exist", "--unignore", "a").says(1, `--unignore "a" is no JSON pointer`)
 }
 
 func TestDiffMany(t *testing.T) {

@@ -69,7 +69,7 @@ func TestStatus(t *testing.T) {
 		"no release is locked: there is no HelmRelease in namespace LOCKER; helm-locker lock RELEASE -n NAMESPACE makes one\n")
 	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.Lock("kiosk")
-	w.app("lock", "stall").says(0, "created")
+	w.app("lock", "stall", "--may-not-exist").says(0, "created")
 	w.WaitReason("stall", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 
 	columns := func(r result) string { // ages and the length of names differ from run to run

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// A misspelt path is one that no object declares and no kind has, and that resembles a field.
+func TestUseOf(t *testing.T) {
+	deployment := manifest.Object{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}
+	check.NoError(t, yaml.Unmarshal([]byte(`spec: {replicas: 2, template: {spec: {containers: [{name: web, image: web}]}}}`),
+		&deployment.Content))
+	service := manifest.Object{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Service"}}
+	check.NoError(t, yaml.Unmarshal([]byte(`spec: {clusterIP: None, ports: [{port: 80}]}`), &service.Content))
+	custom := manifest.Object{GVK: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}}
+	check.NoError(t, yaml.Unmarshal([]byte(`spec: {replcas: 1}`), &custom.Content))
+	objects := []manifest.Object{deployment, service, custom}
+	for pointer, want := range map[string]fieldUse{
+		"":                                       {declared: true, possible: true},
+		"/spec/replicas":                         {declared: true, possible: true},
+		"/spec/replcas":                          {declared: true, near: "/spec/replicas"},
+		"/spec/replcias":                         {near: "/spec/replicas"},
+		"/spec/template/spec/containers/*/image": {declared: true, possible: true},
+		"/spec/template/spec/containers/0/imag":  {near: "/spec/template/spec/containers/0/image"},
+		"/spec/template/spec/containers/*/resorces/a~1": {near: "/spec/template/spec/containers/*/resources/a~1"},
+		"/spec/clusterIPs":                        {possible: true},
+		"/spec/minReadySeconds":                   {possible: true},
+		"/metadata/annotations/example.org~1hash": {possible: true},
+		"/spec/ports/0/targetPort/deeper":         {possible: true},
+		"/spec/replicas/deeper":                   {},
+		"/nonsense":                               {},
+	} {
+		got, err := useOf(pointer, objects)
+		check.NoError(t, err)
+		if got != want {
+			t.Errorf("%q: %+v, want %+v", pointer, got, want)
+		}
+	}
+}
