@@ -90,8 +90,9 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 		})
 	}
 	usual := types.NamespacedName{Namespace: cmd.String("helmrelease-namespace"), Name: v1alpha1.DefaultControllerName}
-	operators, gone := operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)
-	found = slices.Concat(found, operators, lockFindings(locks, gone, a.now()))
+	operators, running, gone := operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)
+	known, notes := withoutNew(locks, running, a.now())
+	found = slices.Concat(found, operators, lockFindings(known, gone, a.now()), notes)
 	var policiesIn []string
 	if namespace != "" {
 		policiesIn = []string{usual.Namespace, namespace}
@@ -134,6 +135,27 @@ func unreadable(subject string, err error) finding {
 		f.Advice = hints[0]
 	}
 	return f
+}
+
+// takeUp is the time that a running operator may need to take up a HelmRelease.
+const takeUp = 30 * time.Second
+
+// withoutNew returns the HelmReleases without those that were created just now in the namespace of a running operator,
+// which has not taken them up yet, and notes about those.
+func withoutNew(
+	locks []*v1alpha1.HelmRelease, running []types.NamespacedName, now time.Time,
+) (rest []*v1alpha1.HelmRelease, notes []finding) {
+	for _, hr := range locks {
+		ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
+		if ready != nil || now.Sub(hr.CreationTimestamp.Time) > takeUp ||
+			!slices.ContainsFunc(running, func(o types.NamespacedName) bool { return o.Namespace == hr.Namespace }) {
+			rest = append(rest, hr)
+			continue
+		}
+		notes = append(notes, finding{levelNote, fmt.Sprintf("HelmRelease %s/%s", hr.Namespace, hr.Name),
+			"the operator has not taken it up yet: it was created just now", ""})
+	}
+	return rest, notes
 }
 
 // lockFindings reports HelmReleases that do not act as specified, and suspensions. The status of a HelmRelease is

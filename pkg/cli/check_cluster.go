@@ -66,10 +66,10 @@ func definitionFinding(ctx context.Context, c *connection) finding {
 }
 
 // operatorFindings reports, by their Leases, whether the operators of the HelmReleases run. Without HelmReleases it
-// checks the usual operator. It also returns the stopped ones.
+// checks the usual operator. It also returns the operators that run, and those that have stopped.
 func operatorFindings(
 	ctx context.Context, l leases, locks []*v1alpha1.HelmRelease, usual types.NamespacedName,
-) (found []finding, gone []types.NamespacedName) {
+) (found []finding, running, gone []types.NamespacedName) {
 	var keys []types.NamespacedName
 	for _, hr := range locks {
 		if key, ok := leaseOf(hr); ok && !slices.Contains(keys, key) {
@@ -92,10 +92,12 @@ func operatorFindings(
 			f := leaseFinding(key, spec, l.now())
 			if found = append(found, f); f.Level == levelError {
 				gone = append(gone, key)
+			} else {
+				running = append(running, key)
 			}
 		}
 	}
-	return found, gone
+	return found, running, gone
 }
 
 // clockTolerance is how far a clock may be ahead of ours without a word.

@@ -20,22 +20,30 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // waitFor reports whether a HelmRelease has the wanted state, and describes the missing one otherwise.
 type waitFor func(hr *v1alpha1.HelmRelease) (done bool, waiting string)
 
-// isLocked waits for a lock in the state required by the spec.
+// isLocked waits for a lock in the state required by the spec, and for its guard.
 func isLocked(hr *v1alpha1.HelmRelease) (bool, string) {
 	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration < hr.Generation {
 		return false, "an operator"
 	}
-	if ready.Status == metav1.ConditionTrue && ready.Reason != v1alpha1.ReasonSuspended &&
-		ready.Reason != v1alpha1.ReasonInWindow {
+	if ready.Status != metav1.ConditionTrue || ready.Reason == v1alpha1.ReasonSuspended ||
+		ready.Reason == v1alpha1.ReasonInWindow {
+		return false, ready.Reason + ": " + ready.Message
+	}
+	if !report.GuardMissing(hr) {
 		return true, ""
 	}
-	return false, ready.Reason + ": " + ready.Message
+	guarded := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionGuarded)
+	if guarded == nil {
+		return false, "the guard"
+	}
+	return false, "the guard: " + guarded.Reason + ": " + guarded.Message
 }
 
 func isSuspended(hr *v1alpha1.HelmRelease) (bool, string) {

@@ -37,6 +37,7 @@ func TestCheck(t *testing.T) {
 		"         helm-locker resume bakery -n APPS ends it\n")
 	w.app("resume", "bakery", "--wait").says(0)
 	w.app("lock", "gone", "--may-not-exist").says(0)
+	w.app("check").says(0) // also when the operator has not taken it up yet
 	w.WaitReason("gone", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.app("check").says(0, "warning  HelmRelease LOCKER/gone: SecretNotFound: ")
 

@@ -102,6 +102,20 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 	w.app("resume", "kiosk").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n", "")
 }
 
+// --wait is not done while a guard that was asked for is not in force.
+func TestLockWaitsForTheGuard(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "kiosk", w.Chart("kiosk", kit.ConfigMap("kiosk", "one")))
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
+	const missing = "the guard: NotServed: the operator serves no guard: set guard.enabled in the values of its chart " +
+		"(--guard-address)\n"
+	w.app("lock", "kiosk", "--wait").says(0, "done: revision 1 is watched, 1 objects\n")
+	w.app("lock", "kiosk", "--guard", "Deny", "--wait", "--timeout", "3s").says(1, "waiting for "+missing,
+		"helm-locker: not done after 3s; still waiting for "+missing)
+	w.app("resume", "kiosk", "--wait", "--timeout", "1s").says(1, missing)
+	w.app("lock", "kiosk", "--guard", "Off", "--wait").says(0, "done: revision 1 is watched, 1 objects\n")
+}
+
 func TestSuspend(t *testing.T) {
 	w := newFixture(t)
 	w.app("suspend", "shop").is(1, "",

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+)
+
+func TestIsLockedWithItsGuard(t *testing.T) {
+	hr := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Guard = v1alpha1.GuardDeny
+		hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, v1alpha1.ReasonLocked, "")}
+	})
+	if done, waiting := isLocked(hr); done || waiting != "the guard" {
+		t.Errorf("without a condition: %t, %q", done, waiting)
+	}
+	hr.Status.Conditions = append(hr.Status.Conditions,
+		condition("Guarded", metav1.ConditionFalse, v1alpha1.ReasonGuardCertificate, "no certificate"))
+	if done, waiting := isLocked(hr); done || waiting != "the guard: NoCertificate: no certificate" {
+		t.Errorf("without a guard: %t, %q", done, waiting)
+	}
+	hr.Status.Conditions[1].Status = metav1.ConditionTrue
+	if done, waiting := isLocked(hr); !done {
+		t.Errorf("with its guard it waits for %q", waiting)
+	}
+}
+
+// A HelmRelease that was created just now is no error while its operator runs.
+func TestCheckOfANewHelmRelease(t *testing.T) {
+	hr := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+		hr.CreationTimestamp, hr.Status = metav1.NewTime(noon.Add(-time.Second)), v1alpha1.HelmReleaseStatus{}
+	})
+	locks := []*v1alpha1.HelmRelease{hr}
+	here, elsewhere := types.NamespacedName{Namespace: hr.Namespace, Name: "o"}, types.NamespacedName{Namespace: "else", Name: "o"}
+	for name, test := range map[string]struct {
+		running types.NamespacedName
+		age     time.Duration
+		notes   int
+	}{
+		"new":              {here, 0, 1},
+		"another operator": {elsewhere, 0, 0},
+		"not new":          {here, time.Minute, 0},
+	} {
+		rest, notes := withoutNew(locks, []types.NamespacedName{test.running}, noon.Add(test.age))
+		if len(notes) != test.notes || len(rest) != 1-test.notes {
+			t.Errorf("%s: %d notes, %d others", name, len(notes), len(rest))
+		}
+	}
+}
