@@ -28,7 +28,7 @@ func policyFindings(ctx context.Context, c *connection, namespaces ...string) []
 			continue
 		}
 		f := policyFinding(p)
-		if f.Level == levelOK || f.Level == levelNote {
+		if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) {
 			followed++
 		}
 		if f.Message != "" {
@@ -54,6 +54,9 @@ func policyFinding(p *v1alpha1.HelmReleasePolicy) finding {
 		if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) {
 			f.Level = levelError
 		}
+	case p.Status.Releases.Matched == 0:
+		f.Level, f.Message = levelWarning, "it matches no release"
+		f.Advice = "compare spec.match with the namespaces and labels of the releases: helm list -A"
 	case policy.OwnRights(p) && p.Spec.AcceptRecordsOfAnyone:
 		f.Level, f.Message = levelNote, policy.Rights(p)
 	}

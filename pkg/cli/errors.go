@@ -123,6 +123,11 @@ func unreachable(host string, err error) error {
 	if errors.As(err, &cause) {
 		err = cause.Err
 	}
+	if reason, isLogin := strings.CutPrefix(err.Error(), "getting credentials: "); isLogin {
+		reason, _, _ = strings.Cut(reason, "\n") // the rest is client-go's advice
+		return command.Hinted(fmt.Errorf("no login at the cluster at %s: %s", host, reason),
+			"the kubeconfig runs that program to log in: install it, run it to see its error, or choose another context with --context")
+	}
 	return command.Hinted(fmt.Errorf("the cluster at %s does not answer: %w", host, err),
 		"choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
@@ -35,7 +36,8 @@ func (a *app) rbacCommand() *cli.Command {
 			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput,
 				Usage: "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"}, formatYAML, formatValues),
 			&cli.StringFlag{Name: "service-account", Value: command.Program, Category: categoryOutput,
-				Usage: "with -o yaml: `NAME` of the operator's ServiceAccount"},
+				Validator: accountName,
+				Usage:     "with -o yaml: `NAME` of the operator's ServiceAccount"},
 			&cli.StringFlag{Name: "role", Value: command.Program + "-locked-releases", Category: categoryOutput,
 				Usage: "with -o yaml: `NAME` of the roles and bindings"},
 			helmReleaseNamespaceFlag()),
@@ -73,6 +75,14 @@ func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
 		a.note("note: %s", note)
 	}
 	return a.printRules(cmd, keys, rules)
+}
+
+// accountName rejects a text that is no name of a ServiceAccount, such as NAMESPACE:NAME.
+func accountName(name string) error {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return fmt.Errorf("%q is no name of a ServiceAccount; --helmrelease-namespace is its namespace", name)
+	}
+	return nil
 }
 
 func errTwoScopes(arg string) error {

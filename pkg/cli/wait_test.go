@@ -51,3 +51,15 @@ func TestCheckOfANewHelmRelease(t *testing.T) {
 		}
 	}
 }
+
+// A policy that matches nothing protects nothing.
+func TestCheckOfAPolicyThatMatchesNothing(t *testing.T) {
+	p := &v1alpha1.HelmReleasePolicy{}
+	p.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "Followed", "")}
+	if f := policyFinding(p); f.Level != levelWarning || f.Message != "it matches no release" {
+		t.Errorf("%+v", f)
+	}
+	if p.Status.Releases.Matched = 1; policyFinding(p).Level != levelOK {
+		t.Errorf("%+v", policyFinding(p))
+	}
+}

@@ -2,6 +2,8 @@ package clitest
 
 import (
 	"encoding/base64"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -98,6 +100,19 @@ func TestInspectErrors(t *testing.T) {
 	nowhere.app("inspect", "shop").is(1, "",
 		"helm-locker: the cluster at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused\n"+
 			"  choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up\n")
+	// A login program that is not installed says nothing about the cluster.
+	nowhere.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	check.NoError(t, os.WriteFile(nowhere.kubeconfig, []byte(`apiVersion: v1
+kind: Config
+current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-login, interactiveMode: Never,
+  installHint: "Install it\nby hand."}}}]
+`), 0o600))
+	nowhere.app("inspect", "shop").is(1, "", "helm-locker: no login at the cluster at https://127.0.0.1:1: exec: executable "+
+		"no-such-login not found\n  the kubeconfig runs that program to log in: install it, run it to see its error, or choose "+
+		"another context with --context\n")
 	w.Patch(kit.Secrets, "sh.helm.release.v1.shop.v1", `{"data":{"release":"aGVsbG8="}}`)
 	w.app("inspect", "shop").says(1, "Secret APPS/sh.helm.release.v1.shop.v1: release payload is")
 }

@@ -127,6 +127,8 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 	w.app("rbac", "-A", "no-such-release").is(1, "",
 		"helm-locker: there is no release \"no-such-release\" in any namespace\n")
 	w.app("rbac", "-A", w.Apps+"/access").says(1, "names a namespace, and --all-namespaces means all")
+	w.app("rbac", "access", "--service-account", "lockers:locker").says(1, `"lockers:locker" is no name of a ServiceAccount; `+
+		"--helmrelease-namespace is its namespace")
 	w.app("rbac", "/access").says(1, `"/access" is no name of a release`)
 	w.cli("rbac", "-n", w.Namespace(w.Apps+"-empty")).says(1, "there is no release in namespace APPS-empty")
 	w.app("rbac", "access", "-o", "json").says(1, "none of yaml, values")
