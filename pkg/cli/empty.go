@@ -49,7 +49,8 @@ func (c *connection) missing(ctx context.Context, name string) error {
 	if name == "" || strings.ContainsAny(name, "*?[") { // all, or the pattern of a policy
 		return nil
 	}
-	_, err := c.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
+	resource := corev1.SchemeGroupVersion.WithResource("namespaces")
+	_, err := c.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		return nil
 	}

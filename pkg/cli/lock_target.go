@@ -52,8 +52,8 @@ func (c *connection) misspelt(ctx context.Context, missing *inspect.NotFoundErro
 	return command.Hinted(fmt.Errorf("release %s does not exist", missing.Key), didYouMean(missing.Key, missing.Similar), hint)
 }
 
-// checkIgnored checks the paths of --ignore against the objects of a revision. A misspelt one is an error: the lock would
-// revert the field that was meant.
+// checkIgnored checks the paths of --ignore against the objects of a revision. A misspelt one is an error: the lock
+// would revert the field that was meant.
 func (a *app) checkIgnored(ctx context.Context, cmd *cli.Command, c *connection, record release.Record) error {
 	paths := cmd.StringSlice("ignore")
 	if len(paths) == 0 {

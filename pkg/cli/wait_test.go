@@ -35,7 +35,8 @@ func TestCheckOfANewHelmRelease(t *testing.T) {
 		hr.CreationTimestamp, hr.Status = metav1.NewTime(noon.Add(-time.Second)), v1alpha1.HelmReleaseStatus{}
 	})
 	locks := []*v1alpha1.HelmRelease{hr}
-	here, elsewhere := types.NamespacedName{Namespace: hr.Namespace, Name: "o"}, types.NamespacedName{Namespace: "else", Name: "o"}
+	here := types.NamespacedName{Namespace: hr.Namespace, Name: "o"}
+	elsewhere := types.NamespacedName{Namespace: "elsewhere", Name: "o"}
 	for name, test := range map[string]struct {
 		running types.NamespacedName
 		age     time.Duration

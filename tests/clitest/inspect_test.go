@@ -107,8 +107,8 @@ kind: Config
 current-context: a
 contexts: [{name: a, context: {cluster: a, user: a}}]
 clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
-users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-login, interactiveMode: Never,
-  installHint: "Install it\nby hand."}}}]
+users: [{name: a, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-login,
+  interactiveMode: Never, installHint: "Install it\nby hand."}}}]
 `), 0o600))
 	nowhere.app("inspect", "shop").is(1, "", "helm-locker: no login at the cluster at https://127.0.0.1:1: exec: executable "+
 		"no-such-login not found\n  the kubeconfig runs that program to log in: install it, run it to see its error, or choose "+
