@@ -109,7 +109,7 @@ func TestLockWritesAPolicy(t *testing.T) {
 	w.cli("lock", "-A", "--all", "--allow-empty", "--name", w.Apps).is(1, "", "helm-locker: HelmReleasePolicy LOCKER/APPS selects other releases\n"+
 		"  choose another --name, or change that policy with kubectl edit\n")
 	w.app("lock", "--all", "--wait").says(1, "--wait says nothing about")
-	w.app("lock", "-l", "a b").says(1, "--selector: ", "write it like team=store,tier!=db")
+	w.app("lock", "-l", "a b").says(1, "--selector: ", "write it like team=web,tier!=db")
 
 	w.cli("policy", "--generate-shell-completion").is(0, "preview\n", "")
 	w.cli("policy", "preview", "--generate-shell-completion").is(0, "all-team-store-tier-db\nAPPS\n", "")
