@@ -16,7 +16,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/crd"
-	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/proof"
 )
 
@@ -105,7 +105,7 @@ const clockTolerance = 5 * time.Second
 
 func leaseFinding(key types.NamespacedName, spec coordinationv1.LeaseSpec, now time.Time) finding {
 	subject := "operator " + key.String()
-	seen, gone := lease.LastSeen(spec, now)
+	seen, gone := inspect.LastSeen(spec, now)
 	switch {
 	case gone:
 		return finding{levelError, subject, "it does not run: last seen " + seen.UTC().Format(time.RFC3339),

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/inspect"
 )
 
 // leases report whether operators run: the replicas of one compete for a Lease, and the leader renews it.
@@ -32,7 +32,7 @@ func (l leases) stopped(ctx context.Context, hr *v1alpha1.HelmRelease) (seen tim
 	if err != nil {
 		return time.Time{}, false
 	}
-	return lease.LastSeen(spec, l.now())
+	return inspect.LastSeen(spec, l.now())
 }
 
 func (l leases) get(ctx context.Context, key types.NamespacedName) (coordinationv1.LeaseSpec, error) {
@@ -48,7 +48,7 @@ func (l leases) get(ctx context.Context, key types.NamespacedName) (coordination
 
 // leaseOf returns the Lease of a HelmRelease's operator; false for an unclaimed one.
 func leaseOf(hr *v1alpha1.HelmRelease) (types.NamespacedName, bool) {
-	name, ok := lease.Of(hr)
+	name, ok := inspect.LeaseOf(hr)
 	return types.NamespacedName{Namespace: hr.Namespace, Name: name}, ok
 }
 
@@ -63,7 +63,7 @@ func (a *app) noteStopped(ctx context.Context, c *connection, found []*v1alpha1.
 		asked = append(asked, key)
 		if seen, stopped := l.stopped(ctx, hr); stopped {
 			a.note("warning: %s; its releases are not protected now, and their statuses are from then",
-				lease.NotRunning(hr, seen))
+				inspect.NotRunning(hr, seen))
 		}
 	}
 }

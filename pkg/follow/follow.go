@@ -5,6 +5,7 @@ package follow
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
@@ -91,7 +92,16 @@ func (f *Follower) follows(name string) bool {
 	if f.Shard != nil && !f.Shard.Empty() {
 		return name == lease.Name(f.Controller, f.Shard)
 	}
-	return lease.OfController(name, f.Controller)
+	return ofController(name, f.Controller)
+}
+
+var ofShard = regexp.MustCompile("^-[0-9a-f]{8}$")
+
+// ofController reports whether a Lease belongs to a controller name: to the operator for everything, or to one of its
+// shards.
+func ofController(name, controller string) bool {
+	return name == controller || len(name) > len(controller) && name[:len(controller)] == controller &&
+		ofShard.MatchString(name[len(controller):])
 }
 
 // see passes the announcement of a Lease to its reader. It starts the reader with the first announcement.

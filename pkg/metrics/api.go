@@ -18,7 +18,7 @@ type apiMetrics struct {
 	restarts *prometheus.CounterVec
 }
 
-func newAPIMetrics(f factory) apiMetrics {
+func newAPIMetrics(f Factory) apiMetrics {
 	return apiMetrics{
 		requests: f.counter("api_requests_total", "Requests to the API server, by verb, class of resource and status "+
 			"code (none without an answer).",
@@ -26,7 +26,7 @@ func newAPIMetrics(f factory) apiMetrics {
 		duration: f.histogram("api_request_duration_seconds",
 			"Time until the API server began to answer; watches excepted.",
 			prometheus.ExponentialBuckets(0.001, 2, 14), "verb"),
-		watches: f.gauge("watches", "Watches that are open now, by watched resource.", "resource"),
+		watches: f.Gauge("watches", "Watches that are open now, by watched resource.", "resource"),
 		restarts: f.counter(
 			"watch_restarts_total", "Watches that ended without the operator's doing and so had to be begun again.",
 			"resource",

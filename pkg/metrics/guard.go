@@ -12,7 +12,7 @@ type guardMetrics struct {
 	duration  *prometheus.HistogramVec
 }
 
-func newGuardMetrics(f factory) guardMetrics {
+func newGuardMetrics(f Factory) guardMetrics {
 	g := guardMetrics{
 		decisions: f.counter("guard_decisions_total",
 			"Requests that the API server asked the guard about, by what the guard answered and why.", "result",

@@ -22,7 +22,7 @@ const namespace = "helm_locker"
 
 // Metrics are the operator's metrics.
 type Metrics struct {
-	Process
+	*Process
 
 	drift     *prometheus.CounterVec
 	failed    *prometheus.CounterVec
@@ -41,7 +41,7 @@ var ofRelease = []string{"release_namespace", "release"}
 // New returns the metrics of an operator of the given version.
 func New(version, commit string) *Metrics {
 	with := func(more ...string) []string { return append(slices.Clone(ofRelease), more...) }
-	p, f := newProcess()
+	p, f := NewProcess()
 	m := &Metrics{
 		Process: p,
 		drift: f.counter("drift_total", "Changes made by anyone but Helm, by what was done about them.",
@@ -56,29 +56,30 @@ func New(version, commit string) *Metrics {
 		releases: newReleases(),
 		leading: f.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "leading",
 			Help: "1 on the replica that writes, 0 on a standby."}),
-		shard: f.gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.",
+		shard: f.Gauge("shard_info", "1, labelled with the name of the operator and the selector of its shard.",
 			"controller_name", "selector"),
 		guard: newGuardMetrics(f),
 	}
 	// Only an operator has this metric: its absence is an alert.
-	f.gauge("build_info", "1, labelled with the version of the operator.", "version", "commit").
+	f.Gauge("build_info", "1, labelled with the version of the operator.", "version", "commit").
 		WithLabelValues(version, commit).Set(1)
 	p.registry.MustRegister(m.releases)
 	return m
 }
 
-// factory makes metrics under helm_locker_ and registers them.
-type factory struct{ promauto.Factory }
+// Factory makes metrics under helm_locker_ and registers them.
+type Factory struct{ promauto.Factory }
 
-func (f factory) counter(name, help string, labels ...string) *prometheus.CounterVec {
+func (f Factory) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return f.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-func (f factory) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+// Gauge returns a gauge with labels.
+func (f Factory) Gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return f.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
 }
 
-func (f factory) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func (f Factory) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
 	return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help,
 		Buckets: buckets}, labels)
 }

@@ -18,19 +18,13 @@ type Process struct {
 	queue queueMetrics
 }
 
-// NewProcess returns the metrics of a process that has no others.
-func NewProcess() *Process {
-	p, _ := newProcess()
-	return &p
-}
-
-// newProcess returns the metrics of a process, and the factory of those that it has beside them.
-func newProcess() (Process, factory) {
+// NewProcess returns the metrics of a process, and the factory of those that it has beside them.
+func NewProcess() (*Process, Factory) {
 	registry := prometheus.NewRegistry()
-	f := factory{promauto.With(registry)}
+	f := Factory{promauto.With(registry)}
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return Process{registry: registry, api: newAPIMetrics(f), queue: newQueueMetrics(f)}, f
+	return &Process{registry: registry, api: newAPIMetrics(f), queue: newQueueMetrics(f)}, f
 }
 
 // Handler serves the metrics in the Prometheus text format.

@@ -14,18 +14,18 @@ type queueMetrics struct {
 	unfinished, longestRun *prometheus.GaugeVec
 }
 
-func newQueueMetrics(f factory) queueMetrics {
+func newQueueMetrics(f Factory) queueMetrics {
 	buckets := prometheus.ExponentialBuckets(0.0001, 4, 12)
 	return queueMetrics{
-		depth:   f.gauge("workqueue_depth", "Keys that wait in a work queue.", "queue"),
+		depth:   f.Gauge("workqueue_depth", "Keys that wait in a work queue.", "queue"),
 		adds:    f.counter("workqueue_adds_total", "Keys added to a work queue.", "queue"),
 		retries: f.counter("workqueue_retries_total", "Keys added to a work queue for later.", "queue"),
 		latency: f.histogram("workqueue_queue_duration_seconds", "Time that a key waited in a work queue.", buckets,
 			"queue"),
 		work: f.histogram("workqueue_work_duration_seconds", "Time that work on a key took.", buckets, "queue"),
-		unfinished: f.gauge("workqueue_unfinished_work_seconds",
+		unfinished: f.Gauge("workqueue_unfinished_work_seconds",
 			"Sum of the times that work in progress has taken so far.", "queue"),
-		longestRun: f.gauge("workqueue_longest_running_processor_seconds",
+		longestRun: f.Gauge("workqueue_longest_running_processor_seconds",
 			"Time that the longest work in progress has taken so far.", "queue"),
 	}
 }

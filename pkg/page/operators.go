@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
@@ -48,8 +48,8 @@ func (p *Page) checkOperators(ctx context.Context) {
 			p.Log.Debugf("page: Lease %s/%s: %v", p.Namespace, name, err)
 			continue
 		}
-		if seen, gone := lease.LastSeen(spec, now); gone {
-			stopped = append(stopped, stoppedView{plain.Line(name), plain.Line(lease.NotRunning(hr, seen))})
+		if seen, gone := inspect.LastSeen(spec, now); gone {
+			stopped = append(stopped, stoppedView{plain.Line(name), plain.Line(inspect.NotRunning(hr, seen))})
 		}
 	}
 	if ctx.Err() != nil {
@@ -73,7 +73,7 @@ func (p *Page) operators() map[string]*v1alpha1.HelmRelease {
 	}
 	found := map[string]*v1alpha1.HelmRelease{}
 	for _, hr := range all {
-		if name, ok := lease.Of(hr); ok && len(found) < mostOperators {
+		if name, ok := inspect.LeaseOf(hr); ok && len(found) < mostOperators {
 			found[name] = hr
 		}
 	}

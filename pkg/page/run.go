@@ -122,7 +122,8 @@ func Run(ctx context.Context, options RunOptions) error {
 
 // newServer returns the process. The handlers of its caches stay until ctx ends.
 func newServer(ctx context.Context, o RunOptions) (*server, error) {
-	s := &server{RunOptions: o, metrics: metrics.NewProcess(), ready: make(chan struct{})}
+	m, _ := metrics.NewProcess()
+	s := &server{RunOptions: o, metrics: m, ready: make(chan struct{})}
 	direct, err := o.ClientConfig.ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("client configuration: %w", err)

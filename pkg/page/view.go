@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/version"
@@ -141,7 +141,7 @@ func rowOf(hr *v1alpha1.HelmRelease, now time.Time) rowView {
 	if owner := v1alpha1.PolicyOf(hr); owner != nil {
 		row.Policy = plain.Line(owner.Name)
 	}
-	if name, ok := lease.Of(hr); ok {
+	if name, ok := inspect.LeaseOf(hr); ok {
 		row.Lease = plain.Line(name)
 	}
 	if len(status.RecentDrift) > 0 {

@@ -54,7 +54,7 @@ func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err er
 	w.active.Store(len(all) > 0)
 	if len(all) == 0 {
 		w.records.KeepLabels(nil)
-		w.namespaces.Drop()
+		w.namespaces.drop()
 		w.measure(policy.Plan{})
 		return in, false, nil
 	}
@@ -72,8 +72,8 @@ func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err er
 		return in, false, nil
 	}
 	if !namespaces {
-		w.namespaces.Drop()
-	} else if of, known, err := w.namespaces.Labels(ctx); known || err != nil {
+		w.namespaces.drop()
+	} else if of, known, err := w.namespaces.labels(ctx); known || err != nil {
 		in.Namespaces, in.NamespacesErr = of, err
 	} else {
 		return in, false, nil

@@ -18,8 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/lease"
-	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/version"
@@ -70,7 +68,7 @@ func (o Options) complete() (_ Options, err error) {
 	if o.shard, o.lease, err = process.ShardOf(o.ControllerName, o.ShardSelector); err != nil {
 		return o, err
 	}
-	o.lease = lease.Policies(o.lease)
+	o.lease += "-policies"
 	if o.storages, err = release.ParseStorages(o.ReleaseStorage); err != nil {
 		return o, err
 	}
@@ -96,7 +94,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	m := metrics.NewPolicies()
+	m := newMetrics()
 	config, err := process.Connect(o.ClientConfig, m.RoundTripper, o.Log)
 	if err != nil {
 		return err
@@ -139,7 +137,7 @@ func Run(ctx context.Context, options Options) error {
 	group.Go(func() error { return w.elect(ctx, config) })
 	group.Go(func() error { return w.serve(ctx, kube) })
 	err = group.Wait()
-	w.namespaces.Wait()
+	w.namespaces.wait()
 	o.Log.Info("stopped")
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/policy"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -201,18 +200,18 @@ func (w *worker) recordEvent(p *v1alpha1.HelmReleasePolicy, e event) {
 
 // measure sets the metrics of the policies that this process handles; a standby has none.
 func (w *worker) measure(plan policy.Plan) {
-	states := map[string]metrics.PolicyState{}
+	states := map[string]policyState{}
 	for _, s := range plan.Policies {
 		if !w.leading.Load() || !w.mine(s.Policy) {
 			continue
 		}
 		c := s.Counts
-		states[s.Policy.Name] = metrics.PolicyState{
-			Ready: meta.IsStatusConditionTrue(s.Policy.Status.Conditions, v1alpha1.ConditionReady),
-			Releases: map[string]int{"matched": c.Matched, "made": c.Made, "locked": c.Locked, "drifted": c.Drifted,
+		states[s.Policy.Name] = policyState{
+			ready: meta.IsStatusConditionTrue(s.Policy.Status.Conditions, v1alpha1.ConditionReady),
+			releases: map[string]int{"matched": c.Matched, "made": c.Made, "locked": c.Locked, "drifted": c.Drifted,
 				"hand_written": c.HandWritten, "other_policy": c.OtherPolicy, "over_bound": c.OverBound,
 				"operator_namespace": c.OperatorNamespace, "name_taken": c.NameTaken},
 		}
 	}
-	w.metrics.Set(states)
+	w.metrics.set(states)
 }

@@ -15,7 +15,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -49,10 +48,10 @@ type worker struct {
 	Options
 	clients
 	events     record.EventRecorder
-	metrics    *metrics.Policies
+	metrics    *policyMetrics
 	queue      workqueue.TypedRateLimitingInterface[string] // has one key, thePlan
 	records    *watch.Releases
-	namespaces *watch.Namespaces
+	namespaces namespaces
 	ownWrites  ownWrites
 	// leading is set while this replica may write.
 	leading atomic.Bool
@@ -74,7 +73,7 @@ type served struct {
 }
 
 // newWorker returns the worker of the given clients. watches reads the metadata of records and namespaces.
-func newWorker(o Options, c clients, watches metadata.Interface, m *metrics.Policies) *worker {
+func newWorker(o Options, c clients, watches metadata.Interface, m *policyMetrics) *worker {
 	w := &worker{
 		Options: o, clients: c, metrics: m, lastReported: map[string]reportedPolicy{}, ready: make(chan struct{}),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
@@ -88,7 +87,7 @@ func newWorker(o Options, c clients, watches metadata.Interface, m *metrics.Poli
 	noFences := types.NamespacedName{} // they are the operator's
 	w.records = watch.NewReleases(watches, o.storages, noFences, o.Log, func(release.Key) { w.changed() })
 	w.records.OnListed(w.changed)
-	w.namespaces = watch.NewNamespaces(watches, o.Log, w.changed)
+	w.namespaces = namespaces{client: watches, log: o.Log, changed: w.changed}
 	return w
 }
 

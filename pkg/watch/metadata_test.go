@@ -15,7 +15,10 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+var (
+	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
 
 // serveMetadata returns a metadata client of an API server with this handler.
 func serveMetadata(t *testing.T, answer http.HandlerFunc) metadata.Interface {
@@ -38,7 +41,7 @@ func TestHostile_NoNamespaceAndNoNameLeadsElsewhere(t *testing.T) {
 			"get":           func() error { _, err := own.Get(t.Context(), text, metav1.GetOptions{}); return err },
 			"get elsewhere": func() error { _, err := in.Get(t.Context(), "x", metav1.GetOptions{}); return err },
 			"get a cluster's": func() error {
-				_, err := c.Resource(namespacesGVR).Get(t.Context(), text, metav1.GetOptions{})
+				_, err := c.Resource(namespaces).Get(t.Context(), text, metav1.GetOptions{})
 				return err
 			},
 			"write": func() error { return own.Delete(t.Context(), "x", metav1.DeleteOptions{}) },

@@ -1,0 +1,54 @@
+package policies
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/sirupsen/logrus/hooks/test"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// A plan names a missing permission, and goes on by itself when the labels can be read.
+func TestLabelsOfNamespacesAreReadAfterARefusal(t *testing.T) {
+	scheme := fake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: "apps", Labels: map[string]string{"team": "web"}},
+	})
+	var granted atomic.Bool
+	client.PrependReactor("list", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if granted.Load() {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewForbidden(namespacesGVR.GroupResource(), "", nil)
+	})
+	log, _ := test.NewNullLogger()
+	events := make(chan struct{}, 100)
+	n := namespaces{client: client, log: log, changed: func() { events <- struct{}{} }}
+	defer n.wait()
+	defer n.drop()
+	if _, known, err := n.labels(t.Context()); known || err != nil {
+		t.Fatalf("before an answer: %v, %v", known, err)
+	}
+	<-events
+	if _, known, err := n.labels(t.Context()); known || !apierrors.IsForbidden(err) {
+		t.Fatalf("after a refusal: %v, %v", known, err)
+	}
+	granted.Store(true)
+	for {
+		<-events
+		if of, known, _ := n.labels(t.Context()); known {
+			if of["apps"]["team"] != "web" {
+				t.Errorf("the labels are %v", of)
+			}
+			return
+		}
+	}
+}
