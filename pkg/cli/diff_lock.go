@@ -30,6 +30,30 @@ func (a *app) locksOf(
 	return locks, err
 }
 
+// noteMisspelt names paths of the ignore rules of a release's HelmRelease that are no field of its objects, and resemble
+// one: the lock reverts that one.
+func (c *comparing) noteMisspelt(details *release.Details) error {
+	for _, hr := range c.locks {
+		if keyOf(hr) != details.Key || len(hr.Spec.Ignore) == 0 {
+			continue
+		}
+		objects, err := inspect.Objects(details, c.source.Scope())
+		if err != nil {
+			return err
+		}
+		for _, rule := range hr.Spec.Ignore {
+			for _, path := range rule.Paths {
+				use, err := useOf(path, objects)
+				if err == nil && !use.declared && !use.possible && use.near != "" {
+					c.note("note: HelmRelease %s/%s ignores %s, which is no field of its objects; is it %s?", hr.Namespace,
+						hr.Name, path, use.near)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // asLocked gives the comparison of a release the scope and the ignore rules of its HelmRelease, if there is one.
 func (a *app) asLocked(
 	cmd *cli.Command, locks []*v1alpha1.HelmRelease, key release.Key, options *inspect.CompareOptions,

@@ -203,7 +203,10 @@ func (c *comparing) compare(ctx context.Context, of candidate, progress func(don
 	if err := c.asLocked(c.cmd, c.locks, of.key, &options); err != nil {
 		return err
 	}
-	return c.compareWith(ctx, of, options)
+	if err := c.compareWith(ctx, of, options); err != nil {
+		return err
+	}
+	return c.noteMisspelt(c.comparisons[len(c.comparisons)-1].Release)
 }
 
 // compareWith is compare with other options than those of the release's HelmRelease.

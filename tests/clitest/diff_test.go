@@ -214,6 +214,10 @@ func TestDiffHeedsTheLock(t *testing.T) {
 	r.says(2, "1 of 4 objects drifted", "+  added: by-somebody\n",
 		"note: HelmRelease LOCKER/shop leaves fields alone; --no-ignore compares them, too\n")
 	w.app("diff", "shop", "--no-ignore").says(2, "2 of 4 objects drifted")
+	w.app("lock", "shop", "--ignore", "/spec/replcias", "--may-not-exist").says(0, "changed")
+	const misspelt = "note: HelmRelease LOCKER/shop ignores /spec/replcias, which is no field of its objects; is it /spec/replicas?\n"
+	w.app("diff", "shop").says(2, misspelt)
+	w.app("report", "shop").says(2, misspelt)
 	w.app("unlock", "shop").says(0, "deleted")
 	if r := w.app("diff", "shop"); strings.Contains(r.stdout, "by-somebody") == false || r.code != 2 {
 		t.Errorf("exit code %d: %s", r.code, r.stdout)
