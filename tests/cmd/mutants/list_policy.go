@@ -85,6 +85,11 @@ func policiesAreKept() []mutant {
 		breaks("P1", "a release that is uninstalled lets another one move before its time",
 			edit{rollout, `		if pl.Now.Before(pl.nextBatch(c.HelmReleasePolicy, interval)) {`,
 				`		if pl.Now.IsZero() && pl.Now.Before(pl.nextBatch(c.HelmReleasePolicy, interval)) {`}, policyPkg, "TestRollout"),
+		breaks("P1", "nobody learns why the labels of namespaces cannot be read",
+			edit{"pkg/policies/namespaces.go", `		if failure := n.failure.Load(); failure != nil {
+			return nil, false, *failure
+		}
+`, ``}, policiesPkg, "TestLabelsOfNamespacesAreReadAfterARefusal"),
 		breaks("P1", "a HelmRelease is deleted whatever became of it meanwhile",
 			edit{writes, `UID: &r.Existing.UID, ResourceVersion: &r.Existing.ResourceVersion}`, `UID: &r.Existing.UID}`},
 			policySuite, "TestPolicy_DeletesOnlyWhatItHasSeen"),
