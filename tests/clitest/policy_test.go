@@ -137,7 +137,7 @@ func TestHelmReleasesOfAPolicy(t *testing.T) {
 			Kind: v1alpha1.PolicyKind, Name: w.Apps, UID: stored.GetUID(), Controller: &controls}}
 	})
 	w.CreateHelmRelease("other")
-	w.app("lock", "shop", "--scope", "Strict").says(1, "HelmRelease LOCKER/made is made by HelmReleasePolicy APPS",
+	w.app("lock", "shop", "--may-not-exist", "--scope", "Strict").says(1, "HelmRelease LOCKER/made is made by HelmReleasePolicy APPS",
 		"change the template of the policy")
 	w.app("suspend", "shop").says(0, "HelmRelease LOCKER/made suspended")
 	for state, want := range map[string]string{"unknown": "made other", "drifted": "", "locked": "", "attention": "made other"} {
