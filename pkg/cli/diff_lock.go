@@ -30,8 +30,8 @@ func (a *app) locksOf(
 	return locks, err
 }
 
-// noteMisspelt names paths of the ignore rules of a release's HelmRelease that are no field of its objects, and resemble
-// one: the lock reverts that one.
+// noteMisspelt names paths of the ignore rules of a release's HelmRelease that are no field of its objects, and
+// resemble one: the lock reverts that one.
 func (c *comparing) noteMisspelt(details *release.Details) error {
 	for _, hr := range c.locks {
 		if keyOf(hr) != details.Key || len(hr.Spec.Ignore) == 0 {

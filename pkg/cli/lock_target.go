@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -30,7 +32,7 @@ func (a *app) releaseState(ctx context.Context, cmd *cli.Command, c *connection,
 	case errors.As(err, &missing) && missing.Elsewhere != "":
 		return "whose record is in " + missing.Elsewhere + "; only an operator with --release-storage=secret,configmap reads it", nil
 	case errors.As(err, &missing):
-		if err := c.misspelt(ctx, missing); err != nil && !cmd.Bool(mayNotExistName) {
+		if err := c.misspelt(ctx, missing); err != nil && !cmd.Bool(mayNotExistName) && !c.isLocked(ctx, cmd, key) {
 			return "", err
 		}
 		return "which does not exist yet and is locked when it appears", nil
@@ -50,6 +52,12 @@ func (c *connection) misspelt(ctx context.Context, missing *inspect.NotFoundErro
 		return nil
 	}
 	return command.Hinted(fmt.Errorf("release %s does not exist", missing.Key), didYouMean(missing.Key, missing.Similar), hint)
+}
+
+// isLocked reports whether a HelmRelease for a release is known to exist: its name was accepted before.
+func (c *connection) isLocked(ctx context.Context, cmd *cli.Command, key release.Key) bool {
+	locks, err := c.helmReleases(cmd.String("helmrelease-namespace"), false).list(ctx, nil)
+	return err == nil && slices.ContainsFunc(locks, func(hr *v1alpha1.HelmRelease) bool { return keyOf(hr) == key })
 }
 
 // checkIgnored checks the paths of --ignore against the objects of a revision. A misspelt one is an error: the lock

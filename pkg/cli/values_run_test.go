@@ -9,7 +9,8 @@ import (
 )
 
 func valuedShop() *valued {
-	return &valued{details: &release.Details{Release: release.Release{Key: release.Key{Namespace: "apps", Name: "shop"}}}}
+	key := release.Key{Namespace: "apps", Name: "shop"}
+	return &valued{details: &release.Details{Release: release.Release{Key: key}}}
 }
 
 func answersOf(key string, wanted any) *values.Answers {

@@ -131,5 +131,6 @@ func isOfValues(path []string) bool {
 	if len(path) < 2 || path[0] == "status" {
 		return false
 	}
-	return path[0] != "metadata" || path[1] != "ownerReferences" && !strings.HasPrefix(path[len(path)-1], "meta.helm.sh/")
+	last := path[len(path)-1]
+	return path[0] != "metadata" || path[1] != "ownerReferences" && !strings.HasPrefix(last, "meta.helm.sh/")
 }

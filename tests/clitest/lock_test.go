@@ -156,6 +156,7 @@ func TestChangeErrors(t *testing.T) {
 		"helm-locker: namespace \"no-such-namespace\" does not exist\n"+accept)
 	w.app("lock", "shoop", "--may-not-exist").is(0,
 		"HelmRelease LOCKER/shoop created: release APPS/shoop, which does not exist yet and is locked when it appears\n", "")
+	w.app("lock", "shoop").says(0, "unchanged: release APPS/shoop, which does not exist yet") // accepted before
 	w.app("lock", "shop", "--must-exist", "--may-not-exist").says(1, "--must-exist and --may-not-exist exclude each other")
 	w.app("lock", "shop", "--ignore", "/spec/replicas", "--ignore", "/spec/replcias", "--mode", "Detect").is(1, "",
 		"helm-locker: --ignore /spec/replcias: no object of release APPS/shop has such a field\n"+

@@ -123,8 +123,8 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "here", `{"data":{"key":"evil"}}`)
 	w.WaitField(kit.ConfigMaps, "here", "data.key", "declared")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":null}}`)
-	// The namespace controller tries again later and later, behind the namespaces of other tests. Its last request ends the
-	// namespace at once.
+	// The namespace controller tries again later and later, behind the namespaces of other tests. Its last request ends
+	// the namespace at once.
 	w.Eventually("the namespace is gone", func() error {
 		last, err := namespaces.Get(w.Ctx, other, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
