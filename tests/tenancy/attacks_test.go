@@ -179,7 +179,7 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 			deletions++
 		}
 	}
-	if deletions != 1 {
+	if deletions < 1 || deletions > 2 { // after each change of the record at most
 		t.Errorf("the deletion was tried %d times", deletions)
 	}
 }
