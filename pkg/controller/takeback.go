@@ -14,7 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/revert"
 )
 
-// refusedPause is the time between two attempts to take back an object after a refused deletion.
+// refusedPause is the time between two attempts to take back an object under the same record after a refused deletion.
 const refusedPause = time.Minute
 
 // takeBack deletes the object that a write created, unless it must stay. A deletion is a write like every other: the
@@ -22,6 +22,9 @@ const refusedPause = time.Minute
 func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevision) error {
 	if r.record.Contested {
 		return nil // nothing tells what Helm relies on; the next change of a record comes back to it
+	}
+	if w.RefusedUnder.Same(r.record) && rm.Clock.Since(w.RefusedAt) < refusedPause {
+		return nil // the queue has the next attempt
 	}
 	why := "the release is uninstalled"
 	if r.isDesired() {
@@ -59,10 +62,10 @@ func (rm *remediation) takeBack(ctx context.Context, w lock.Write, r *newestRevi
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		if !w.Refused { // the same again is no news
+		if w.RefusedAt.IsZero() { // the same again is no news
 			rm.reporter.superseded(w, notTakenBackEvent(w.Object.ID, why, err))
 		}
-		w.Refused = true
+		w.RefusedAt, w.RefusedUnder = rm.Clock.Now(), r.record
 		rm.unproven.Again(w)
 		rm.queues.confirm.AddAfter(w.Record.Key, refusedPause)
 		return nil

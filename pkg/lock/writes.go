@@ -39,8 +39,10 @@ type Write struct {
 	Made *unstructured.Unstructured
 	// Lost is set when there was no answer: the API server may carry the write out later, or not at all.
 	Lost bool
-	// Refused is set when the operator may not take the object back.
-	Refused bool
+	// RefusedAt is the time at which a deletion of the object was last refused, zero without one, and RefusedUnder the
+	// newest record then.
+	RefusedAt    time.Time
+	RefusedUnder release.Record
 
 	answered uint64 // when, in terms of Writes; zero until then
 	before   *Write // the earlier write whose place this one has, if its answer was lost

@@ -106,7 +106,7 @@ func neverRevertHelm() []mutant {
 			edit{"pkg/controller/controller.go", `	c.confirmLater(key)`, ``}, order,
 			"TestI1_CreationBeforeARecordThatCannotBeRead|TestI1_LateRevertWhileAHookRuns/Succeeded"),
 		breaks("I1", "what may not be taken back is forgotten",
-			edit{takeBack, `		w.Refused = true
+			edit{takeBack, `		w.RefusedAt, w.RefusedUnder = rm.Clock.Now(), r.record
 		rm.unproven.Again(w)`, ``}, order, "TestI1_TakeBackThatIsRefused"),
 		breaks("I1", "what nothing has proven for long is put right all the same",
 			edit{confirm, `	old := rm.Clock.Since(w.Begun) > writePatience`, `	old := rm.Clock.Since(w.Begun) < 0`}, controller,

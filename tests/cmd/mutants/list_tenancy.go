@@ -87,6 +87,8 @@ func noBorrowedRights() []mutant {
 			edit{"pkg/controller/pruning.go", `err := pr.prune(ctx, l, id, r); apierrors.IsForbidden(err) {`,
 				`err := pr.prune(ctx, l, id, r); apierrors.IsGone(err) {`}, tenancy,
 			"TestAttack_ForgedHistoryDeletesNothingOfOthers"),
+		breaks("T1", "a refused deletion is tried again at once under the same record",
+			edit{"pkg/controller/takeback.go", `	if w.RefusedUnder.Same(r.record) && `, `	if false && `}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
 		breaks("T1", "a deletion that is refused is tried for ever",
 			edit{"pkg/controller/takeback.go", `		rm.queues.confirm.AddAfter(w.Record.Key, refusedPause)
 		return nil`, `		return err`}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
