@@ -68,7 +68,7 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 	}
 	a.noteHidden(cmd, found)
 	c, _ := source.(*connection)
-	return a.exit(ctx, cmd, c, diffNamespace(cmd, c), found)
+	return a.exit(ctx, cmd, c, c.scopeOf(cmd), found)
 }
 
 // noteHidden names the effect of HelmReleases that could not be read: possible false drift, and unknown locks.
@@ -104,14 +104,6 @@ func checkDiffFlags(ctx context.Context, cmd *cli.Command) error {
 	return command.UsageError(ctx, cmd, err, true)
 }
 
-// diffNamespace returns the namespace of the releases to compare; empty for all, and without a cluster.
-func diffNamespace(cmd *cli.Command, c *connection) string {
-	if c == nil || cmd.Bool("all-namespaces") {
-		return ""
-	}
-	return c.namespace
-}
-
 // diffTargets returns the releases to compare, and the source of the objects.
 func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source, []candidate, error) {
 	if cmd.String("filename") == "" && !cmd.IsSet("revision") {
@@ -119,7 +111,7 @@ func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source
 		if err != nil {
 			return nil, nil, err
 		}
-		targets, err := a.candidates(ctx, cmd, c, diffNamespace(cmd, c))
+		targets, err := a.candidates(ctx, cmd, c, c.scopeOf(cmd))
 		return c, targets, err
 	}
 	details, err := a.load(ctx, cmd)

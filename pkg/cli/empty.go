@@ -35,12 +35,7 @@ func (a *app) empty(ctx context.Context, cmd *cli.Command, c *connection, reason
 		a.note("%v", reason)
 		return nil
 	}
-	for _, flag := range cmd.Flags {
-		if flag.Names()[0] == allowEmptyName {
-			reason = command.Hinted(reason, "--allow-empty accepts that")
-		}
-	}
-	return &command.ExitError{Code: command.ExitEmpty, Err: reason}
+	return &command.ExitError{Code: command.ExitEmpty, Err: command.Hinted(reason, "--allow-empty accepts that")}
 }
 
 // missing returns the error for a namespace that does not exist. A user without the right to get it cannot know that.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,12 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/rules"
 )
-
-// wildcard is the segment of a path of an ignore rule that stands for any key or index.
-const wildcard = "*"
 
 // fieldUse is the relation of a path of an ignore rule to the objects of a release.
 type fieldUse struct {
@@ -64,7 +61,7 @@ func hasField(t reflect.Type, path []string) (found bool, near string) {
 			continue
 		case t.Kind() != reflect.Struct:
 			return false, ""
-		case segment == wildcard:
+		case segment == rules.AnySegment:
 			return true, ""
 		}
 		fields := map[string]reflect.Type{}
@@ -94,18 +91,11 @@ func addFields(fields map[string]reflect.Type, t reflect.Type) {
 
 // similarField returns the pointer of a path with segment i replaced by a field of a similar name; empty for none.
 func similarField(fields map[string]reflect.Type, path []string, i int) string {
-	names := map[release.Key]bool{}
-	for name := range fields {
-		names[release.Key{Name: name}] = true
-	}
-	similar := inspect.Similar(release.Key{Name: path[i]}, names)
-	if len(similar) == 0 {
+	name := inspect.Nearest(path[i], maps.Keys(fields))
+	if name == "" {
 		return ""
 	}
-	escape := strings.NewReplacer("~", "~0", "/", "~1")
-	pointer := ""
-	for _, segment := range slices.Concat(path[:i], []string{similar[0].Name}, path[i+1:]) {
-		pointer += "/" + escape.Replace(segment)
-	}
-	return pointer
+	near := slices.Clone(path)
+	near[i] = name
+	return drift.Pointer(near...)
 }

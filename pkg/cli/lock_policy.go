@@ -7,7 +7,6 @@ import (
 	"io"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -81,22 +80,13 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 
 // matchesNow returns an error when no release fits the flags of a new policy now, unless the user may not see that.
 func (a *app) matchesNow(ctx context.Context, cmd *cli.Command, c *connection) error {
-	namespace := c.namespace
-	if cmd.Bool("all-namespaces") {
-		namespace = ""
-	}
-	selector, err := parseSelector(cmd)
-	if err != nil {
-		return err
-	}
-	all, err := c.allCandidates(ctx, namespace)
+	namespace := c.scopeOf(cmd)
+	matched, err := a.candidates(ctx, cmd, c, namespace)
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil
-	case err != nil:
+	case err != nil || len(matched) > 0:
 		return err
-	case slices.ContainsFunc(all, func(of candidate) bool { return selector.Matches(of.labels) }):
-		return nil
 	}
 	reason := fmt.Sprintf("there is no release%s", inNamespace(namespace))
 	if text := cmd.String("selector"); text != "" {

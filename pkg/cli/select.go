@@ -159,16 +159,26 @@ func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []ta
 	return store, targets, nil
 }
 
+// scopeOf returns the namespace of the releases that a command selects; empty for all, and without a cluster.
+func (c *connection) scopeOf(cmd *cli.Command) string {
+	if c == nil || cmd.Bool("all-namespaces") {
+		return ""
+	}
+	return c.namespace
+}
+
 // nothingChosen is the error for a selection that no HelmRelease fits.
 func (a *app) nothingChosen(ctx context.Context, cmd *cli.Command, store *helmReleases) error {
-	reason, namespace := fmt.Sprintf("no HelmRelease in namespace %s", store.namespace), ""
-	if !cmd.Bool("all-namespaces") {
-		namespace = store.cluster.namespace
-		reason += " is for a release in namespace " + namespace
+	var conditions []string
+	namespace := store.cluster.scopeOf(cmd)
+	if namespace != "" {
+		conditions = append(conditions, "is for a release in namespace "+namespace)
 	}
 	if selector := cmd.String("selector"); selector != "" {
-		reason += fmt.Sprintf(" %s labels %s", map[bool]string{true: "has", false: "and has"}[namespace == ""], selector)
+		conditions = append(conditions, "has labels "+selector)
 	}
+	reason := strings.TrimSpace(fmt.Sprintf("no HelmRelease in namespace %s %s", store.namespace,
+		strings.Join(conditions, " and ")))
 	return a.empty(ctx, cmd, store.cluster, errors.New(reason), store.namespace, namespace)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,8 +101,8 @@ var ofShard = regexp.MustCompile("^-[0-9a-f]{8}$")
 // ofController reports whether a Lease belongs to a controller name: to the operator for everything, or to one of its
 // shards.
 func ofController(name, controller string) bool {
-	return name == controller || len(name) > len(controller) && name[:len(controller)] == controller &&
-		ofShard.MatchString(name[len(controller):])
+	shard, found := strings.CutPrefix(name, controller)
+	return found && (shard == "" || ofShard.MatchString(shard))
 }
 
 // see passes the announcement of a Lease to its reader. It starts the reader with the first announcement.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -226,15 +227,10 @@ func Similar(key release.Key, keys map[release.Key]bool) []release.Key {
 	}
 	var candidates []candidate
 	for other := range keys {
-		cost := distance(key.Name, other.Name)
-		if cost > 0 && (strings.Contains(other.Name, key.Name) || strings.Contains(key.Name, other.Name)) {
-			cost = 1
+		cost, similar := resemblance(key.Name, other.Name)
+		if similar && (key.Namespace == "" || other.Namespace == key.Namespace || cost == 0) {
+			candidates = append(candidates, candidate{other, cost})
 		}
-		if key.Namespace != "" && other.Namespace != key.Namespace && cost > 0 ||
-			cost > min(maxDistance, len(key.Name)/2) {
-			continue
-		}
-		candidates = append(candidates, candidate{other, cost})
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.key.String(), b.key.String()))
@@ -244,6 +240,28 @@ func Similar(key release.Key, keys map[release.Key]bool) []release.Key {
 		similar = append(similar, found.key)
 	}
 	return similar
+}
+
+// Nearest returns the name that resembles name most; empty for none.
+func Nearest(name string, names iter.Seq[string]) (nearest string) {
+	least := 0
+	for other := range names {
+		cost, similar := resemblance(name, other)
+		if similar && (nearest == "" || cmp.Or(cmp.Compare(cost, least), cmp.Compare(other, nearest)) < 0) {
+			nearest, least = other, cost
+		}
+	}
+	return nearest
+}
+
+// resemblance returns the distance of two names, and whether it is small enough for a typing error in the first one. A
+// name that contains the other one counts as near.
+func resemblance(name, other string) (cost int, similar bool) {
+	cost = distance(name, other)
+	if cost > 0 && (strings.Contains(other, name) || strings.Contains(name, other)) {
+		cost = 1
+	}
+	return cost, cost <= min(maxDistance, len(name)/2)
 }
 
 // distance is the number of characters to insert, delete or replace to make b of a.

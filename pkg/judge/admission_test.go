@@ -215,7 +215,7 @@ func TestHostile_NoCommandHoldsTextForAShell(t *testing.T) {
 		"a substitution as a key":  {"$(id)", "a", "apps", ""},
 		"a quote in a key":         {"a'b", "a", "apps", ""},
 		"a substitution as a name": {"a.example/b", "a`id`", "apps", ""},
-		"Helm's metadata":          {"meta.helm.sh/x", "a", "apps", ""},
+		"Helm's metadata":          {"meta.helm.sh/release-name", "a", "apps", ""},
 	} {
 		old := strings.Replace(twoWebs, "name: a,", "name: a, annotations: {"+strconv.Quote(test.key)+": old},", 1)
 		a := admission(t, old, old, strings.Replace(old, ": old}", ": new}", 1))

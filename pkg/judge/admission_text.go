@@ -3,11 +3,13 @@ package judge
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // namedPaths bounds the paths named in a text for a requester. It counts the rest.
@@ -26,15 +28,14 @@ func (a *Admission) Refusal(changes []drift.Change) string {
 		were = "would be"
 	}
 	use := fmt.Sprintf("\"helm upgrade %s -n %s\"", a.Locked.Name, a.Locked.Namespace)
-	if values := a.valuesCommand(changes); values != "" {
-		use = fmt.Sprintf("%s (\"%s\" names the value)", use, values)
-	}
-	if a.After == nil { // a deletion may be of an uninstallation that could not store its record, and went on
+	switch values := a.valuesCommand(changes); {
+	case a.Locked != a.Release: // Helm's commands take one namespace for both
+		use = fmt.Sprintf("the tool that stores its records in namespace %s", a.Locked.Namespace)
+	case a.After == nil: // a deletion may be of an uninstallation that could not store its record, and went on
 		use = fmt.Sprintf("%s or \"helm uninstall %s -n %s\", which has to store its record first", use, a.Locked.Name,
 			a.Locked.Namespace)
-	}
-	if a.Locked != a.Release { // Helm's commands take one namespace for both
-		use = fmt.Sprintf("the tool that stores its records in namespace %s", a.Locked.Namespace)
+	case values != "":
+		use = fmt.Sprintf("%s (\"%s\" names the value)", use, values)
 	}
 	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s refused. Use %s, or \"helm-locker suspend %s -n %s "+
 		"--for 30m\"%s", a.subject(), what, were, use, a.Locked.Name, a.Locked.Namespace, a.alternative())
@@ -103,9 +104,9 @@ var (
 )
 
 // valuesCommand returns the command that finds the Helm value behind the first field that a request changes. It is
-// empty for a deletion or an addition, and for a name or a path that a shell would not take as it is.
+// empty without one, for an addition, and for a name or a path that a shell would interpret.
 func (a *Admission) valuesCommand(changes []drift.Change) string {
-	if a.After == nil || len(changes) == 0 || changes[0].Op == drift.Added || !isOfValues(changes[0].Segments()) {
+	if len(changes) == 0 || changes[0].Op == drift.Added || !isOfValues(changes[0].Segments()) {
 		return ""
 	}
 	path := drift.Describe(changes[:1], 1)
@@ -126,11 +127,14 @@ func (a *Admission) valuesCommand(changes []drift.Change) string {
 	return fmt.Sprintf("helm-locker values %s -n %s %s %s", a.Locked.Name, a.Locked.Namespace, object, field)
 }
 
-// isOfValues reports whether a chart may set a field: not the status, nor the references and the marks of ownership.
+// helmMarks are the keys of the metadata by which Helm recognises its objects.
+var helmMarks = []string{manifest.ReleaseNameAnnotation, manifest.ReleaseNamespaceAnnotation, manifest.ManagedByLabel}
+
+// isOfValues reports whether a chart may set a field. It may set neither the status nor owner references nor Helm's
+// marks.
 func isOfValues(path []string) bool {
 	if len(path) < 2 || path[0] == "status" {
 		return false
 	}
-	last := path[len(path)-1]
-	return path[0] != "metadata" || path[1] != "ownerReferences" && !strings.HasPrefix(last, "meta.helm.sh/")
+	return path[0] != "metadata" || path[1] != "ownerReferences" && !slices.Contains(helmMarks, path[len(path)-1])
 }

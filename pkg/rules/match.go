@@ -128,7 +128,7 @@ func (r *ownedRule) names(manager string) bool {
 func covers(paths []path, at []string) bool {
 	return slices.ContainsFunc(paths, func(p path) bool {
 		return len(p) <= len(at) && slices.EqualFunc(p, at[:len(p)], func(segment, key string) bool {
-			return segment == key || segment == anySegment
+			return segment == key || segment == AnySegment
 		})
 	})
 }

@@ -28,10 +28,11 @@ type rule struct {
 	managers []string // globs
 }
 
-// path is a parsed pointer. Its segment anySegment stands for every key or index.
+// path is a parsed pointer.
 type path []string
 
-const anySegment = "*"
+// AnySegment is the segment of a path that stands for every key or index.
+const AnySegment = "*"
 
 // target selects objects. A nil field selects all.
 type target struct {
@@ -128,13 +129,13 @@ func declares(value any, at path) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, member := range v {
-			if (key == at[0] || at[0] == anySegment) && declares(member, at[1:]) {
+			if (key == at[0] || at[0] == AnySegment) && declares(member, at[1:]) {
 				return true
 			}
 		}
 	case []any:
 		for i, element := range v {
-			if (strconv.Itoa(i) == at[0] || at[0] == anySegment) && declares(element, at[1:]) {
+			if (strconv.Itoa(i) == at[0] || at[0] == AnySegment) && declares(element, at[1:]) {
 				return true
 			}
 		}

@@ -77,7 +77,7 @@ func guardNeverRefusesHelm() []mutant {
 			"TestAdmit").and(edit{decision, `import (`, `import (
 	"time"`}),
 		breaks("I13", "a deletion is refused without the way out of an uninstallation",
-			edit{"pkg/judge/admission_text.go", `	if a.After == nil { // a deletion`, `	if a.DryRun {`}, guardSuite,
+			edit{"pkg/judge/admission_text.go", `	case a.After == nil: // a deletion`, `	case a.DryRun:`}, guardSuite,
 			"TestI13_UninstallationThatCannotStoreItsRecord"),
 		breaks("I13", "a denial quotes a name with a command substitution in a command",
 			edit{"pkg/judge/admission_text.go", ` || !plainName.MatchString(a.ID.Name)`, ``}, judgePkg,
