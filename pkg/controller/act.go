@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -86,6 +86,7 @@ func (rm *remediation) postpone(l *lock.Lock, drifted []*result, err error) {
 func (rm *remediation) update(ctx context.Context, l *lock.Lock, v *result) {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
+	rm.writeAsHelm(ctx, l, v)
 	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
 	switch {
 	case restored != nil:
@@ -120,8 +121,7 @@ func (rm *remediation) recreate(ctx context.Context, l *lock.Lock, results []*re
 func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	v.found.Owner.Manager = rm.creator(ctx, l, v)
-	v.revert.Manager = v.found.Owner.Manager
+	rm.writeAsHelm(ctx, l, v)
 	_, made, err := rm.write(ctx, l, v, true, rm.enforcer.Revert)
 	if made == nil {
 		rm.notCreated(ctx, l, v, err)
@@ -133,9 +133,15 @@ func (rm *remediation) create(ctx context.Context, l *lock.Lock, v *result) {
 // maxSiblings bounds the objects that are read for the field manager of their release.
 const maxSiblings = 10
 
-// creator returns the field manager for the creation of an object. An object without a known owner gets the field
-// manager of the release. When a lock begins, none of the release's objects may have been judged yet, so some are read.
-func (rm *remediation) creator(ctx context.Context, l *lock.Lock, v *result) string {
+// writeAsHelm sets the field manager of a revert.
+func (rm *remediation) writeAsHelm(ctx context.Context, l *lock.Lock, v *result) {
+	v.found.Owner.Manager = rm.manager(ctx, l, v)
+	revert.As(v.revert, v.found.Owner.Manager)
+}
+
+// manager returns the field manager of a revert. An object without a known owner gets the field manager of the release.
+// When a lock begins, none of the release's objects may have been judged yet, so some are read.
+func (rm *remediation) manager(ctx context.Context, l *lock.Lock, v *result) string {
 	if v.found.Owner.Known || v.in.Owner.Manager != "" {
 		return v.found.Owner.Manager
 	}
@@ -151,7 +157,7 @@ func (rm *remediation) creator(ctx context.Context, l *lock.Lock, v *result) str
 		if live == nil {
 			continue
 		}
-		if owner := drift.ManagedBy(live.GetManagedFields()); owner.Known {
+		if owner := judge.HelmOf(live, l.As); owner.Known {
 			return owner.Manager
 		}
 	}

@@ -164,9 +164,9 @@ func (rm *remediation) amendment(
 	if len(a.Changes) == 0 {
 		return nil, nil
 	}
-	owner := drift.ManagedBy(live.GetManagedFields())
-	if !owner.Known && r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
-		owner.Operation = metav1.ManagedFieldsOperationApply
+	owner := judge.HelmOf(live, r.loaded.release.Key)
+	if !owner.Known {
+		owner = rm.ownerIn(w, r)
 	}
 	same := *o
 	same.Account = w.Object.Account
@@ -221,6 +221,16 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 	return nil
 }
 
+// ownerIn returns Helm's field manager in a release, for a write to an object that does not show it.
+func (rm *remediation) ownerIn(w lock.Write, r *newestRevision) drift.Owner {
+	owner := drift.ManagedBy(nil)
+	owner.Manager = cmp.Or(rm.managerOf(w.Key), r.loaded.writer, owner.Manager)
+	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	return owner
+}
+
 // restore creates a deleted object again from the declaration o: Helm may have found the object before the deletion,
 // and left it alone.
 func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
@@ -242,12 +252,7 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 	}
 	same := *o
 	same.Account = w.Object.Account
-	owner := drift.ManagedBy(nil)
-	owner.Manager = cmp.Or(rm.managerOf(w.Key), r.loaded.writer, owner.Manager)
-	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
-		owner.Operation = metav1.ManagedFieldsOperationApply
-	}
-	again := revert.Creation(&same, desired, blank, owner)
+	again := revert.Creation(&same, desired, blank, rm.ownerIn(w, r))
 	again.Record = r.record
 	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: rm.Clock.Now(),
 		Manager: again.Creator()}

@@ -26,12 +26,14 @@ type Owner struct {
 // tools built on Helm (Flux and the helm command, say) the last writer wins: its next upgrade relies on its fields.
 // Without helm in its name, such a tool looks like a client that applies an object as read and edited. The first entry
 // wins there. Times have whole seconds; on a tie the manager with the most fields wins, then helm itself.
-func ManagedBy(managedFields []metav1.ManagedFieldsEntry) Owner {
+//
+// The fields in lost (see managers.HelmFields) do not have Helm's values, so their owner is another one.
+func ManagedBy(managedFields []metav1.ManagedFieldsEntry, lost ...string) Owner {
 	var best *metav1.ManagedFieldsEntry
 	bestScore := 0
 	for i := range managedFields {
 		entry := &managedFields[i]
-		score := helmScore(entry)
+		score := helmScore(entry, lost)
 		if score > bestScore || score > 0 && score == bestScore && hasHelmName(entry) && outranks(entry, best) {
 			best, bestScore = entry, score
 		}
@@ -55,8 +57,8 @@ const defaultManager = "helm"
 
 // helmScore grows with the part of Helm's metadata that an entry owns; for equal parts helm in its name adds to it. It
 // is 0 for an entry that cannot be Helm's.
-func helmScore(entry *metav1.ManagedFieldsEntry) int {
-	score := 2 * managers.HelmFields(entry)
+func helmScore(entry *metav1.ManagedFieldsEntry, lost []string) int {
+	score := 2 * managers.HelmFields(entry, lost...)
 	if score > 0 && hasHelmName(entry) {
 		score++
 	}

@@ -69,25 +69,24 @@ func (b Baseline) Paths() []string {
 // A client may write under the name of Helm, so a later entry of Helm excuses nothing, and neither does a second entry
 // of that name, by another operation. A patch that only removes fields leaves no entry, but removes the fields from the
 // entry of Helm. Managed fields can be forged: use them only without better knowledge.
-func LeftByHelm(
+func (o Owner) LeftByHelm(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, deployed metav1.Time,
 ) []Change {
-	helm := ManagedBy(managedFields)
-	at := slices.IndexFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return helm.wrote(&e) })
-	if !helm.Known || at < 0 || timeOf(&managedFields[at]).IsZero() || timeOf(&managedFields[at]).After(deployed.Time) {
+	at := slices.IndexFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return o.wrote(&e) })
+	if !o.Known || at < 0 || timeOf(&managedFields[at]).IsZero() || timeOf(&managedFields[at]).After(deployed.Time) {
 		return nil
 	}
 	for i := range managedFields {
 		e := &managedFields[i]
 		later := timeOf(e).IsZero() || timeOf(e).After(timeOf(&managedFields[at]))
-		another := i != at && e.Manager == helm.Manager // a client under the name of Helm
+		another := i != at && e.Manager == o.Manager // a client under the name of Helm
 		if e.Subresource != "status" && (later || another) {
 			return nil
 		}
 	}
 	// All entries count: Helm still owns a map as such after others have taken over its keys.
 	owners := NewOwnership(managedFields, desired, live)
-	helms := func(manager string) bool { return manager == helm.Manager }
+	helms := func(manager string) bool { return manager == o.Manager }
 	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {
 		return ch.Op == Added || !owners.Owned(ch.Segments(), helms)
 	})

@@ -54,7 +54,7 @@ func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
 		"nobody": {nil, nil},
 	} {
 		var got []string
-		excused := LeftByHelm(c.entries, desired, live, changes, metav1.NewTime(deployed))
+		excused := ManagedBy(c.entries).LeftByHelm(c.entries, desired, live, changes, metav1.NewTime(deployed))
 		for _, ch := range excused {
 			got = append(got, ch.Path)
 		}
@@ -62,7 +62,7 @@ func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
 			t.Errorf("%s: excused are %v, want %v", name, got, c.want)
 		}
 	}
-	if got := LeftByHelm(entries{helm}, desired, live, changes, metav1.Time{}); len(got) > 0 {
+	if got := ManagedBy(entries{helm}).LeftByHelm(entries{helm}, desired, live, changes, metav1.Time{}); len(got) > 0 {
 		t.Errorf("excused although it is not known when the record was deployed: %v", got)
 	}
 }

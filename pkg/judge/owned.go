@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/managers"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // owner returns Helm's field manager on the object. For a drifted object it prefers the one known from the object in
@@ -16,7 +19,7 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 		return in.Owner
 	}
 	if live != nil {
-		if owner := drift.ManagedBy(in.managedFieldsOf(live)); owner.Known {
+		if owner := helmOf(live, in.managedFieldsOf(live), in.Release); owner.Known {
 			return owner
 		}
 	}
@@ -31,6 +34,27 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 		owner.Operation = metav1.ManagedFieldsOperationApply
 	}
 	return owner
+}
+
+// HelmOf returns Helm's field manager on a live object of a release: see drift.ManagedBy.
+func HelmOf(live *unstructured.Unstructured, of release.Key) drift.Owner {
+	return helmOf(live, live.GetManagedFields(), of)
+}
+
+// helmOf is HelmOf with the managed fields of the object. Whoever gave another value to Helm's metadata, to take the
+// object away from its release, is not Helm.
+func helmOf(live *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry, of release.Key) drift.Owner {
+	annotations, lost := live.GetAnnotations(), []string(nil)
+	if annotations[manifest.ReleaseNameAnnotation] != of.Name {
+		lost = append(lost, managers.ReleaseName)
+	}
+	if annotations[manifest.ReleaseNamespaceAnnotation] != of.Namespace {
+		lost = append(lost, managers.ReleaseNamespace)
+	}
+	if live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm {
+		lost = append(lost, managers.ManagedBy)
+	}
+	return drift.ManagedBy(managed, lost...)
 }
 
 // owned judges the ownership of an object in sync. Fields of other managers would make Helm's next server-side apply

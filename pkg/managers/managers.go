@@ -20,29 +20,31 @@ func Unfinished(managedFields []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == Revert })
 }
 
-// ReleaseName is the field of Helm's metadata with the name of the release, in the notation of managedFields.
-const ReleaseName = "f:meta.helm.sh/release-name"
-
-// helmFields are the fields that Helm sets on every object.
-var helmFields = [...]string{ReleaseName, "f:meta.helm.sh/release-namespace", "f:app.kubernetes.io/managed-by"}
+// Helm sets these fields on every object. They are in the notation of managedFields.
+const (
+	ReleaseName      = "f:meta.helm.sh/release-name"
+	ReleaseNamespace = "f:meta.helm.sh/release-namespace"
+	ManagedBy        = "f:app.kubernetes.io/managed-by"
+)
 
 // Owns reports whether an entry contains a field, at any place.
 func Owns(entry *metav1.ManagedFieldsEntry, field string) bool {
 	return entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"`+field+`"`))
 }
 
-// HelmFields returns the number of Helm's common fields that an entry owns; none for an entry that cannot be Helm's.
-func HelmFields(entry *metav1.ManagedFieldsEntry) (owned int) {
+// HelmFields returns the number of Helm's fields that an entry owns, without those in lost; none for an entry that
+// cannot be Helm's. Other tools set the field ManagedBy too.
+func HelmFields(entry *metav1.ManagedFieldsEntry, lost ...string) (owned int) {
 	if entry.Subresource != "" || entry.Manager == Revert {
 		return 0
 	}
-	for _, field := range helmFields {
-		if Owns(entry, field) {
+	for _, field := range []string{ReleaseName, ReleaseNamespace} {
+		if !slices.Contains(lost, field) && Owns(entry, field) {
 			owned++
 		}
 	}
-	if owned == 1 && !Owns(entry, ReleaseName) {
-		return 0
+	if owned > 0 && !slices.Contains(lost, ManagedBy) && Owns(entry, ManagedBy) {
+		owned++
 	}
 	return owned
 }

@@ -48,6 +48,13 @@ func Amendment(
 	return r
 }
 
+// As sets the field manager of a write.
+func As(r *enforce.Revert, manager string) {
+	c, _ := r.Content.(content)
+	c.owner.Manager = manager
+	r.Manager, r.Content = manager, c
+}
+
 func newRevert(o *lock.Object, c content) *enforce.Revert {
 	return &enforce.Revert{Object: Object(o), Desired: drift.Created(c.desired, c.blank), Content: c,
 		Manager: c.owner.Manager, ServerSide: c.owner.Operation == metav1.ManagedFieldsOperationApply}

@@ -77,14 +77,14 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 			w.Running = kit.StartOperator(w, w.Proxy.RESTConfig(), w.Operator)
 		}},
 		"deleted before the lock, and the record restored from a backup": {service + settings, func(w *fixture) {
-			records := w.Kube.CoreV1().Secrets(w.Apps)
-			record, err := records.Get(w.Ctx, "sh.helm.release.v1.app.v1", metav1.GetOptions{})
-			check.NoError(w, err)
-			check.NoError(w, records.Delete(w.Ctx, record.Name, metav1.DeleteOptions{}))
-			record.ResourceVersion, record.UID, record.ManagedFields = "", "", nil
-			_, err = records.Create(w.Ctx, record, metav1.CreateOptions{FieldManager: "velero-server"})
-			check.NoError(w, err)
+			restoreRecord(w)
 			w.Delete(kit.Services, "web")
+			w.Lock("app")
+		}},
+		"taken away before the lock, and the record restored from a backup": {service + settings, func(w *fixture) {
+			restoreRecord(w)
+			w.Patch(kit.Services, "web", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},
+				"annotations":{"meta.helm.sh/release-name":"me","meta.helm.sh/release-namespace":"me"}}}`)
 			w.Lock("app")
 		}},
 		"deleted while suspended": {service, func(w *fixture) {
@@ -121,4 +121,15 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 			})
 		}
 	}
+}
+
+// restoreRecord creates the record of release app anew, as a backup tool does.
+func restoreRecord(w *fixture) {
+	records := w.Kube.CoreV1().Secrets(w.Apps)
+	record, err := records.Get(w.Ctx, "sh.helm.release.v1.app.v1", metav1.GetOptions{})
+	check.NoError(w, err)
+	check.NoError(w, records.Delete(w.Ctx, record.Name, metav1.DeleteOptions{}))
+	record.ResourceVersion, record.UID, record.ManagedFields = "", "", nil
+	_, err = records.Create(w.Ctx, record, metav1.CreateOptions{FieldManager: "velero-server"})
+	check.NoError(w, err)
 }

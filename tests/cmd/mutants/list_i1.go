@@ -175,7 +175,9 @@ func neverRevertHelm() []mutant {
 		breaks("I1", "an operator that is stopped does not create what it has deleted to replace it",
 			edit{"pkg/controller/act.go", `	ctx, cancel := outlast(ctx)
 	defer cancel()
-	_, restored`, `	_, restored`}, integration, "TestI1_StoppedInTheMiddleOfAReplacement/deleted"),
+	rm.writeAsHelm(ctx, l, v)
+	_, restored`, `	rm.writeAsHelm(ctx, l, v)
+	_, restored`}, integration, "TestI1_StoppedInTheMiddleOfAReplacement/deleted"),
 		breaks("I1", "records are compared by revision number instead of identity",
 			edit{proof, `	return now.Same(rec), nil`, `	return now.Revision == rec.Revision, nil`}, order,
 			"TestI1_RecordIdentityNotRevisionNumber/helm_3"),

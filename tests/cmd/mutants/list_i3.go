@@ -62,8 +62,8 @@ func asHelmLeftIt() []mutant {
 	const write, judged, revert = "pkg/enforce/write.go", "pkg/judge/judge.go", "pkg/revert/revert.go"
 	return []mutant{
 		breaks("I4", "an object that is gone at the lock is created as the helm command's",
-			edit{"pkg/controller/act.go", `	v.found.Owner.Manager = rm.creator(ctx, l, v)`, ``}, fidelity,
-			"TestI4_WhatIsGoneAtTheLockIsTheToolsAgain/helm_4_deleted_before_the_lock,_and_the_record_restored"),
+			edit{"pkg/controller/act.go", `	v.found.Owner.Manager = rm.manager(ctx, l, v)`, ``}, controller,
+			"TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
 		breaks("I4", "an object that was judged before the others is created by the writer of the record",
 			edit{"pkg/controller/act.go", `		return manager
 `, `		return v.found.Owner.Manager
@@ -71,6 +71,9 @@ func asHelmLeftIt() []mutant {
 		breaks("I4", "the only object of a release is created as the helm command's",
 			edit{"pkg/controller/releases.go", `cmp.Or(rs.managerOf(key), loaded.writer)`, `cmp.Or(rs.managerOf(key), "helm")`},
 			fidelity, "TestI4_WhatIsGoneAtTheLockIsTheToolsAgain/helm_4_the_only_object"),
+		breaks("I4", "the writer of another release name is taken for Helm",
+			edit{"pkg/judge/owned.go", `	return drift.ManagedBy(managed, lost...)`, `	return drift.ManagedBy(managed, lost[len(lost):]...)`},
+			order, "TestI4_TakenAwayBeforeTheLock"),
 		breaks("I4", "a patch is sent under the operator's own name",
 			edit{write, `		return w.mergeThrough(ctx, r, r.Manager, dryRun)`,
 				`		return w.mergeThrough(ctx, r, managers.Revert, dryRun)`}, order, "TestI4_AsHelm3LeftIt"),
