@@ -1,4 +1,4 @@
-# The operator's image: one static binary and the public certificate authorities. `make image` builds it;
+# The image: two static binaries and the public certificate authorities. `make image` builds it;
 # `docker buildx build --platform linux/amd64,linux/arm64 .` builds it for several architectures, compiled on the builder's own.
 # The digest is that of the index for all platforms. `docker buildx imagetools inspect golang:1.26.8` prints the current one.
 FROM --platform=$BUILDPLATFORM golang:1.26.8@sha256:0f063af2d465d8dcae54cce04278ada488b96f77b42449c8d071e47d016cc65a AS build
@@ -13,6 +13,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     mkdir -p /out && go -C tools/roots run . >/out/ca-certificates.crt
 
 COPY main.go ./
+COPY cmd/helm-locker-notifications ./cmd/helm-locker-notifications
 COPY crds ./crds
 COPY pkg ./pkg
 COPY scripts ./scripts
@@ -23,7 +24,8 @@ ARG DATE=unknown
 ARG TARGETOS=linux
 ARG TARGETARCH
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH scripts/build operator /out/helm-locker
+    export GOOS=$TARGETOS GOARCH=$TARGETARCH && \
+    scripts/build operator /out/helm-locker && scripts/build notifications /out/helm-locker-notifications
 
 FROM scratch
 ARG VERSION=v0.0.0-image
@@ -42,6 +44,7 @@ COPY package/etc /etc
 COPY --from=build /out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY LICENSE /licenses/LICENSE
 COPY --from=build /out/helm-locker /usr/bin/helm-locker
+COPY --from=build /out/helm-locker-notifications /usr/bin/helm-locker-notifications
 # By number, so that kubelet can check runAsNonRoot without reading /etc/passwd.
 USER 65532:65532
 ENTRYPOINT ["/usr/bin/helm-locker"]

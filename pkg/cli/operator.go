@@ -14,27 +14,30 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-// operatorProgram is the name of the program with the processes of a cluster.
-const operatorProgram = "helm-locker-operator"
+// Programs with the processes of a cluster.
+const (
+	operatorProgram      = "helm-locker-operator"
+	notificationsProgram = "helm-locker-notifications"
+)
 
-// processCommands run the processes of a cluster. Those are commands of a program of their own.
+// processCommands run the processes of a cluster, which are commands of other programs.
 func processCommands() []*cli.Command {
 	return []*cli.Command{
-		processCommand("operator", "run the operator: the program "+operatorProgram),
-		processCommand("policies", "follow HelmReleasePolicies: the program "+operatorProgram),
-		processCommand("page", "serve the status page: the program "+operatorProgram),
-		processCommand("notifications", "send notifications of what the operator does: the program "+operatorProgram),
+		processCommand(operatorProgram, "operator", "run the operator"),
+		processCommand(operatorProgram, "policies", "follow HelmReleasePolicies"),
+		processCommand(operatorProgram, "page", "serve the status page"),
+		processCommand(notificationsProgram, "notifications", "send notifications of what the operator does"),
 	}
 }
 
-func processCommand(name, usage string) *cli.Command {
+func processCommand(program, name, usage string) *cli.Command {
 	return &cli.Command{
-		Name: name, Category: categorySetUp, Usage: usage,
-		Description: "The program is looked for beside this one, and in the PATH. It gets all arguments; " + operatorProgram +
+		Name: name, Category: categorySetUp, Usage: usage + ": the program " + program,
+		Description: "The program is looked for beside this one, and in the PATH. It gets all arguments; " + program +
 			"\n" + name + " --help lists them.",
 		SkipFlagParsing: true,
 		Action: func(_ context.Context, cmd *cli.Command) error {
-			path, err := findOperator()
+			path, err := findProgram(program)
 			if err != nil {
 				return command.Hinted(fmt.Errorf("the processes of a cluster are a program of their own: %w", err),
 					"make build builds it; in a cluster, the chart runs its image")
@@ -46,8 +49,8 @@ func processCommand(name, usage string) *cli.Command {
 	}
 }
 
-// findOperator returns the path of the operator's program.
-func findOperator() (string, error) {
+// findProgram returns the path of a program.
+func findProgram(name string) (string, error) {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
@@ -55,8 +58,8 @@ func findOperator() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), operatorProgram)); err == nil {
+	if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {
 		return path, nil
 	}
-	return exec.LookPath(operatorProgram)
+	return exec.LookPath(name)
 }

@@ -18,7 +18,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 		"../../completion.yaml": {"reference", "--helm-completion"}} {
 		want, err := os.ReadFile(file)
 		check.NoError(t, err)
-		// The processes of the cluster follow in the reference: pkg/daemon has them.
+		// The processes of the cluster follow in the reference: their programs have them.
 		if got, stderr, code := runCLI(t, "", args...); !strings.HasPrefix(string(want), got) || code != 0 || stderr != "" {
 			t.Errorf("%s is not what helm-locker %s prints: run make generate", file, strings.Join(args, " "))
 		}

@@ -1,5 +1,5 @@
-// Package command has the shared parts of this module's command lines: the one of the processes in a cluster
-// (pkg/daemon) and the one for users (pkg/cli).
+// Package command has the shared parts of this module's command lines: those of the processes in a cluster (pkg/daemon,
+// cmd/helm-locker-notifications) and the one for users (pkg/cli).
 package command
 
 import (

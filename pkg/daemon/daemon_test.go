@@ -20,11 +20,9 @@ func parse(t *testing.T, look func(*cli.Command), args ...string) error {
 	var out bytes.Buffer
 	args = append([]string{"helm-locker"}, args...)
 	cmd := New(&out, &out)
-	for _, name := range []string{operatorName, notificationsName} {
-		cmd.Command(name).Action = func(_ context.Context, c *cli.Command) error {
-			look(c)
-			return nil
-		}
+	cmd.Command(operatorName).Action = func(_ context.Context, c *cli.Command) error {
+		look(c)
+		return nil
 	}
 	args, err := command.Arrange(cmd, args, operatorName)
 	check.NoError(t, err)
@@ -79,7 +77,7 @@ func TestLogLevels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := parse(t, func(c *cli.Command) {
-				if got := level(c); got != tc.want {
+				if got := command.LogLevel(c); got != tc.want {
 					t.Errorf("level is %s", got)
 				}
 			}, tc.args...); err != nil {

@@ -21,14 +21,14 @@ const pageName = "page"
 
 func pageCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
-		Name: pageName, Category: category, Usage: "serve the status page, until it is told to stop",
+		Name: pageName, Category: command.CategoryProcesses, Usage: "serve the status page, until it is told to stop",
 		Description: "The page shows the HelmReleases of a namespace, and live what operators that run with `--events` do. Flags that\n" +
 			"the operator has as well need the same values. Every flag has an environment variable.",
 		Flags: slices.Concat(pageFlags(false),
-			pick(classicFlags(), "kubeconfig", "namespace", "controller-name", "shard-selector"),
-			pick(serveFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
+			command.Pick(command.ConnectionFlags(), "kubeconfig", "namespace", "controller-name", "shard-selector"),
+			command.Pick(command.ServeFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
 				"log-format", "debug", "debug-level"),
-			pick(behaviourFlags(), "release-storage", "impersonate", "default-service-account")),
+			command.Pick(behaviourFlags(), "release-storage", "impersonate", "default-service-account")),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			if cmd.Args().Present() {
 				return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
@@ -60,11 +60,11 @@ func warnOfPage(cmd *cli.Command, log logrus.FieldLogger) {
 
 // runPage serves the page until the context ends.
 func runPage(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
-	log, err := process.NewLogger(stderr, level(cmd), cmd.String("log-format"))
+	log, err := process.NewLogger(stderr, command.LogLevel(cmd), cmd.String("log-format"))
 	if err != nil {
 		return err
 	}
-	quietLibraries(log)
+	process.QuietLibraries(log)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: a page shows the HelmReleases of one namespace")
 	}

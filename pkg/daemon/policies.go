@@ -18,13 +18,13 @@ const policiesName = "policies"
 
 func policiesCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
-		Name: policiesName, Category: category, Usage: "follow HelmReleasePolicies, until it is told to stop",
+		Name: policiesName, Category: command.CategoryProcesses, Usage: "follow HelmReleasePolicies, until it is told to stop",
 		Description: "The process makes the HelmReleases of policies, and the operator beside it locks them. Flags that both have\n" +
 			"need the same values. Every flag has an environment variable.",
-		Flags: slices.Concat(classicFlags(),
-			pick(serveFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
+		Flags: slices.Concat(command.ConnectionFlags(),
+			command.Pick(command.ServeFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
 				"log-format", "debug", "debug-level"),
-			pick(behaviourFlags(), "leader-elect", "lease-duration", "release-storage", "impersonate")),
+			command.Pick(behaviourFlags(), "leader-elect", "lease-duration", "release-storage", "impersonate")),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			if cmd.Args().Present() {
 				return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
@@ -34,18 +34,13 @@ func policiesCommand(stderr io.Writer) *cli.Command {
 	}
 }
 
-// pick returns the flags of these names.
-func pick(flags []cli.Flag, names ...string) []cli.Flag {
-	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })
-}
-
 // runPolicies follows policies until the context ends.
 func runPolicies(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
-	log, err := process.NewLogger(stderr, level(cmd), cmd.String("log-format"))
+	log, err := process.NewLogger(stderr, command.LogLevel(cmd), cmd.String("log-format"))
 	if err != nil {
 		return err
 	}
-	quietLibraries(log)
+	process.QuietLibraries(log)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: policies are those of one namespace")
 	}

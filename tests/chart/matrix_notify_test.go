@@ -5,7 +5,7 @@ var notifying = []configuration{
 	{
 		name: "notifying", chart: operatorChart, values: `{notify: {urls: ["https://one.example/hook?a=b,c", "http://two.example"], format: json}}`,
 		has: []string{`"--notify-url=https://one.example/hook?a=b,c"`, `"--notify-url=http://two.example"`,
-			"--notify-format=json", "notifications", "--events", "name: helm-locker-notifications",
+			"--notify-format=json", `command: ["/usr/bin/helm-locker-notifications"]`, "--events", "name: helm-locker-notifications",
 			"app: helm-locker-notifications", `nonResourceURLs: ["/events"]`, `resources: ["tokenreviews"]`,
 			"--state=helm-locker-notifications"},
 		lacks: []string{"name: HELM_LOCKER_NOTIFY_URL", "volumeMounts:", "kind: NetworkPolicy"},

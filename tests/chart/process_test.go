@@ -72,7 +72,7 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	for _, arg := range container.Args {
 		args = append(args, expand(arg, env))
 	}
-	o.cmd = exec.Command(binary, args...)
+	o.cmd = exec.Command(programOf(container), args...)
 	o.cmd.Stdout, o.cmd.Stderr = out, out
 	// In place of the token files of a Pod's ServiceAccount.
 	o.cmd.Env = []string{"KUBECONFIG=" + kubeconfig}
@@ -95,6 +95,14 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	o.metrics = fmt.Sprintf("http://127.0.0.1:%d/metrics", port(container, "metrics"))
 	o.waitFor(container)
 	return o
+}
+
+// programOf returns the program of this tree that a container runs; without a command it is the operator's.
+func programOf(container *corev1.Container) string {
+	if len(container.Command) == 0 {
+		return binary
+	}
+	return filepath.Join(filepath.Dir(binary), filepath.Base(container.Command[0]))
 }
 
 // waitFor waits until both probes of a container succeed.

@@ -57,6 +57,9 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 		func() error {
 			return copyFile(r.locker+"-operator", filepath.Join(tree, "bin", "helm-locker-operator"))
 		},
+		func() error {
+			return copyFile(r.locker+"-notifications", filepath.Join(tree, "bin", "helm-locker-notifications"))
+		},
 		func() error { return programs(bin, shared.Binaries(), helm, r.locker) },
 		func() error { return copyFile(shared.Kubeconfig(), kubeconfig) },
 	}

@@ -64,10 +64,23 @@ func TestChecksumsCoverEveryFile(t *testing.T) {
 	if !maps.Equal(said, found) {
 		t.Errorf("SHA256SUMS says\n%v\nand the files are\n%v", said, found)
 	}
-	for _, name := range []string{program, program + ".cdx.json", commands, commands + ".cdx.json", "NOTES.md", "image/index.json", "image/oci-layout"} {
+	for _, name := range []string{program, program + ".cdx.json", notifications, notifications + ".cdx.json", commands, commands + ".cdx.json", "NOTES.md", "image/index.json", "image/oci-layout"} {
 		if said[name] == "" {
 			t.Errorf("%s is not part of the release", name)
 		}
+	}
+}
+
+// TestTheOperatorsProgramHasNoTemplates: a template may call any method, so the linker keeps all methods of a program
+// with the code for that. The operator's program would be half as large again, and so would its memory.
+func TestTheOperatorsProgramHasNoTemplates(t *testing.T) {
+	need(t)
+	call := []byte("text/template.(*state).evalField")
+	if bytes.Contains(read(t, program), call) {
+		t.Errorf("%s has %s: go build -ldflags=-dumpdep prints the functions on the way to it", program, call)
+	}
+	if !bytes.Contains(read(t, notifications), call) {
+		t.Errorf("%s has no %s: this test would not find it", notifications, call)
 	}
 }
 
@@ -97,7 +110,7 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" +
 		date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
 	_, err := shell(t.Context(), copied, env, "umask 077; find . -exec touch -d 2001-01-01 {} +; chmod -R go= .; mkdir "+again+
-		"; scripts/build operator "+again+"/"+program+"; scripts/build cli "+again+"/"+commands+"; scripts/package "+again+" linux/"+runtime.GOARCH)
+		"; scripts/build operator "+again+"/"+program+"; scripts/build notifications "+again+"/"+notifications+"; scripts/build cli "+again+"/"+commands+"; scripts/package "+again+" linux/"+runtime.GOARCH)
 	check.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(again, "SHA256SUMS"))
 	check.NoError(t, err)

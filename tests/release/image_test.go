@@ -117,7 +117,8 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	}
 	files := unpack(t, i.layer)
 	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/",
-		"etc/ssl/certs/ca-certificates.crt", "licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker"}
+		"etc/ssl/certs/ca-certificates.crt", "licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker",
+		"usr/bin/helm-locker-notifications"}
 	var names []string
 	for name := range files {
 		names = append(names, name)
@@ -125,8 +126,9 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	if slices.Sort(names); !slices.Equal(names, want) {
 		t.Errorf("the image has %v, want %v", names, want)
 	}
-	if !bytes.Equal(files["usr/bin/helm-locker"], read(t, program)) {
-		t.Error("the program in the image is not the one beside it")
+	if !bytes.Equal(files["usr/bin/helm-locker"], read(t, program)) ||
+		!bytes.Equal(files["usr/bin/helm-locker-notifications"], read(t, notifications)) {
+		t.Error("the programs in the image are not those beside it")
 	}
 	for name, source := range map[string]string{"etc/passwd": "package/etc/passwd", "etc/group": "package/etc/group",
 		"licenses/LICENSE": "LICENSE"} {
@@ -171,12 +173,15 @@ func (i image) extract(t *testing.T) string {
 	}
 }
 
-// command returns the image's program as a container runtime would start it, as closely as possible without one: with
+// command returns a program of the image as a container runtime would start it, as closely as possible without one: with
 // the image's files as the whole file system, as its user, without environment. Users without the right to change the
 // root run it in the usual one.
 func (i image) command(ctx context.Context, t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	entrypoint := i.config.Config.Entrypoint
+	if args[0] == "notifications" {
+		entrypoint = []string{"/usr/bin/helm-locker-notifications"}
+	}
 	if os.Getuid() != 0 {
 		t.Log("not root: the program runs with the files and the user of this machine")
 		return exec.CommandContext(ctx, filepath.Join(dir, entrypoint[0]), append(entrypoint[1:], args...)...)

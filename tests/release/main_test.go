@@ -33,10 +33,11 @@ var (
 
 const root = "../.."
 
-// Names of the binaries in a release: the program of the image, and the commands.
+// Names of the binaries in a release: the programs of the image, and the commands.
 const (
-	program  = "helm-locker-operator-linux-" + runtime.GOARCH
-	commands = "helm-locker-linux-" + runtime.GOARCH
+	program       = "helm-locker-operator-linux-" + runtime.GOARCH
+	notifications = "helm-locker-notifications-linux-" + runtime.GOARCH
+	commands      = "helm-locker-linux-" + runtime.GOARCH
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

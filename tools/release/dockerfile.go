@@ -25,18 +25,18 @@ type recipe struct {
 	staged map[string]string
 }
 
-// builtProgram is the path of the program in the build stage.
-const builtProgram = "/out/helm-locker"
+// builtPrograms is the start of the paths of the programs in the build stage.
+const builtPrograms = "/out/helm-locker"
 
-// origin is the source of a file of the image: a file of this machine, or the program for the image's platform.
+// origin is the source of a file of the image: a file of this machine, or a program for the image's platform, by its path
+// in the build stage.
 type origin struct {
-	file    string
-	program bool
+	file, program string
 }
 
 // readDockerfile reads the last stage of the Dockerfile in a build context. It refuses every instruction that an image
-// of one static binary does not need, so the image is the same as docker build's. The files in staged replace those
-// that the build stage writes beside the program.
+// of static binaries does not need, so the image is the same as docker build's. The files in staged replace those
+// that the build stage writes beside the programs.
 func readDockerfile(context string, arguments, staged map[string]string) (*recipe, error) {
 	file, err := os.Open(filepath.Join(context, "Dockerfile"))
 	if err != nil {
@@ -127,8 +127,8 @@ func (r *recipe) copy(c *instructions.CopyCommand, context string) error {
 	target := strings.TrimPrefix(path.Clean(c.DestPath), "/")
 	if c.From != "" {
 		source := c.SourcePaths[0]
-		if source == builtProgram {
-			r.files[target] = origin{program: true}
+		if strings.HasPrefix(source, builtPrograms) {
+			r.files[target] = origin{program: source}
 			return nil
 		}
 		file, ok := r.staged[source]

@@ -25,7 +25,7 @@ import (
 const refName = "org.opencontainers.image.ref.name"
 
 // writeImage writes the image of the Dockerfile in a build context to the OCI image layout o.out, and prints the digest
-// of its index. It takes one binary per platform instead of the build stage's.
+// of its index. It takes binaries instead of the build stage's.
 func writeImage(w io.Writer, o options, binaries []string) error {
 	if o.context == "" || o.out == "" || len(binaries) == 0 {
 		return errUsage
@@ -34,14 +34,17 @@ func writeImage(w io.Writer, o options, binaries []string) error {
 	if err != nil {
 		return err
 	}
+	platforms, programs, err := programsOf(binaries)
+	if err != nil {
+		return err
+	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, argument := range binaries {
-		name, binary, _ := strings.Cut(argument, "=")
+	for _, name := range platforms {
 		platform, err := v1.ParsePlatform(name)
-		if err != nil || platform.Architecture == "" || binary == "" {
-			return fmt.Errorf("%q is not OS/ARCH=BINARY", argument)
+		if err != nil || platform.Architecture == "" {
+			return fmt.Errorf("%q is not OS/ARCH", name)
 		}
-		image, err := r.image(*platform, binary, o.date.Time)
+		image, err := r.image(*platform, programs[name], o.date.Time)
 		if err != nil {
 			return fmt.Errorf("image for %s: %w", name, err)
 		}
@@ -68,9 +71,28 @@ func writeImage(w io.Writer, o options, binaries []string) error {
 	return err
 }
 
+// programsOf returns the platforms of arguments OS/ARCH:PATH=BINARY, in their order, and the binaries of each by their
+// path in the build stage.
+func programsOf(arguments []string) (platforms []string, programs map[string]pairs, err error) {
+	programs = map[string]pairs{}
+	for _, argument := range arguments {
+		platform, program, ok := strings.Cut(argument, ":")
+		if !ok {
+			return nil, nil, fmt.Errorf("%q is not OS/ARCH:PATH=BINARY", argument)
+		}
+		if programs[platform] == nil {
+			platforms, programs[platform] = append(platforms, platform), pairs{}
+		}
+		if err := programs[platform].Set(program); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", argument, err)
+		}
+	}
+	return platforms, programs, nil
+}
+
 // image returns the image for one platform.
-func (r *recipe) image(platform v1.Platform, binary string, date time.Time) (v1.Image, error) {
-	content, err := r.layer(binary, date)
+func (r *recipe) image(platform v1.Platform, programs pairs, date time.Time) (v1.Image, error) {
+	content, err := r.layer(programs, date)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +122,7 @@ func (r *recipe) image(platform v1.Platform, binary string, date time.Time) (v1.
 }
 
 // layer returns the files as a tar archive: sorted, owned by root, with the release's date and minimal permissions.
-func (r *recipe) layer(binary string, date time.Time) ([]byte, error) {
+func (r *recipe) layer(programs pairs, date time.Time) ([]byte, error) {
 	directories := map[string]bool{}
 	for name := range r.files {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -117,8 +139,8 @@ func (r *recipe) layer(binary string, date time.Time) ([]byte, error) {
 		var content []byte
 		if from, isFile := r.files[name]; isFile {
 			header.Typeflag, header.Name, header.Mode = tar.TypeReg, name, 0o644
-			if from.program {
-				header.Mode, from.file = 0o755, binary
+			if from.program != "" {
+				header.Mode, from.file = 0o755, programs[from.program]
 			}
 			var err error
 			if content, err = os.ReadFile(from.file); err != nil {

@@ -21,9 +21,10 @@ func main() {
 }
 
 var errUsage = errors.New(`usage:
-  release image -context DIR -out DIR -date TIME -arg NAME=VALUE ... -staged PATH=FILE ... OS/ARCH=BINARY ...
-                 write the image of DIR/Dockerfile as an OCI image layout, and print its digest; FILE stands for
-                 what the build stage writes to PATH
+  release image -context DIR -out DIR -date TIME -arg NAME=VALUE ... -staged PATH=FILE ...
+                OS/ARCH:PATH=BINARY ...
+                 write the image of DIR/Dockerfile as an OCI image layout, and print its digest; FILE and
+                 BINARY stand for what the build stage writes to PATH
   release sbom -version VERSION -date TIME BINARY
                  print a bill of materials (CycloneDX, JSON) of what is linked into a Go binary
   release chart -date TIME FILE.tgz ...

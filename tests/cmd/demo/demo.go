@@ -80,7 +80,7 @@ func run(ctx context.Context, s *screen) (err error) {
 	s.act("Build what is missing, start a control plane (the first time takes minutes)")
 	var bin string
 	err = cluster.Step(s, "helm-locker", operatorTakes, func() (err error) {
-		bin, err = process.Build(ctx, dir)
+		bin, err = process.Build(ctx, dir, process.Commands)
 		return err
 	})
 	if err != nil {

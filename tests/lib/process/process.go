@@ -36,30 +36,41 @@ type Operator struct {
 	how     error
 }
 
-// Build builds the operator and the commands of this tree into a directory, with the flags of scripts/build. It
-// returns the operator's path; CLI returns that of the commands.
-func Build(ctx context.Context, dir string) (string, error) {
+// Programs beside the operator.
+const (
+	Commands      = "helm-locker"
+	Notifications = "helm-locker-notifications"
+)
+
+// Build builds the operator of this tree, and other programs, into a directory, as scripts/build does. It returns the
+// operator's path.
+func Build(ctx context.Context, dir string, others ...string) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	path := filepath.Join(dir, "helm-locker-operator")
-	for file, source := range map[string]string{path: ".", CLI(path): "./cmd/helm-locker"} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", file, source)
+	sources := map[string][]string{path: {"-tags", "urfave_cli_no_template", "."}}
+	for _, name := range others {
+		sources[filepath.Join(dir, name)] = []string{"./cmd/" + name}
+	}
+	for file, source := range sources {
+		args := append([]string{"build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", file}, source...)
+		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build %s: %w\n%s", source, err, out)
+			return "", fmt.Errorf("build %s: %w\n%s", file, err, out)
 		}
 	}
 	return path, nil
 }
 
 // CLI returns the path of the commands built by Build beside an operator.
-func CLI(operator string) string { return filepath.Join(filepath.Dir(operator), "helm-locker") }
+func CLI(operator string) string { return filepath.Join(filepath.Dir(operator), Commands) }
 
-// Main is for a TestMain whose tests need the program: it builds the operator, passes its path to run, and removes it
-// afterwards. The result is the exit code of run, or 1.
+// Main is for a TestMain whose tests need the program: it builds all programs, passes the operator's path to run, and
+// removes them afterwards. The result is the exit code of run, or 1.
 func Main(run func(path string) int) (code int) {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, err)
@@ -74,7 +85,7 @@ func Main(run func(path string) int) (code int) {
 			code = fail(err)
 		}
 	}()
-	path, err := Build(context.Background(), dir)
+	path, err := Build(context.Background(), dir, Commands, Notifications)
 	if err != nil {
 		return fail(err)
 	}

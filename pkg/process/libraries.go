@@ -1,4 +1,4 @@
-package daemon
+package process
 
 import (
 	"io"
@@ -8,10 +8,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// quietLibraries redirects the logs of libraries to our log at level trace, and discards them at other levels: their
+// QuietLibraries redirects the logs of libraries to our log at level trace, and discards them at other levels: their
 // format differs, and they repeat our reports. Only the program does this: a program that embeds the operator keeps its
 // own settings.
-func quietLibraries(log *logrus.Logger) {
+func QuietLibraries(log *logrus.Logger) {
 	lassolog.Infof, lassolog.Errorf = log.Tracef, log.Debugf
 	w := io.Discard
 	if log.IsLevelEnabled(logrus.TraceLevel) {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
+	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/notify"
+	"github.com/rancher/helm-locker/pkg/process"
+)
+
+const categoryNotify = "Notifications"
+
+const notificationsName = "notifications"
+
+// run runs a command line until it ends or ctx does, and returns the exit code. It needs no command.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return command.Run(ctx, root(stdout, stderr), args, notificationsName, stderr)
+}
+
+func root(stdout, stderr io.Writer) *cli.Command {
+	return command.Processes("It reads the events of operators that run with --events, and sends them to the receivers that flags name.",
+		stdout, stderr, func() []*cli.Command { return []*cli.Command{notificationsCommand(stderr)} })
+}
+
+func notificationsCommand(stderr io.Writer) *cli.Command {
+	return &cli.Command{
+		Name: notificationsName, Category: command.CategoryProcesses, Usage: "send notifications, until it is told to stop",
+		Description: "It reads the events of operators that run with `--events`, finds them by their Leases, and goes on where it " +
+			"was when it starts again. Every flag has an environment variable.",
+		Flags: slices.Concat(notifyFlags(), readerFlags()),
+		// A comma may be part of a URL.
+		DisableSliceFlagSeparator: true,
+		Action: func(ctx context.Context, cmd *cli.Command) error {
+			if cmd.Args().Present() {
+				return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
+			}
+			return runNotifications(ctx, cmd, stderr)
+		},
+	}
+}
+
+// readerFlags are the flags that the operator has as well, and one more.
+func readerFlags() []cli.Flag {
+	flags := command.Pick(slices.Concat(command.ConnectionFlags(), command.ServeFlags()), "kubeconfig", "namespace", "controller-name",
+		"shard-selector", "metrics-address", "health-address", "log-level", "log-format", "debug", "debug-level")
+	return append(flags, &cli.StringFlag{Name: "state", Sources: cli.EnvVars("HELM_LOCKER_STATE"), Category: command.CategoryBehaviour,
+		Usage: "`NAME` of the ConfigMap, in the operators' namespace, that keeps which events were read; the controller name with -notifications without it"})
+}
+
+// notifyFlags are the flags of the receivers. Defaults that may hold a secret are not shown: the help text would print
+// the environment, which is only read when the command is run.
+func notifyFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "notify-url", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_URL"), Category: categoryNotify,
+			HideDefault: true,
+			Usage:       "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"},
+		command.OneOf(&cli.StringFlag{Name: "notify-format", Value: notify.FormatCloudEvents,
+			Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_FORMAT"), Category: categoryNotify,
+			Usage: "cloudevents, json, slack or teams"}, notify.Formats()...),
+		&cli.StringFlag{Name: "notify-template-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_TEMPLATE_FILE"),
+			Category: categoryNotify,
+			Usage:    "file with a Go template that makes the body of a notification, instead of --notify-format"},
+		&cli.StringFlag{Name: "notify-ca-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_CA_FILE"), Category: categoryNotify,
+			Usage: "PEM file of certificate authorities to trust, beside the system's, when notifications are sent"},
+		&cli.StringFlag{Name: "notify-token-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_TOKEN_FILE"),
+			Category: categoryNotify,
+			Usage:    "file with a bearer token to send with notifications; it is read again when it changes"},
+	}
+}
+
+func urls(cmd *cli.Command) []string {
+	return strings.Fields(strings.Join(cmd.StringSlice("notify-url"), " "))
+}
+
+func notifyOptions(cmd *cli.Command) notify.Options {
+	return notify.Options{
+		URLs: urls(cmd), Format: cmd.String("notify-format"),
+		TemplateFile: cmd.String("notify-template-file"), CAFile: cmd.String("notify-ca-file"),
+		TokenFile: cmd.String("notify-token-file"),
+	}
+}
+
+// runNotifications sends notifications until the context ends.
+func runNotifications(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
+	log, err := process.NewLogger(stderr, command.LogLevel(cmd), cmd.String("log-format"))
+	if err != nil {
+		return err
+	}
+	process.QuietLibraries(log)
+	return notify.Run(ctx, notify.RunOptions{
+		Options: notifyOptions(cmd), ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
+		Namespace: cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
+		ShardSelector: cmd.String("shard-selector"), State: cmd.String("state"),
+		MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"), Log: log,
+	})
+}
