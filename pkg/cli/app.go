@@ -27,17 +27,18 @@ import (
 
 // app holds the state shared by the commands.
 type app struct {
-	name           string
-	in             io.Reader
-	out, errOut    io.Writer
-	outTTY, errTTY bool
-	now            func() time.Time
-	env            func(string) string
+	name        string
+	in          io.Reader
+	out, errOut io.Writer
+	// inTTY, outTTY and errTTY report which of them are terminals.
+	inTTY, outTTY, errTTY bool
+	now                   func() time.Time
+	env                   func(string) string
 }
 
 func newApp(name string, in io.Reader, out, errOut io.Writer) *app {
-	return &app{name: name, in: in, out: out, errOut: errOut, outTTY: isTerminal(out), errTTY: isTerminal(errOut),
-		now: time.Now, env: os.Getenv}
+	return &app{name: name, in: in, out: out, errOut: errOut, inTTY: isTerminal(in), outTTY: isTerminal(out),
+		errTTY: isTerminal(errOut), now: time.Now, env: os.Getenv}
 }
 
 func isTerminal(stream any) bool {
@@ -95,6 +96,12 @@ func (a *app) style(cmd *cli.Command) report.Style {
 // note prints a remark outside of the output.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.errOut, plain.Line(fmt.Sprintf(format, args...)))
+}
+
+// yesFlag is the flag that answers the question of app.confirm.
+func yesFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Category: categoryWhat,
+		Usage: "do not ask; needed where there is no terminal to ask at"}
 }
 
 // Categories of the commands' flags.

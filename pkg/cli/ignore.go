@@ -32,9 +32,8 @@ func checkPaths(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// ignoreRules returns ignore rules with the paths of --ignore and without those of --unignore. of names their owner in
-// notes.
-func (a *app) ignoreRules(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Command) []v1alpha1.IgnoreRule {
+// ignoreRules returns ignore rules with the paths of --ignore and without those of --unignore.
+func ignoreRules(rules []v1alpha1.IgnoreRule, cmd *cli.Command) []v1alpha1.IgnoreRule {
 	var ignore []v1alpha1.IgnoreRule
 	back := cmd.StringSlice("unignore")
 	for _, rule := range rules {
@@ -48,11 +47,6 @@ func (a *app) ignoreRules(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Comma
 			ignore = append(ignore, rule)
 		}
 	}
-	for _, path := range back {
-		if !ignores(rules, path) {
-			a.note("note: %s does not ignore %s", of, path)
-		}
-	}
 	var missing []string
 	for _, path := range cmd.StringSlice("ignore") {
 		if !ignores(ignore, path) {
@@ -63,6 +57,15 @@ func (a *app) ignoreRules(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Comma
 		ignore = append(ignore, v1alpha1.IgnoreRule{Paths: missing})
 	}
 	return ignore
+}
+
+// noteUnignored names the paths of --unignore that the rules of an object do not ignore.
+func (a *app) noteUnignored(rules []v1alpha1.IgnoreRule, of string, cmd *cli.Command) {
+	for _, path := range cmd.StringSlice("unignore") {
+		if !ignores(rules, path) {
+			a.note("note: %s does not ignore %s", of, path)
+		}
+	}
 }
 
 // isPlain reports whether a rule covers paths of all objects, for every writer, like the rules of --ignore.

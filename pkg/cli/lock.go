@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ func (a *app) lockCommand() *cli.Command {
 		Description: "Creates a HelmRelease for each release, or changes the one that there is. What no flag names stays as it is, and a\n" +
 			"second run changes nothing. A release that does not exist yet is locked when it appears;\n" +
 			"one whose name or namespace seems to be misspelt is refused, unless --may-not-exist is given.\n\n" +
+			"Before a lock begins to enforce, lock prints the drift that it reverts, as diff finds it, and asks. Without a terminal\n" +
+			"it needs --yes: else it changes nothing, and exits with 2.\n\n" +
 			"--all and --selector write a HelmReleasePolicy instead, by which the operator locks all releases that fit, now and\n" +
 			"later. policy preview shows beforehand what that would do. In mode Enforce such a policy needs\n" +
 			"--accept-records-of-anyone, or a serviceAccountName, unless the operator runs with --impersonate.\n\n" +
@@ -53,7 +56,7 @@ func (a *app) lockCommand() *cli.Command {
 			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,
 		Flags: changeFlags(append(append(waitFlags(), allNamespacesFlag(),
-			allowEmptyFlag(),
+			allowEmptyFlag(), yesFlag(),
 			&cli.BoolFlag{Name: "all", Category: categoryWhat,
 				Usage: "write a policy for all releases of the namespace, or of all namespaces with -A"},
 			selectorFlag("write a policy for the releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db")),
@@ -103,67 +106,123 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
+	states, failed, err := a.lockStates(ctx, cmd, store, keys)
+	if err != nil {
+		return err
+	}
 	var done []changed
-	failed := each(ctx, a, keys, func(key release.Key) error {
-		state, err := a.releaseState(ctx, cmd, c, key)
-		if err != nil {
-			return err
-		}
+	written := each(ctx, a, states, func(of lockState) error {
 		var (
 			hr     *v1alpha1.HelmRelease
 			action string
 		)
 		// A read HelmRelease can be outdated when it is written: the operator writes to HelmReleases, too.
-		err = retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
-			hr, action, err = a.ensureLock(ctx, store, key, cmd)
+		err := retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
+			hr, action, err = ensureLock(ctx, store, of.key, cmd)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s %s: release %s, %s", hr.Namespace, hr.Name, action,
-			key, state)})
+			of.key, of.text)})
 		return nil
 	})
 	if err := a.finish(ctx, cmd, store, done, isLocked); err != nil {
 		return err
 	}
-	return failed
+	return cmp.Or(failed, written)
+}
+
+// lockState is a release to be locked, with a description.
+type lockState struct {
+	key  release.Key
+	text string
+}
+
+// lockStates returns the releases that can be locked, after a question about those with drift. An error of one of
+// several releases is failed.
+func (a *app) lockStates(
+	ctx context.Context, cmd *cli.Command, store *helmReleases, keys []release.Key,
+) (states []lockState, failed, err error) {
+	var begun []*v1alpha1.HelmRelease
+	failed = each(ctx, a, keys, func(key release.Key) error {
+		text, err := a.releaseState(ctx, cmd, store.cluster, key)
+		if err != nil {
+			return err
+		}
+		before, after, err := plannedLock(ctx, store, key, cmd)
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			a.noteUnignored(before.Spec.Ignore, fmt.Sprintf("HelmRelease %s/%s", before.Namespace, before.Name), cmd)
+		}
+		if beginsToRevert(before, after, a.now()) {
+			begun = append(begun, after)
+		}
+		states = append(states, lockState{key, text})
+		return nil
+	})
+	return states, failed, a.confirmReverts(ctx, cmd, store.cluster, begun)
 }
 
 func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // ensureLock creates or changes the HelmRelease of a release, and reports which.
-func (a *app) ensureLock(
+func ensureLock(
 	ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command,
 ) (*v1alpha1.HelmRelease, string, error) {
-	all, err := store.list(ctx, nil)
+	before, after, err := plannedLock(ctx, store, key, cmd)
 	if err != nil {
 		return nil, "", err
 	}
+	if before == nil {
+		created, err := store.create(ctx, after)
+		return created, "created", err
+	}
+	spec := changedSpec(&before.Spec.Protection, &after.Spec.Protection)
+	if len(spec) == 0 {
+		return before, "unchanged", nil
+	}
+	changed, err := store.patch(ctx, before, nil, spec)
+	return changed, "changed", err
+}
+
+// plannedLock returns the HelmRelease of a release, nil for none, and the one that the flags ask for.
+func plannedLock(
+	ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command,
+) (before, after *v1alpha1.HelmRelease, err error) {
+	all, err := store.list(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
 	name := cmd.String("name")
-	switch hr, err := lockOf(all, key, name); {
-	case err != nil:
-		return nil, "", err
-	case hr != nil:
-		return a.changeLock(ctx, store, hr, cmd)
+	if before, err = lockOf(all, key, name); err != nil {
+		return nil, nil, err
 	}
-	hr := &v1alpha1.HelmRelease{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-		ObjectMeta: metav1.ObjectMeta{Namespace: store.namespace, Name: freeName(all, key, name)},
-		Spec: v1alpha1.HelmReleaseSpec{
-			Release: v1alpha1.ReleaseReference{Namespace: key.Namespace, Name: key.Name},
-			Protection: v1alpha1.Protection{
-				Mode: v1alpha1.Mode(cmd.String("mode")), Scope: v1alpha1.Scope(cmd.String("scope")),
-				Guard: v1alpha1.Guard(cmd.String("guard")),
+	if before != nil {
+		after = before.DeepCopy()
+	} else {
+		after = &v1alpha1.HelmRelease{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: store.namespace, Name: freeName(all, key, name)},
+			Spec: v1alpha1.HelmReleaseSpec{
+				Release: v1alpha1.ReleaseReference{Namespace: key.Namespace, Name: key.Name},
 			},
-		},
+		}
 	}
-	if paths := cmd.StringSlice("ignore"); len(paths) > 0 {
-		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: paths}}
+	setProtection(&after.Spec.Protection, cmd)
+	after.Spec.Ignore = ignoreRules(after.Spec.Ignore, cmd)
+	if before == nil || len(changedSpec(&before.Spec.Protection, &after.Spec.Protection)) == 0 {
+		return before, after, nil
 	}
-	created, err := store.create(ctx, hr)
-	return created, "created", err
+	if owner := v1alpha1.PolicyOf(before); owner != nil {
+		return nil, nil, command.Hinted(fmt.Errorf("HelmRelease %s/%s is made by HelmReleasePolicy %s, which would take the change back",
+			before.Namespace, before.Name, owner.Name),
+			"change the template of the policy, or exclude the release there and lock it by itself")
+	}
+	return before, after, nil
 }
 
 // lockOf returns the HelmRelease of a release, that of the name if one is given; nil when one can be created.
@@ -199,32 +258,20 @@ func freeName(all []*v1alpha1.HelmRelease, key release.Key, name string) string 
 	return key.Name
 }
 
-// changeLock sets the values of the flags in a HelmRelease.
-func (a *app) changeLock(
-	ctx context.Context, store *helmReleases, hr *v1alpha1.HelmRelease, cmd *cli.Command,
-) (*v1alpha1.HelmRelease, string, error) {
+// changedSpec returns the fields of a spec that the flags of lock change.
+func changedSpec(before, after *v1alpha1.Protection) map[string]any {
 	spec := map[string]any{}
-	if mode := cmd.String("mode"); mode != "" && mode != string(hr.Spec.Mode) {
-		spec["mode"] = mode
+	if after.Mode != before.Mode {
+		spec["mode"] = after.Mode
 	}
-	if scope := cmd.String("scope"); scope != "" && scope != string(hr.Spec.Scope) {
-		spec["scope"] = scope
+	if after.Scope != before.Scope {
+		spec["scope"] = after.Scope
 	}
-	if guard := cmd.String("guard"); guard != "" && guard != string(hr.Spec.Guard) {
-		spec["guard"] = guard
+	if after.Guard != before.Guard {
+		spec["guard"] = after.Guard
 	}
-	ignore := a.ignoreRules(hr.Spec.Ignore, fmt.Sprintf("HelmRelease %s/%s", hr.Namespace, hr.Name), cmd)
-	if !reflect.DeepEqual(ignore, hr.Spec.Ignore) {
-		spec["ignore"] = ignore
+	if !reflect.DeepEqual(after.Ignore, before.Ignore) {
+		spec["ignore"] = after.Ignore
 	}
-	if len(spec) == 0 {
-		return hr, "unchanged", nil
-	}
-	if owner := v1alpha1.PolicyOf(hr); owner != nil {
-		return nil, "", command.Hinted(fmt.Errorf("HelmRelease %s/%s is made by HelmReleasePolicy %s, which would take the change back",
-			hr.Namespace, hr.Name, owner.Name),
-			"change the template of the policy, or exclude the release there and lock it by itself")
-	}
-	changed, err := store.patch(ctx, hr, nil, spec)
-	return changed, "changed", err
+	return spec
 }

@@ -64,18 +64,46 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	before := p.DeepCopy()
 	template := &p.Spec.Template.Spec
 	setProtection(template, cmd)
-	template.Ignore = a.ignoreRules(template.Ignore, "HelmReleasePolicy "+p.Name, cmd)
+	a.noteUnignored(template.Ignore, "HelmReleasePolicy "+p.Name, cmd)
+	template.Ignore = ignoreRules(template.Ignore, cmd)
 	p.Spec.AcceptRecordsOfAnyone = p.Spec.AcceptRecordsOfAnyone || cmd.Bool(acceptFlag)
 	if action == "changed" && reflect.DeepEqual(before, p) {
 		action = "unchanged"
-	} else if p, err = store.putPolicy(ctx, p, store.dryRun); err != nil {
-		return err
+	} else {
+		if err := a.confirmReverts(ctx, cmd, c, a.begunBy(ctx, store, p, all, c.scopeOf(cmd))); err != nil {
+			return err
+		}
+		if p, err = store.putPolicy(ctx, p, store.dryRun); err != nil {
+			return err
+		}
 	}
 	if policy.OwnRights(p) {
 		a.note("note: %s", policy.Rights(p))
 	}
 	return a.printPolicy(cmd, p, fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s", store.namespace, p.Name, action,
 		matchText(p.Spec.Match)))
+}
+
+// begunBy returns the HelmReleases of releases that exist now, as a policy makes them, that begin to revert drift. A
+// user who may not read what that takes gets a note.
+func (a *app) begunBy(
+	ctx context.Context, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
+	namespace string,
+) (begun []*v1alpha1.HelmRelease) {
+	releases, err := store.cluster.allCandidates(ctx, namespace)
+	if err == nil {
+		var results []policy.Result
+		_, results, _, err = a.planOf(ctx, store, p, all, releases)
+		for _, r := range results {
+			if r.Desired != nil && beginsToRevert(r.Existing, r.Desired, a.now()) {
+				begun = append(begun, r.Desired)
+			}
+		}
+	}
+	if err != nil {
+		a.note("note: drift that the policy reverts is not known: %v", err)
+	}
+	return begun
 }
 
 // matchesNow returns an error when no release fits the flags of a new policy now, unless the user may not see that.

@@ -35,8 +35,7 @@ func (a *app) migrateCommand() *cli.Command {
 				Usage: "all releases that HelmReleases of any namespace name"},
 			&cli.BoolFlag{Name: "dry-run", Category: categoryOutput,
 				Usage: "show what would go, and have the API server check it without storing it"},
-			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Category: categoryWhat,
-				Usage: "do not ask; needed where there is no terminal to ask at"}),
+			yesFlag()),
 		Action: a.migrate,
 	}
 }
@@ -215,7 +214,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 
 // confirm asks a question at the terminal. Without a terminal it returns an error.
 func (a *app) confirm(question string) (bool, error) {
-	if !isTerminal(a.in) {
+	if !a.inTTY {
 		return false, command.Hinted(errors.New("nothing was changed: there is no terminal to ask at"),
 			"--yes does it without asking; --dry-run only looks")
 	}

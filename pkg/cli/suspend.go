@@ -34,7 +34,8 @@ func (a *app) suspendCommand() *cli.Command {
 func (a *app) resumeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Category: categoryChange, Usage: "end suspensions at once", ArgsUsage: "RELEASE...",
-		Flags: changeFlags(append(lockSelectFlags(), waitFlags()...)...), Action: a.resume,
+		Description: "Prints the drift that the lock reverts then, and asks, as lock does.",
+		Flags:       changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.resume,
 	}
 }
 
@@ -98,7 +99,7 @@ func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
 	}
 	return a.change(ctx, cmd, change{
 		same: same, annotations: map[string]any{v1alpha1.SuspendReasonAnnotation: nil},
-		spec: map[string]any{"suspend": nil, "suspendUntil": nil}, done: isLocked,
+		spec: map[string]any{"suspend": nil, "suspendUntil": nil}, done: isLocked, resumes: true,
 		text: func(*v1alpha1.HelmRelease) string { return "resumed" },
 	})
 }
@@ -109,6 +110,7 @@ type change struct {
 	annotations, spec map[string]any                     // the patch
 	text              func(*v1alpha1.HelmRelease) string // what the release is afterwards
 	done              waitFor                            // what --wait waits for
+	resumes           bool                               // whether it ends a suspension, so that drift is reverted
 }
 
 // change patches the HelmReleases selected by arguments and flags, unless they have the values already.
@@ -116,6 +118,11 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	store, targets, err := a.choose(ctx, cmd)
 	if err != nil {
 		return err
+	}
+	if ch.resumes {
+		if err := a.confirmReverts(ctx, cmd, store.cluster, a.resumed(targets)); err != nil {
+			return err
+		}
 	}
 	var done []changed
 	failed := each(ctx, a, targets, func(t target) error {
@@ -146,4 +153,20 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 		return err
 	}
 	return failed
+}
+
+// resumed returns the HelmReleases of targets whose suspension ends, without it.
+func (a *app) resumed(targets []target) []*v1alpha1.HelmRelease {
+	var begun []*v1alpha1.HelmRelease
+	for _, t := range targets {
+		if len(t.locks) != 1 {
+			continue // an error follows
+		}
+		after := t.locks[0].DeepCopy()
+		after.Spec.Suspend, after.Spec.SuspendUntil = false, nil
+		if beginsToRevert(t.locks[0], after, a.now()) {
+			begun = append(begun, after)
+		}
+	}
+	return begun
 }

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // namedPaths bounds the paths named in a text for a requester. It counts the rest.
@@ -103,28 +105,46 @@ var (
 	plainName = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 )
 
-// valuesCommand returns the command that finds the Helm value behind the first field that a request changes. It is
-// empty without one, for an addition, and for a name or a path that a shell would interpret.
+// valuesCommand returns the command that finds the Helm value behind the first field that a request changes; empty
+// without one.
 func (a *Admission) valuesCommand(changes []drift.Change) string {
-	if len(changes) == 0 || changes[0].Op == drift.Added || !isOfValues(changes[0].Segments()) {
+	if len(changes) == 0 {
 		return ""
 	}
-	path := drift.Describe(changes[:1], 1)
-	if !plainPath.MatchString(path) || !plainName.MatchString(a.ID.Name) {
-		return ""
-	}
-	object := strings.ToLower(a.ID.Kind) + "/" + a.ID.Name
-	if a.ID.Namespace != "" && a.ID.Namespace != a.Locked.Namespace {
-		object = strings.ToLower(a.ID.Kind) + "/" + a.ID.Namespace + "/" + a.ID.Name
-	}
-	field := path + "=..."
+	value := "..."
 	if _, after, ok := a.replicas(changes); ok {
-		field = fmt.Sprintf("%s=%d", path, after)
+		value = strconv.FormatInt(after, 10)
 	}
+	return ValuesCommand(a.Locked, a.ID, ValuesField(changes[0], value))
+}
+
+// ValuesField returns PATH=VALUE for ValuesCommand. It is empty for an addition, for a field that no chart sets, and
+// for a path that a shell would interpret. The value has to be harmless to a shell.
+func ValuesField(change drift.Change, value string) string {
+	path := drift.Describe([]drift.Change{change}, 1)
+	if change.Op == drift.Added || !isOfValues(change.Segments()) || !plainPath.MatchString(path) {
+		return ""
+	}
+	field := path + "=" + value
 	if strings.Contains(field, "[") { // a pattern to some shells
 		field = "'" + field + "'"
 	}
-	return fmt.Sprintf("helm-locker values %s -n %s %s %s", a.Locked.Name, a.Locked.Namespace, object, field)
+	return field
+}
+
+// ValuesCommand returns the command that finds the Helm values behind fields of an object, which are results of
+// ValuesField. It is empty without a field, and for a name that a shell would interpret.
+func ValuesCommand(locked release.Key, id manifest.ID, fields ...string) string {
+	fields = slices.DeleteFunc(fields, func(field string) bool { return field == "" })
+	if len(fields) == 0 || !plainName.MatchString(id.Name) {
+		return ""
+	}
+	object := strings.ToLower(id.Kind) + "/" + id.Name
+	if id.Namespace != "" && id.Namespace != locked.Namespace {
+		object = strings.ToLower(id.Kind) + "/" + id.Namespace + "/" + id.Name
+	}
+	return fmt.Sprintf("helm-locker values %s -n %s %s %s", locked.Name, locked.Namespace, object,
+		strings.Join(fields, " "))
 }
 
 // helmMarks are the keys of the metadata by which Helm recognises its objects.

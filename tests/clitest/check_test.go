@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 	w.app("check").says(0, "warning  HelmRelease LOCKER/gone: SecretNotFound: ")
 
 	elsewhere := w.Namespace("elsewhere")
-	w.cli("lock", "cellar", "-n", w.Apps, "--helmrelease-namespace", elsewhere).says(0)
+	w.cli("lock", "cellar", "-n", w.Apps, "--helmrelease-namespace", elsewhere, "--yes").says(0)
 	w.app("check").says(2, "error    HelmRelease elsewhere", "no operator has taken it up\n"+
 		"         an operator takes up the HelmReleases of its own namespace")
 
@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 		}
 		return nil
 	})
-	w.cli("lock", "--all", "--allow-empty", "-n", w.Apps, "--name", "all", "--accept-records-of-anyone").says(0)
+	w.cli("lock", "--all", "--allow-empty", "-n", w.Apps, "--name", "all", "--accept-records-of-anyone", "--yes").says(0)
 	w.Eventually("an accepted policy says who gets which rights", func() error {
 		r := w.app("check")
 		if !strings.Contains(r.stdout, "note     HelmReleasePolicy LOCKER/all: unless the operator runs with --impersonate, releases "+

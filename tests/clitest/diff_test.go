@@ -209,12 +209,12 @@ func TestDiffHeedsTheLock(t *testing.T) {
 	w.installShop(kit.Shared.Helm4(), "shop")
 	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":3}}`)
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red","added":"by-somebody"}}`)
-	w.app("lock", "shop", "--ignore", "/spec/replicas", "--scope", "Strict").says(0, "created")
+	w.app("lock", "shop", "--ignore", "/spec/replicas", "--scope", "Strict", "--yes").says(0, "created")
 	r := w.app("diff", "shop")
 	r.says(2, "1 of 4 objects drifted", "+  added: by-somebody\n",
 		"note: HelmRelease LOCKER/shop leaves fields alone; --no-ignore compares them, too\n")
 	w.app("diff", "shop", "--no-ignore").says(2, "2 of 4 objects drifted")
-	w.app("lock", "shop", "--ignore", "/spec/replcias", "--may-not-exist").says(0, "changed")
+	w.app("lock", "shop", "--ignore", "/spec/replcias", "--may-not-exist").says(0, "changed") // with no question: it locks already
 	const misspelt = "note: HelmRelease LOCKER/shop ignores /spec/replcias, which is no field of its objects; is it /spec/replicas?\n"
 	w.app("diff", "shop").says(2, misspelt)
 	w.app("report", "shop").says(2, misspelt)

@@ -15,7 +15,7 @@ func TestLockAndUnlockMany(t *testing.T) {
 	w := newFixture(t)
 	second := w.Namespace(w.Apps + "-2")
 	for _, name := range []string{"many-a", "many-b"} {
-		w.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "one")})
+		w.Helm(kit.Shared.Helm4(), "install", name, w.Chart(name, kit.ConfigMap(name, "one")))
 	}
 	chart := w.Chart("many-a", kit.ConfigMap("many-a", "one"))
 	_, err := kit.Shared.Helm4().Run(w.Ctx, "install", "many-a", chart, "-n", second)

@@ -77,7 +77,7 @@ func TestHelmPlugin(t *testing.T) {
 				"--kube-context", "helm-locker-test", "--kubeconfig", w.kubeconfig)
 			w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 			u.says(2, "-  color: green\n+  color: red\n", "locker", "diff", "shop", "-n", w.Apps)
-			u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps)
+			u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps, "--yes")
 			u.says(0, "APPS/shop", "locker", "status")
 			u.says(0, "no release in namespace kube-system is locked", "locker", "status", "-n", "kube-system")
 			u.says(2, "helm locker [global options] [command", "locker")

@@ -55,6 +55,12 @@ func whatIsToldIsTrue() []mutant {
 			"TestACommandWithAMaskedValueIsNotPrinted"),
 		breaks("T2", "a chart's name is a flag of the printed command", edit{"pkg/cli/values_run.go",
 			`if strings.HasPrefix(file, "-") {`, `if file == "-" {`}, "./pkg/cli", "TestHostile_TheNameOfAChartIsNoFlag"),
+		breaks("T2", "lock begins to revert without a yes", edit{"pkg/cli/reverts.go",
+			`	if err == nil && !agreed {`, `	if err == nil && !agreed && a.errTTY {`}, "./pkg/cli",
+			"TestAskRevertsNeedsAYes"),
+		breaks("T2", "a value without a name is another element's", edit{"pkg/cli/reverts_text.go",
+			`if isList && nameOf(content) == nil {`, `if isList && content == nil {`}, "./pkg/cli",
+			"TestRevertTextOfListElements"),
 		breaks("T2", "windows are in UTC whatever their zone", edit{windows, `fields.Location = zone`,
 			`_, _ = fields, zone`}, lock, "TestWindows"),
 	}

@@ -147,7 +147,7 @@ kubectl -n apps delete service shop-web`)
 		return nil
 	}
 	if err := s.do(ctx, `kubectl wait --for=create crd/helmreleases.helm.cattle.io --timeout=60s
-helm-locker lock shop -n apps --wait`); err != nil {
+helm-locker lock shop -n apps --yes --wait`); err != nil {
 		return err
 	}
 	return s.picture(ctx, shot{"status-watch", 160, 12, "helm-locker status --watch"}, "not locked: suspended", func() error {

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/values"
+)
+
+// Bounds of the text about reverts. The rest is counted.
+const (
+	revertedObjects  = 10 // of a release
+	revertedInAll    = 40
+	revertedFields   = 3 // of an object
+	revertedValueLen = 60
+)
+
+// revertsText describes the drift that is reverted in releases, and the ways to keep it.
+func (a *app) revertsText(all []drifted) string {
+	var b strings.Builder
+	line := func(indent, text string) { fmt.Fprintln(&b, indent+plain.Line(text)) }
+	left, releases, objects := revertedInAll, 0, 0
+	for i := range all {
+		d := &all[i]
+		n := len(d.Differences)
+		if left == 0 {
+			releases, objects = releases+1, objects+n
+			continue
+		}
+		key := keyOf(d.hr)
+		line("", fmt.Sprintf("release %s has drifted; its lock reverts %s:", key, plain.Count(n, "object")))
+		shown := min(n, revertedObjects, left)
+		left -= shown
+		for j := range d.Differences[:shown] {
+			o := &d.Differences[j]
+			line("  ", d.revertText(o))
+			if keep := a.keepCommand(d, o); keep != "" {
+				line("    ", "to keep it by Helm: "+keep)
+			}
+		}
+		if n > shown {
+			line("  ", fmt.Sprintf("and %d more: %s diff %s -n %s", n-shown, a.name, key.Name, key.Namespace))
+		}
+		line("  ", a.alternative(d))
+	}
+	if releases > 0 {
+		line("", fmt.Sprintf("and %s of %s: %s diff -A shows all", plain.Count(objects, "object"),
+			plain.Count(releases, "more release"), a.name))
+	}
+	return b.String()
+}
+
+// revertText describes the revert of an object: its operation, and the fields with their live and declared values.
+func (d *drifted) revertText(o *inspect.Difference) string {
+	text := o.ID.String() + ": "
+	switch changes := restored(o); {
+	case o.State == inspect.StateMissing:
+		text += "re-create it"
+	case o.State == inspect.StateDeleting:
+		text += "re-create it after its deletion, which is pending"
+	case len(changes) > 0:
+		var fields []string
+		for _, change := range changes[:min(len(changes), revertedFields)] {
+			fields = append(fields, d.fieldText(o, change))
+		}
+		if more := len(changes) - len(fields); more > 0 {
+			fields = append(fields, fmt.Sprintf("and %s", plain.Count(more, "more field")))
+		}
+		text += "revert " + strings.Join(fields, ", ")
+	default:
+		text += "revert nothing"
+	}
+	if len(o.Refused) > 0 {
+		text += "; the API server refuses to restore " + drift.Describe(o.Refused, revertedFields)
+		if d.hr.Spec.ReplaceImmutable {
+			text += ", so that the object may be deleted and created again (spec.replaceImmutable)"
+		}
+	}
+	return text
+}
+
+// restored returns the changed fields that the API server does not refuse to restore.
+func restored(o *inspect.Difference) []drift.Change {
+	var changes []drift.Change
+	for _, change := range o.Changes {
+		if !slices.Contains(o.Refused, change.Change) {
+			changes = append(changes, change.Change)
+		}
+	}
+	return changes
+}
+
+// fieldText returns the path of a field with its live and its declared value, as far as these are known.
+func (d *drifted) fieldText(o *inspect.Difference, change drift.Change) string {
+	path := drift.Describe([]drift.Change{change}, 1)
+	if change.Op == drift.Shared {
+		return path + " (only its owner)"
+	}
+	live, declared, known := d.valuesOf(o, change)
+	if !known {
+		return path
+	}
+	show := func(value any) string { return plain.Cut(shownField(value, value != nil), revertedValueLen) }
+	return fmt.Sprintf("%s %s -> %s", path, show(live), show(declared))
+}
+
+// valuesOf returns the masked live and declared values of a changed field; nil for none. They are not known for an
+// element of a list without names, which can have another place in each of the objects.
+func (d *drifted) valuesOf(o *inspect.Difference, change drift.Change) (live, declared any, known bool) {
+	path := change.Segments()
+	i := slices.IndexFunc(d.declared, func(of manifest.Object) bool { return of.ID == o.ID })
+	if i < 0 {
+		return nil, nil, false
+	}
+	content := d.declared[i].Content
+	parents := path
+	if change.Op == drift.Added && len(path) > 0 {
+		parents = path[:len(path)-1]
+	}
+	if !isNamed(content, parents) {
+		return nil, nil, false
+	}
+	if change.Op == drift.Added {
+		live, _ = values.Get(liveValue(content, o.Have, parents), path[len(parents):])
+		return live, nil, true
+	}
+	declared = liveValue(content, o.Want, path)
+	if change.Op != drift.Removed {
+		live = liveValue(content, o.Have, path)
+	}
+	return live, declared, true
+}
+
+// isNamed reports whether each element of a list on a path has a name.
+func isNamed(content any, path []string) bool {
+	for _, segment := range path {
+		_, isList := content.([]any)
+		content, _ = values.Get(content, []string{segment})
+		if isList && nameOf(content) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// keepCommand returns the command that finds the Helm values behind the restored fields of an object; empty without
+// one.
+func (a *app) keepCommand(d *drifted, o *inspect.Difference) string {
+	if o.State != inspect.StateModified {
+		return ""
+	}
+	var fields []string
+	for _, change := range restored(o) {
+		if change.Op == drift.Shared || len(fields) == revertedFields {
+			continue
+		}
+		fields = append(fields, judge.ValuesField(change, d.wantedText(o, change)))
+	}
+	keep := judge.ValuesCommand(keyOf(d.hr), o.ID, fields...)
+	if keep == "" {
+		return ""
+	}
+	return a.name + strings.TrimPrefix(keep, command.Program)
+}
+
+// wantedText returns the live value of a field for a command line. Values that a shell would interpret, and those of
+// Secrets, are left to the user.
+func (d *drifted) wantedText(o *inspect.Difference, change drift.Change) string {
+	if change.Op == drift.Removed {
+		return "null"
+	}
+	live, _, known := d.valuesOf(o, change)
+	var text string
+	switch value := live.(type) {
+	case string:
+		text = value
+	case bool:
+		text = strconv.FormatBool(value)
+	case int64:
+		text = strconv.FormatInt(value, 10)
+	}
+	if !known || len(text) > revertedValueLen || !harmless.MatchString(text) {
+		return "..."
+	}
+	return text
+}
+
+// alternative names the commands by which the drift of a release stays as it is.
+func (a *app) alternative(d *drifted) string {
+	key := keyOf(d.hr)
+	lock := fmt.Sprintf("%s lock %s -n %s", a.name, key.Name, key.Namespace)
+	pause := fmt.Sprintf("%s suspend %s -n %s --for 1h", a.name, key.Name, key.Namespace)
+	if d.hr.UID == "" { // without a HelmRelease there is no lock to suspend
+		pause = lock + " --mode Detect"
+	}
+	ignore, n := "", 0
+	for i := range d.Differences {
+		o := &d.Differences[i]
+		if o.State != inspect.StateModified {
+			continue
+		}
+		for _, change := range restored(o) {
+			ignore += " --ignore " + quoted(change.Path)
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		return "to leave it: " + pause
+	case n > revertedFields || plain.Line(ignore) != ignore:
+		ignore = " --ignore PATH for each field"
+	}
+	return fmt.Sprintf("to leave it: %s, or %s%s", pause, lock, ignore)
+}
