@@ -2,13 +2,17 @@ package clitest
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -141,4 +145,42 @@ func TestLockOfManyAnnouncesReverts(t *testing.T) {
 	}
 	w.app(append(all, "--yes")...).says(0, hotfixesOfANewLock, "HelmReleasePolicy LOCKER/many changed")
 	w.app(all...).says(0, "unchanged")
+}
+
+// At a terminal the question is asked, and the answer counts.
+func TestLockAsksAtATerminal(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "kiosk", w.Chart("kiosk", kit.ConfigMap("kiosk", "one")))
+	w.Patch(kit.ConfigMaps, "kiosk", `{"data":{"key":"two"}}`)
+	for _, tc := range []struct {
+		answer string
+		code   int
+		want   string
+	}{{"\n", 2, "helm-locker: nothing was changed\n"}, {"y\n", 0, "HelmRelease " + w.Operator + "/kiosk created"}} {
+		master, terminal := pty(t)
+		_, err := master.WriteString(tc.answer)
+		check.NoError(t, err)
+		cmd := w.command(w.Ctx, "lock", "kiosk", "-n", w.Apps)
+		cmd.Stdin = terminal
+		out, err := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(string(out), tc.want) ||
+			!strings.Contains(string(out), "--ignore /data/key\nRevert these? [y/N] ") {
+			t.Errorf("after %q: exit code %d, %v\n%s", tc.answer, got, err, out)
+		}
+	}
+}
+
+// pty returns both ends of a new terminal.
+func pty(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	check.NoError(t, err)
+	t.Cleanup(func() { check.NoError(t, master.Close()) })
+	check.NoError(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	check.NoError(t, err)
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	check.NoError(t, err)
+	t.Cleanup(func() { check.NoError(t, terminal.Close()) })
+	return master, terminal
 }
