@@ -84,7 +84,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"operator, too. Flags mean the same before a command and after it.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: slices.Concat([]*cli.Command{
-			a.diffCommand(), a.valuesCommand(), a.reportCommand(), a.statusCommand(), a.checkCommand(),
+			a.diffCommand(), a.valuesCommand(), a.reportCommand(), a.statusCommand(), a.traceCommand(), a.checkCommand(),
 			a.inspectCommand(),
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
@@ -109,6 +109,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		"unlock": a.completeWith(lockedNames, 0), "suspend": a.completeWith(lockedNames, 0),
 		"resume":  a.completeWith(lockedNames, 0),
 		"policy":  a.completeWith(policyArguments, 2),
+		"trace":   a.completeWith(tracedNames, 2),
 		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),
 	}
 	for _, sub := range cmd.Commands {

@@ -180,13 +180,7 @@ func releaseDrift(c *inspect.Comparison, now time.Time) (report.ReleaseDrift, er
 		if len(d.Changes) > 0 {
 			object.Blame = inspect.Blame(d.Changes, now)
 		}
-		for _, change := range d.Changes {
-			author := change.Author
-			object.Changes = append(object.Changes, report.FieldChange{
-				Path: change.Path, Operation: change.Op, Manager: author.Manager, ManagedBy: author.Operation,
-				Subresource: author.Subresource, Time: report.Time(author.Time),
-			})
-		}
+		object.Changes = fieldChanges(d.Changes)
 		for _, change := range d.Refused {
 			object.Refused = append(object.Refused, change.Path)
 		}
@@ -198,6 +192,18 @@ func releaseDrift(c *inspect.Comparison, now time.Time) (report.ReleaseDrift, er
 		})
 	}
 	return out, nil
+}
+
+// fieldChanges returns changes for programs.
+func fieldChanges(changes []inspect.Change) (out []report.FieldChange) {
+	for _, change := range changes {
+		author := change.Author
+		out = append(out, report.FieldChange{
+			Path: change.Path, Operation: change.Op, Manager: author.Manager, ManagedBy: author.Operation,
+			Subresource: author.Subresource, Time: report.Time(author.Time),
+		})
+	}
+	return out
 }
 
 func diffData(comparisons []*inspect.Comparison, now time.Time, format string) (string, error) {

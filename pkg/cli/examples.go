@@ -22,6 +22,7 @@ func examples() map[string][]string {
 		"values": {"values web -n apps", "values web -n apps configmap/shop data.color=red"},
 		"status": {"status", "status web", "status -A -o wide", "status --state drifted --sort-by since",
 			"status --policies", "status --watch"},
+		"trace":   {"trace deployment/shop -n apps", "trace configmap shop -n apps -o json"},
 		"policy":  {"policy preview -f policy.yaml", "policy preview web -o json"},
 		"check":   {"check", "check -n apps -o json"},
 		"rbac":    {"rbac web -n apps", "rbac apps/web apps/web -o values", "rbac -A --names -o values"},

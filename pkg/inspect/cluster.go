@@ -83,6 +83,9 @@ func (c *Cluster) Storages() []release.Storage { return c.storages }
 // Enforcer returns the writer of the cluster, for callers with changes to make.
 func (c *Cluster) Enforcer() *enforce.Enforcer { return c.enforcer }
 
+// Metadata returns the client that reads the metadata of objects and no content.
+func (c *Cluster) Metadata() metadata.Interface { return c.metadata }
+
 // Reachable returns nil when the API server answers, and the reason otherwise.
 func (c *Cluster) Reachable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

@@ -35,6 +35,8 @@ func TestCompletionOfNames(t *testing.T) {
 	w.cli("status", "-n", w.Apps, mark).is(0, "kiosk\nlock-of-kiosk\nstall\n", "")
 	w.cli("diff", "--rev", mark).is(0, "--revision:compare with revision N of the release; the newest deployed one without it\n", "")
 	w.cli("--namespace", w.Apps, "lock", mark).is(0, "shop\nstall\n", "")
+	w.cli("trace", mark).says(0, "\nconfigmap\n", "\ndeployment\n", "\nhelmrelease\n")
+	w.cli("trace", "-n", w.Apps, "cm", mark).is(0, "kube-root-ca.crt\n", "")
 	// Values of flags.
 	w.cli("diff", "-o", mark).is(0, "text\njson\nyaml\npatch\n", "")
 	w.cli("lock", "shop", "--mode", mark).is(0, "Enforce\nDetect\n", "")
