@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -35,7 +36,8 @@ func (a *app) empty(ctx context.Context, cmd *cli.Command, c *connection, reason
 		a.note("%v", reason)
 		return nil
 	}
-	return &command.ExitError{Code: command.ExitEmpty, Err: command.Hinted(reason, "--allow-empty accepts that")}
+	hints := append(slices.Clone(hintsFor(a.name, reason)), "--allow-empty accepts that")
+	return &command.ExitError{Code: command.ExitEmpty, Err: command.Hinted(reason, hints...)}
 }
 
 // missing returns the error for a namespace that does not exist. A user without the right to get it cannot know that.

@@ -89,6 +89,10 @@ func (a *app) notLocked(t target, namespace string) error {
 	if len(t.similar) > 0 {
 		hint = didYouMean(t.key, t.similar)
 	}
+	if len(t.others) > 0 {
+		return command.Hinted(fmt.Errorf("no HelmRelease of that name in namespace %s is for release %s", namespace, t.key),
+			"there is "+strings.Join(t.others, ", "))
+	}
 	return command.Hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", t.key, namespace), hint)
 }
 

@@ -30,7 +30,7 @@ func (a *app) migrateCommand() *cli.Command {
 			"repeated. Run it when this operator has taken over; docs/migration.md tells the whole way. --dry-run shows what would go.",
 		Flags: append(clusterFlags(
 			"`NAMESPACE` of the releases; for named ones that of the kubeconfig's context without it",
-		), helmReleaseNamespaceFlag(),
+		), helmReleaseNamespaceFlag(), allowEmptyFlag(),
 			&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
 				Usage: "all releases that HelmReleases of any namespace name"},
 			&cli.BoolFlag{Name: "dry-run", Category: categoryOutput,
@@ -130,8 +130,9 @@ func (a *app) migrationKeys(
 	}
 	slices.SortFunc(keys, func(x, y release.Key) int { return strings.Compare(x.String(), y.String()) })
 	if keys = slices.Compact(keys); len(keys) == 0 {
-		a.note("there is nothing to migrate: no HelmRelease%s names a release%s", inNamespace(namespace),
+		reason := fmt.Errorf("there is nothing to migrate: no HelmRelease%s names a release%s", inNamespace(namespace),
 			inNamespace(only))
+		return nil, nil, a.empty(ctx, cmd, c, reason, namespace, only)
 	}
 	return keys, fresh, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -120,8 +121,11 @@ type target struct {
 	key release.Key
 	// locks are the HelmReleases of the release: any number for a named release, and one for a selected one.
 	locks []*v1alpha1.HelmRelease
-	// similar are releases of this name with a HelmRelease in other namespaces; only without locks.
+	// similar are releases with a HelmRelease and nearly this name, or this name in another namespace; only without
+	// locks.
 	similar []release.Key
+	// others are HelmReleases of the release with other names than that of --name.
+	others []string
 }
 
 // choose returns the releases selected by arguments and flags, by their HelmReleases.
@@ -184,6 +188,10 @@ func (a *app) nothingChosen(ctx context.Context, cmd *cli.Command, store *helmRe
 
 // named returns the releases named by the arguments, with their HelmReleases among all.
 func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmRelease) ([]target, error) {
+	locked := map[release.Key]bool{}
+	for _, hr := range all {
+		locked[keyOf(hr)] = true
+	}
 	keys, err := c.keys(cmd, func(name string) (found []release.Key, _ error) {
 		for _, hr := range all {
 			if hr.Spec.Release.Name == name {
@@ -191,7 +199,11 @@ func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha
 			}
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("no HelmRelease in namespace %s names a release %q", store.namespace, name)
+			err := fmt.Errorf("no HelmRelease in namespace %s names a release %q", store.namespace, name)
+			if similar := inspect.Similar(release.Key{Name: name}, locked); len(similar) > 0 {
+				err = command.Hinted(err, didYouMean(release.Key{}, similar))
+			}
+			return nil, err
 		}
 		return found, nil
 	})
@@ -199,11 +211,16 @@ func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha
 	for _, key := range keys {
 		t := target{key: key}
 		for _, hr := range all {
-			if name := cmd.String("name"); keyOf(hr) == key && (name == "" || hr.Name == name) {
+			switch name := cmd.String("name"); {
+			case keyOf(hr) != key:
+			case name == "" || hr.Name == name:
 				t.locks = append(t.locks, hr)
-			} else if other := keyOf(hr); other != key && other.Name == key.Name && !slices.Contains(t.similar, other) {
-				t.similar = append(t.similar, other)
+			default:
+				t.others = append(t.others, hr.Name)
 			}
+		}
+		if !locked[key] {
+			t.similar = inspect.Similar(key, locked)
 		}
 		targets = append(targets, t)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
@@ -38,7 +39,7 @@ func (a *app) statusCommand() *cli.Command {
 				&cli.StringFlag{Name: "policy", Category: categoryWhat, Usage: "only releases of the policy `NAME`"},
 				command.OneOf(&cli.StringFlag{Name: "sort-by", Value: byName, Category: categoryOutput,
 					Usage: "`ORDER`: name, drifted (most objects first) or since (what changed last first)"}, byName, byDrifted, bySince),
-				&cli.BoolFlag{Name: "policies", Category: categoryWhat, Usage: "show the HelmReleasePolicies instead, a line each"},
+				&cli.BoolFlag{Name: "policies", Category: categoryWhat, Usage: "show the HelmReleasePolicies instead, all or the one called NAME, a line each"},
 				colorFlag()}),
 		Action: a.status,
 	}
@@ -112,12 +113,12 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	if len(found) == 0 && query.name != "" {
 		return a.nothingCalled(ctx, store, query)
 	}
-	slices.SortFunc(found, order(cmd.String("sort-by")))
 	if len(found) == 0 {
-		if err := c.missing(ctx, query.namespace); err != nil {
+		if err := a.nothingFound(ctx, store, query); err != nil {
 			return err
 		}
 	}
+	slices.SortFunc(found, order(cmd.String("sort-by")))
 	if err := a.printStatus(found, query, format, namespace, cmd); err != nil {
 		return err
 	}
@@ -126,6 +127,26 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		a.noteAdditions(found)
 	}
 	return nil
+}
+
+// nothingFound returns the error for a namespace or a policy that does not exist; nil without one.
+func (a *app) nothingFound(ctx context.Context, store *helmReleases, query statusQuery) error {
+	for _, namespace := range [...]string{store.namespace, query.namespace} {
+		if err := store.cluster.missing(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	if query.policy == "" {
+		return nil
+	}
+	all, err := store.listPolicies(ctx)
+	if apierrors.IsForbidden(err) {
+		return nil // it may exist
+	}
+	if err != nil {
+		return err
+	}
+	return missingPolicy(store.namespace, query.policy, all)
 }
 
 // nothingCalled is the error for an unknown name.

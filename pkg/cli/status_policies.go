@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -19,6 +21,17 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 	all, err := store.listPolicies(ctx)
 	if err != nil {
 		return err
+	}
+	if len(all) == 0 {
+		if err := store.cluster.missing(ctx, store.namespace); err != nil {
+			return err
+		}
+	}
+	if name := cmp.Or(cmd.Args().First(), cmd.String("policy")); name != "" {
+		if err := missingPolicy(store.namespace, name, all); err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(p *v1alpha1.HelmReleasePolicy) bool { return p.Name != name })
 	}
 	slices.SortFunc(all, func(x, y *v1alpha1.HelmReleasePolicy) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
@@ -41,6 +54,24 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 	}
 	_, err = io.WriteString(a.out, text)
 	return err
+}
+
+// missingPolicy returns the error for a policy that is not among all; nil for one that is.
+func missingPolicy(namespace, name string, all []*v1alpha1.HelmReleasePolicy) error {
+	var names []string
+	for _, p := range all {
+		if p.Name == name {
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	err := fmt.Errorf("there is no HelmReleasePolicy %q%s", name, inNamespace(namespace))
+	if near := inspect.Nearest(name, slices.Values(names)); near != "" {
+		err = command.Hinted(err, "did you mean "+near+"?")
+	} else if len(names) > 0 {
+		err = command.Hinted(err, "there is "+some(names))
+	}
+	return &command.ExitError{Code: command.ExitEmpty, Err: err}
 }
 
 // policyOut is a policy as JSON or YAML. Its fields are part of the command's interface.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
@@ -25,10 +26,7 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 	var done []changed
 	failed := each(ctx, a, targets, func(t target) error {
 		if len(t.locks) == 0 {
-			a.note("release %s is not locked: no HelmRelease in namespace %s names it", t.key, store.namespace)
-			if len(t.similar) > 0 {
-				a.note("  %s", didYouMean(t.key, t.similar))
-			}
+			return a.notUnlocked(ctx, cmd, store, t)
 		}
 		for _, hr := range t.locks {
 			if err := store.delete(ctx, hr); err != nil {
@@ -46,4 +44,21 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return failed
+}
+
+// notUnlocked returns the error for a release without a HelmRelease, and prints a note if the release exists: it is
+// unlocked already. Users without the right to read records cannot know that.
+func (a *app) notUnlocked(ctx context.Context, cmd *cli.Command, store *helmReleases, t target) error {
+	reason := a.notLocked(t, store.namespace)
+	if len(t.others) == 0 {
+		_, err := store.cluster.Find(ctx, t.key, 0)
+		if err == nil || apierrors.IsForbidden(err) && len(t.similar) == 0 {
+			a.note("%v", reason)
+			return nil
+		}
+		if len(t.similar) == 0 {
+			reason = err
+		}
+	}
+	return a.empty(ctx, cmd, store.cluster, reason, store.namespace, t.key.Namespace)
 }

@@ -66,3 +66,43 @@ spec:
 	w.Apps = other
 	w.app("diff").says(0, "1 release, none drifted")
 }
+
+// A misspelt name does not pass, either, and the error names what may have been meant. What is done already passes.
+func TestUnknownNames(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", kit.ConfigMap("shop", "one")))
+	w.Helm(kit.Shared.Helm4(), "install", "kiosk", w.Chart("kiosk", kit.ConfigMap("kiosk", "one")))
+	w.CreateHelmRelease("shop")
+	const accept = "  --allow-empty accepts that\n"
+	w.app("unlock", "kiosk").is(0, "", "release APPS/kiosk is not locked: no HelmRelease in namespace LOCKER names it\n")
+	w.app("unlock", "shpo").is(5, "", "helm-locker: release APPS/shpo is not locked: no HelmRelease in namespace LOCKER names it\n"+
+		"  did you mean shop?\n"+accept)
+	w.app("unlock", "kiosks").is(5, "", "helm-locker: release APPS/kiosks does not exist: namespace \"APPS\" has no record of it in a Secret\n"+
+		"  did you mean kiosk?\n"+accept)
+	w.app("unlock", "kiosks", "--allow-empty").is(0, "", "release APPS/kiosks does not exist: namespace \"APPS\" has no record of it in a Secret\n")
+	w.cli("unlock", "shop", "-n", "no-such-namespace").is(5, "", "helm-locker: namespace \"no-such-namespace\" does not exist\n"+accept)
+	w.app("unlock", "shop", "--helmrelease-namespace", "no-such-namespace").says(0, "release APPS/shop is not locked")
+	for _, command := range []string{"unlock", "suspend", "resume"} {
+		w.cli(command, "shpo", "-A").is(1, "", "helm-locker: no HelmRelease in namespace LOCKER names a release \"shpo\"\n"+
+			"  did you mean shop -n APPS?\n")
+	}
+	w.app("unlock", "shop", "--name", "nosuch").is(5, "", "helm-locker: no HelmRelease of that name in namespace LOCKER is for release APPS/shop\n"+
+		"  there is shop\n"+accept)
+	w.app("suspend", "shop", "--name", "nosuch").says(1, "  there is shop\n")
+	w.app("resume", "shpo").says(1, "  did you mean shop?\n")
+
+	w.app("lock", "--all", "--name", "every", "--mode", "Detect").says(0, "created")
+	for _, line := range []string{"status --policy evry", "status evry --policies", "status --policies --policy evry", "status --policy evry -A -o json"} {
+		if r := w.cli(strings.Fields(line)...); r.code != 5 || r.stdout != "" || !strings.Contains(r.stderr, "there is no HelmReleasePolicy \"evry\"") ||
+			!strings.Contains(r.stderr, "did you mean every?") {
+			t.Errorf("%s: exit code %d, %s%s", line, r.code, r.stdout, r.stderr)
+		}
+	}
+	w.cli("status", "--policy", "every").is(0, "", "no HelmRelease in namespace LOCKER fits\n")
+	w.cli("status", "--policies", "every").says(0, "every")
+	for _, line := range []string{"status", "status --policies", "migrate", "migrate --yes"} {
+		args := append(strings.Fields(line), "--helmrelease-namespace", "no-such-namespace")
+		w.cli(args...).says(5, "helm-locker: namespace \"no-such-namespace\" does not exist\n")
+	}
+	w.cli("migrate", "-n", "no-such-namespace").says(5, "helm-locker: namespace \"no-such-namespace\" does not exist\n")
+}

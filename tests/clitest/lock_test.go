@@ -124,8 +124,8 @@ func TestSuspend(t *testing.T) {
 	w.app("lock", "shop", "--may-not-exist").says(0, "created")
 	w.cli("suspend", "shop", "-n", "elsewhere").is(1, "", "helm-locker: release elsewhere/shop is not locked: no HelmRelease in "+
 		"namespace LOCKER names it\n  did you mean shop -n APPS?\n")
-	w.cli("unlock", "shop", "-n", "elsewhere").is(0, "", "release elsewhere/shop is not locked: no HelmRelease in "+
-		"namespace LOCKER names it\n  did you mean shop -n APPS?\n")
+	w.cli("unlock", "shop", "-n", "kube-public").is(5, "", "helm-locker: release kube-public/shop is not locked: no HelmRelease in "+
+		"namespace LOCKER names it\n  did you mean shop -n APPS?\n  --allow-empty accepts that\n")
 	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop suspended until it is resumed: release APPS/shop\n", "")
 	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop already suspended until it is resumed: release APPS/shop\n",
 		"")

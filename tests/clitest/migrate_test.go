@@ -146,8 +146,9 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 	w, older, _ := underOlder(t, kit.Shared.Helm3())
 	w.app("unlock", "stall").says(0, "deleted")
 	w.PatchHelmRelease("stall", `{"metadata":{"finalizers":null}}`)
-	w.app("migrate").is(0, "0 objects cleaned\n",
-		"there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n")
+	const nothing = "there is nothing to migrate: no HelmRelease in namespace LOCKER names a release in namespace APPS\n"
+	w.app("migrate").is(5, "", "helm-locker: "+nothing+"  --allow-empty accepts that\n")
+	w.app("migrate", "--allow-empty").is(0, "0 objects cleaned\n", nothing)
 
 	// One object is not for us to patch.
 	view := w.as("half", rule("get,list", "", "secrets,configmaps,services"), rule("get", "apps", "deployments"),
