@@ -89,7 +89,7 @@ func TestTrace(t *testing.T) {
 		out.Drift.State != "drifted" || r.code != 0 {
 		t.Errorf("exit code %d, %s%s", r.code, r.raw, r.stderr)
 	}
-	w.app("resume", "shop", "--wait").says(0)
+	w.app("resume", "shop", "--yes", "--wait").says(0)
 	o.Stop()
 	w.app("trace", "secret/shop").says(0, "Locked:       yes when its operator last ran, mode", "Operator:     stopped, last seen TIME\n",
 		"Advice:       start the operator: nothing is reverted now; helm-locker check -n APPS shows more\n")
