@@ -55,7 +55,8 @@ func Build(ctx context.Context, dir string, others ...string) (string, error) {
 		sources[filepath.Join(dir, name)] = []string{"./cmd/" + name}
 	}
 	for file, source := range sources {
-		args := append([]string{"build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w", "-o", file}, source...)
+		args := append([]string{"build", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w",
+			"-overlay", os.Getenv("HELM_LOCKER_OVERLAY"), "-o", file}, source...) // a mutant's, of tests/cmd/mutants
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		cmd.Dir = filepath.Dir(strings.TrimSpace(string(mod)))
