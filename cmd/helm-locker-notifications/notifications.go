@@ -25,13 +25,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func root(stdout, stderr io.Writer) *cli.Command {
-	return command.Processes("It reads the events of operators that run with --events, and sends them to the receivers that flags name.",
-		stdout, stderr, func() []*cli.Command { return []*cli.Command{notificationsCommand(stderr)} })
+	const description = "It reads the events of operators that run with --events, and sends them to the receivers of its flags."
+	list := func() []*cli.Command { return []*cli.Command{notificationsCommand(stderr)} }
+	return command.Processes(description, stdout, stderr, list)
 }
 
 func notificationsCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
-		Name: notificationsName, Category: command.CategoryProcesses, Usage: "send notifications, until it is told to stop",
+		Name: notificationsName, Category: command.CategoryProcesses,
+		Usage: "send notifications, until it is told to stop",
 		Description: "It reads the events of operators that run with `--events`, finds them by their Leases, and goes on where it " +
 			"was when it starts again. Every flag has an environment variable.",
 		Flags: slices.Concat(notifyFlags(), readerFlags()),
@@ -48,27 +50,30 @@ func notificationsCommand(stderr io.Writer) *cli.Command {
 
 // readerFlags are the flags that the operator has as well, and one more.
 func readerFlags() []cli.Flag {
-	flags := command.Pick(slices.Concat(command.ConnectionFlags(), command.ServeFlags()), "kubeconfig", "namespace", "controller-name",
-		"shard-selector", "metrics-address", "health-address", "log-level", "log-format", "debug", "debug-level")
-	return append(flags, &cli.StringFlag{Name: "state", Sources: cli.EnvVars("HELM_LOCKER_STATE"), Category: command.CategoryBehaviour,
-		Usage: "`NAME` of the ConfigMap, in the operators' namespace, that keeps which events were read; the controller name with -notifications without it"})
+	flags := command.Pick(slices.Concat(command.ConnectionFlags(), command.ServeFlags()), "kubeconfig", "namespace",
+		"controller-name", "shard-selector", "metrics-address", "health-address", "log-level", "log-format", "debug",
+		"debug-level")
+	return append(flags, &cli.StringFlag{Name: "state", Sources: cli.EnvVars("HELM_LOCKER_STATE"),
+		Category: command.CategoryBehaviour,
+		Usage:    "`NAME` of the ConfigMap, in the operators' namespace, that keeps which events were read; the controller name with -notifications without it"})
 }
 
 // notifyFlags are the flags of the receivers. Defaults that may hold a secret are not shown: the help text would print
 // the environment, which is only read when the command is run.
 func notifyFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "notify-url", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_URL"), Category: categoryNotify,
-			HideDefault: true,
-			Usage:       "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"},
+		&cli.StringSliceFlag{Name: "notify-url", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_URL"),
+			Category: categoryNotify, HideDefault: true,
+			Usage: "http or https URL to POST a message to for each drift, change of a lock, and fight; may be repeated (in the environment: separated by spaces)"},
 		command.OneOf(&cli.StringFlag{Name: "notify-format", Value: notify.FormatCloudEvents,
 			Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_FORMAT"), Category: categoryNotify,
 			Usage: "cloudevents, json, slack or teams"}, notify.Formats()...),
 		&cli.StringFlag{Name: "notify-template-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_TEMPLATE_FILE"),
 			Category: categoryNotify,
 			Usage:    "file with a Go template that makes the body of a notification, instead of --notify-format"},
-		&cli.StringFlag{Name: "notify-ca-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_CA_FILE"), Category: categoryNotify,
-			Usage: "PEM file of certificate authorities to trust, beside the system's, when notifications are sent"},
+		&cli.StringFlag{Name: "notify-ca-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_CA_FILE"),
+			Category: categoryNotify,
+			Usage:    "PEM file of certificate authorities to trust, beside the system's, when notifications are sent"},
 		&cli.StringFlag{Name: "notify-token-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_TOKEN_FILE"),
 			Category: categoryNotify,
 			Usage:    "file with a bearer token to send with notifications; it is read again when it changes"},

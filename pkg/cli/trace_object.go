@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -52,7 +52,7 @@ func tracedArguments(ctx context.Context, cmd *cli.Command) (kind, name string, 
 		err = fmt.Errorf("%q is no object: write KIND/NAME, such as deployment/web", args[0])
 	case len(args) > 2:
 		err = fmt.Errorf("unexpected argument %q", args[2])
-	case args[0] == "" || args[1] == "" || len(path.IsValidPathSegmentName(args[1])) > 0:
+	case args[0] == "" || args[1] == "" || len(content.IsPathSegmentName(args[1])) > 0:
 		err = fmt.Errorf("%q is no object: write KIND/NAME, and its namespace with -n", strings.Join(args, "/"))
 	default:
 		return args[0], args[1], nil
@@ -184,7 +184,7 @@ func (t *tracer) ownerOf(ctx context.Context, mapper meta.RESTMapper, of link) l
 		return link{}
 	}
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err == nil && len(path.IsValidPathSegmentName(ref.Name)) > 0 {
+	if err == nil && len(content.IsPathSegmentName(ref.Name)) > 0 {
 		err = errors.New("it is no name of an object")
 	}
 	if err != nil {

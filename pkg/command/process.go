@@ -119,8 +119,9 @@ func ServeFlags() []cli.Flag {
 			Usage: "serve /metrics only to users who may get that path (nonResourceURLs), by their bearer token"},
 		&cli.BoolFlag{Name: "events", Sources: cli.EnvVars("EVENTS"), Category: categoryServe,
 			Usage: "serve what the operator does at /events of the metrics address, over TLS, to users who may get that path (nonResourceURLs), by their bearer token"},
-		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: cli.EnvVars("HEALTH_ADDRESS"), Category: categoryServe,
-			Usage: "address of /healthz and /readyz; 0 for none"},
+		&cli.StringFlag{Name: "health-address", Value: ":8081", Sources: cli.EnvVars("HEALTH_ADDRESS"),
+			Category: categoryServe,
+			Usage:    "address of /healthz and /readyz; 0 for none"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Sources: cli.EnvVars("LOG_LEVEL"), Category: categoryServe,
 			Usage: "error, warn, info, debug (why each object was judged as it was, each check and write) " +
 				"or trace (each event and request)"},

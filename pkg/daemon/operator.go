@@ -23,10 +23,11 @@ const operatorName = "operator"
 
 func operatorCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
-		Name: operatorName, Category: command.CategoryProcesses, Usage: "run the operator, until it is told to stop",
+		Name: operatorName, Category: command.CategoryProcesses,
+		Usage:       "run the operator, until it is told to stop",
 		Description: "Every flag has an environment variable.",
-		Flags: slices.Concat(command.ConnectionFlags(), command.ServeFlags(), behaviourFlags(), guardFlags(), movedFlags(),
-			pageFlags(true)),
+		Flags: slices.Concat(command.ConnectionFlags(), command.ServeFlags(), behaviourFlags(), guardFlags(),
+			movedFlags(), pageFlags(true)),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
 		Action: func(ctx context.Context, cmd *cli.Command) error {

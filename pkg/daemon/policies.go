@@ -18,7 +18,8 @@ const policiesName = "policies"
 
 func policiesCommand(stderr io.Writer) *cli.Command {
 	return &cli.Command{
-		Name: policiesName, Category: command.CategoryProcesses, Usage: "follow HelmReleasePolicies, until it is told to stop",
+		Name: policiesName, Category: command.CategoryProcesses,
+		Usage: "follow HelmReleasePolicies, until it is told to stop",
 		Description: "The process makes the HelmReleases of policies, and the operator beside it locks them. Flags that both have\n" +
 			"need the same values. Every flag has an environment variable.",
 		Flags: slices.Concat(command.ConnectionFlags(),

@@ -52,8 +52,8 @@ func (in Input) Recall(r Result, remembered func(entry string) bool) Result {
 }
 
 // Excuse returns the result for an Unclear one from the managed fields of the live object, if no form was remembered:
-// see Owner.LeftByHelm of package drift. fresh is set right after the revision was deployed. Helm may then have left less than it
-// declares, so nothing is excused: the dry run shows the form of the object as Helm has just got it.
+// see Owner.LeftByHelm of package drift. fresh is set right after the revision was deployed. Helm may then have left
+// less than it declares, so nothing is excused: the dry run shows the form of the object as Helm has just got it.
 func (in Input) Excuse(r Result, deployed metav1.Time, fresh bool) Result {
 	if fresh {
 		return r

@@ -47,7 +47,8 @@ func TestTrace(t *testing.T) {
 		w.app("trace", kind, "shop").says(0, "Object:       Deployment APPS/shop\n")
 	}
 
-	o := kit.StartOperator(t, w.OperatorConfig(), w.Operator, func(o *operator.ControllerOptions) { o.LeaderElection = true })
+	elect := func(o *operator.ControllerOptions) { o.LeaderElection = true }
+	o := kit.StartOperator(t, w.OperatorConfig(), w.Operator, elect)
 	w.Lock("shop", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}}, {Paths: []string{"/data/color"}}}
 	})
@@ -85,7 +86,8 @@ func TestTrace(t *testing.T) {
 	r = w.app("trace", "svc", "shop", "-o", "json")
 	check.NoError(t, json.Unmarshal([]byte(r.raw), &out))
 	if out.Object.Exists != "no" || out.Release.NamedBy != nil || out.Release.Declares != "yes" || out.Release.Revision != 1 ||
-		len(out.HelmReleases) != 1 || out.HelmReleases[0].Operator != "running" || out.HelmReleases[0].Locked != "suspended" ||
+		len(out.HelmReleases) != 1 || out.HelmReleases[0].Operator != "running" ||
+		out.HelmReleases[0].Locked != "suspended" ||
 		out.Drift.State != "drifted" || r.code != 0 {
 		t.Errorf("exit code %d, %s%s", r.code, r.raw, r.stderr)
 	}

@@ -173,9 +173,9 @@ func (i image) extract(t *testing.T) string {
 	}
 }
 
-// command returns a program of the image as a container runtime would start it, as closely as possible without one: with
-// the image's files as the whole file system, as its user, without environment. Users without the right to change the
-// root run it in the usual one.
+// command returns a program of the image as a container runtime would start it, as closely as possible without one:
+// with the image's files as the whole file system, as its user, without environment. Users without the right to change
+// the root run it in the usual one.
 func (i image) command(ctx context.Context, t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	entrypoint := i.config.Config.Entrypoint

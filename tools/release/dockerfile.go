@@ -28,8 +28,8 @@ type recipe struct {
 // builtPrograms is the start of the paths of the programs in the build stage.
 const builtPrograms = "/out/helm-locker"
 
-// origin is the source of a file of the image: a file of this machine, or a program for the image's platform, by its path
-// in the build stage.
+// origin is the source of a file of the image: a file of this machine, or a program for the image's platform, by its
+// path in the build stage.
 type origin struct {
 	file, program string
 }
