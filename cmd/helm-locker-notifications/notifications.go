@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -39,12 +38,9 @@ func notificationsCommand(stderr io.Writer) *cli.Command {
 		Flags: slices.Concat(notifyFlags(), readerFlags()),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
-		Action: func(ctx context.Context, cmd *cli.Command) error {
-			if cmd.Args().Present() {
-				return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
-			}
+		Action: command.NoArguments(func(ctx context.Context, cmd *cli.Command) error {
 			return runNotifications(ctx, cmd, stderr)
-		},
+		}),
 	}
 }
 

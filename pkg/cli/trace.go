@@ -19,7 +19,7 @@ func (a *app) traceCommand() *cli.Command {
 		Description: "Finds the release that declares an object, or one of the controllers that own it, such as the Deployment of a Pod: by the\n" +
 			"metadata of the object, or by the records of its namespace. It prints the release, its HelmReleases, the drift of the\n" +
 			"object, and the next step. KIND is as kubectl takes it: deployment, deploy, deployments.apps; KIND NAME works, too.\n" +
-			"It needs no operator and no lock. What may not be read is unknown, with the reason.\n\n" +
+			"It needs no operator and no lock. Parts that may not be read are unknown, with the reason.\n\n" +
 			"Exit code 0: a release declares the object; 5: none does; 1: an error, also when that is unknown.",
 		Flags: slices.Concat(clusterFlags("`NAMESPACE` of the object, and of the records that are searched; that of the kubeconfig's context without it"),
 			[]cli.Flag{helmReleaseNamespaceFlag(),

@@ -133,6 +133,16 @@ func ServeFlags() []cli.Flag {
 	}
 }
 
+// NoArguments returns the action of a command that takes flags alone.
+func NoArguments(run cli.ActionFunc) cli.ActionFunc {
+	return func(ctx context.Context, cmd *cli.Command) error {
+		if cmd.Args().Present() {
+			return UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
+		}
+		return run(ctx, cmd)
+	}
+}
+
 // Pick returns the flags of these names.
 func Pick(flags []cli.Flag, names ...string) []cli.Flag {
 	return slices.DeleteFunc(flags, func(f cli.Flag) bool { return !slices.Contains(names, f.Names()[0]) })

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -223,12 +222,8 @@ func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevisio
 
 // ownerIn returns Helm's field manager in a release, for a write to an object that does not show it.
 func (rm *remediation) ownerIn(w lock.Write, r *newestRevision) drift.Owner {
-	owner := drift.ManagedBy(nil)
-	owner.Manager = cmp.Or(rm.managerOf(w.Key), r.loaded.writer, owner.Manager)
-	if r.loaded.release.ApplyMethod == release.ApplyMethodServerSide {
-		owner.Operation = metav1.ManagedFieldsOperationApply
-	}
-	return owner
+	return drift.OwnerOf(cmp.Or(rm.managerOf(w.Key), r.loaded.writer),
+		r.loaded.release.ApplyMethod == release.ApplyMethodServerSide)
 }
 
 // restore creates a deleted object again from the declaration o: Helm may have found the object before the deletion,

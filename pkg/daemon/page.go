@@ -29,12 +29,9 @@ func pageCommand(stderr io.Writer) *cli.Command {
 			command.Pick(command.ServeFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
 				"log-format", "debug", "debug-level"),
 			command.Pick(behaviourFlags(), "release-storage", "impersonate", "default-service-account")),
-		Action: func(ctx context.Context, cmd *cli.Command) error {
-			if cmd.Args().Present() {
-				return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
-			}
+		Action: command.NoArguments(func(ctx context.Context, cmd *cli.Command) error {
 			return runPage(ctx, cmd, stderr)
-		},
+		}),
 	}
 }
 

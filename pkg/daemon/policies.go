@@ -26,12 +26,9 @@ func policiesCommand(stderr io.Writer) *cli.Command {
 			command.Pick(command.ServeFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
 				"log-format", "debug", "debug-level"),
 			command.Pick(behaviourFlags(), "leader-elect", "lease-duration", "release-storage", "impersonate")),
-		Action: func(ctx context.Context, cmd *cli.Command) error {
-			if cmd.Args().Present() {
-				return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
-			}
+		Action: command.NoArguments(func(ctx context.Context, cmd *cli.Command) error {
 			return runPolicies(ctx, cmd, stderr)
-		},
+		}),
 	}
 }
 

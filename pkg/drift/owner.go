@@ -2,6 +2,7 @@ package drift
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,9 +40,18 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry, lost ...string) Owner 
 		}
 	}
 	if best == nil {
-		return Owner{Manager: defaultManager, Operation: metav1.ManagedFieldsOperationUpdate}
+		return OwnerOf("", false)
 	}
 	return Owner{Manager: best.Manager, Operation: best.Operation, Known: true}
+}
+
+// OwnerOf returns the owner of an object that shows none: the manager of its release, helm when empty.
+func OwnerOf(manager string, serverSide bool) Owner {
+	owner := Owner{Manager: cmp.Or(manager, defaultManager), Operation: metav1.ManagedFieldsOperationUpdate}
+	if serverSide {
+		owner.Operation = metav1.ManagedFieldsOperationApply
+	}
+	return owner
 }
 
 // MadeBy reports whether a manager may have created an object: it owns Helm's metadata by an update.

@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"cmp"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,14 +24,11 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 	if in.Owner.Manager != "" {
 		return in.Owner
 	}
-	owner := drift.ManagedBy(nil)
+	manager := ""
 	if in.Manager != nil {
-		owner.Manager = cmp.Or(in.Manager(), owner.Manager)
+		manager = in.Manager()
 	}
-	if in.ServerSide {
-		owner.Operation = metav1.ManagedFieldsOperationApply
-	}
-	return owner
+	return drift.OwnerOf(manager, in.ServerSide)
 }
 
 // HelmOf returns Helm's field manager on a live object of a release: see drift.ManagedBy.
@@ -41,8 +36,8 @@ func HelmOf(live *unstructured.Unstructured, of release.Key) drift.Owner {
 	return helmOf(live, live.GetManagedFields(), of)
 }
 
-// helmOf is HelmOf with the managed fields of the object. Whoever gave another value to Helm's metadata, to take the
-// object away from its release, is not Helm.
+// helmOf is HelmOf with the managed fields of the object. A writer that gave another value to Helm's metadata, to take
+// the object away from its release, is not Helm.
 func helmOf(live *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry, of release.Key) drift.Owner {
 	annotations, lost := live.GetAnnotations(), []string(nil)
 	if annotations[manifest.ReleaseNameAnnotation] != of.Name {
@@ -52,7 +47,7 @@ func helmOf(live *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry
 		lost = append(lost, managers.ReleaseNamespace)
 	}
 	if live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm {
-		lost = append(lost, managers.ManagedBy)
+		lost = append(lost, managers.ManagedByLabel)
 	}
 	return drift.ManagedBy(managed, lost...)
 }

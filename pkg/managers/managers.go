@@ -24,7 +24,7 @@ func Unfinished(managedFields []metav1.ManagedFieldsEntry) bool {
 const (
 	ReleaseName      = "f:meta.helm.sh/release-name"
 	ReleaseNamespace = "f:meta.helm.sh/release-namespace"
-	ManagedBy        = "f:app.kubernetes.io/managed-by"
+	ManagedByLabel   = "f:app.kubernetes.io/managed-by"
 )
 
 // Owns reports whether an entry contains a field, at any place.
@@ -33,7 +33,7 @@ func Owns(entry *metav1.ManagedFieldsEntry, field string) bool {
 }
 
 // HelmFields returns the number of Helm's fields that an entry owns, without those in lost; none for an entry that
-// cannot be Helm's. Other tools set the field ManagedBy too.
+// cannot be Helm's. Other tools set ManagedByLabel too.
 func HelmFields(entry *metav1.ManagedFieldsEntry, lost ...string) (owned int) {
 	if entry.Subresource != "" || entry.Manager == Revert {
 		return 0
@@ -43,7 +43,7 @@ func HelmFields(entry *metav1.ManagedFieldsEntry, lost ...string) (owned int) {
 			owned++
 		}
 	}
-	if owned > 0 && !slices.Contains(lost, ManagedBy) && Owns(entry, ManagedBy) {
+	if owned > 0 && !slices.Contains(lost, ManagedByLabel) && Owns(entry, ManagedByLabel) {
 		owned++
 	}
 	return owned

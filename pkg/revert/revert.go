@@ -50,9 +50,11 @@ func Amendment(
 
 // As sets the field manager of a write.
 func As(r *enforce.Revert, manager string) {
-	c, _ := r.Content.(content)
-	c.owner.Manager = manager
-	r.Manager, r.Content = manager, c
+	r.Manager = manager
+	if c, ok := r.Content.(content); ok { // it is a value: the others of the judgement keep theirs
+		c.owner.Manager = manager
+		r.Content = c
+	}
 }
 
 func newRevert(o *lock.Object, c content) *enforce.Revert {
