@@ -6,16 +6,35 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// changed is a HelmRelease changed by a command, with a description of the change.
+// changed is a HelmRelease or a policy changed by a command, with a description of the change.
 type changed struct {
-	hr   *v1alpha1.HelmRelease
-	text string
+	hr     *v1alpha1.HelmRelease
+	policy *v1alpha1.HelmReleasePolicy
+	text   string
+}
+
+// named returns the object as kubectl -o name does.
+func (c changed) named() string {
+	kind, object := v1alpha1.Kind, metav1.Object(c.hr)
+	if c.policy != nil {
+		kind, object = v1alpha1.PolicyKind, c.policy
+	}
+	return fmt.Sprintf("%s.%s/%s", strings.ToLower(kind), v1alpha1.SchemeGroupVersion.Group, object.GetName())
+}
+
+// content returns the object as a user would write it.
+func (c changed) content() (map[string]any, error) {
+	if c.policy != nil {
+		return contentOf(c.policy, v1alpha1.PolicyKind)
+	}
+	return contentOf(c.hr, v1alpha1.Kind)
 }
 
 // finish prints the changes, and waits for them if the flags ask for that.
@@ -27,6 +46,9 @@ func (a *app) finish(
 	}
 	var waiting []*v1alpha1.HelmRelease
 	for _, c := range done {
+		if c.hr == nil {
+			continue
+		}
 		if cmd.Name == "lock" && c.hr.Spec.SuspendedAt(a.now()) {
 			a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", report.SuspendedFor(c.hr), a.name,
 				c.hr.Spec.Release.Name, c.hr.Spec.Release.Namespace)
@@ -52,9 +74,9 @@ func (a *app) printChanged(cmd *cli.Command, done []changed) error {
 			}
 			fmt.Fprintln(&b, text)
 		case "name":
-			fmt.Fprintf(&b, "%s.%s/%s\n", strings.ToLower(v1alpha1.Kind), v1alpha1.SchemeGroupVersion.Group, c.hr.Name)
+			fmt.Fprintln(&b, c.named())
 		default:
-			content, err := contentOf(c.hr)
+			content, err := c.content()
 			if err != nil {
 				return err
 			}

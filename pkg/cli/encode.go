@@ -26,13 +26,13 @@ func encode(value any, format string) (string, error) {
 	return plain.Block(encoded), nil
 }
 
-// contentOf returns a HelmRelease as a user would write it: without status and the fields of the API server.
-func contentOf(hr *v1alpha1.HelmRelease) (map[string]any, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hr)
+// contentOf returns an object of a kind as a user would write it: without status and the fields of the API server.
+func contentOf(object any, kind string) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return nil, fmt.Errorf("encode the HelmRelease: %w", err)
+		return nil, fmt.Errorf("encode the %s: %w", kind, err)
 	}
-	content["apiVersion"], content["kind"] = v1alpha1.SchemeGroupVersion.String(), v1alpha1.Kind
+	content["apiVersion"], content["kind"] = v1alpha1.SchemeGroupVersion.String(), kind
 	return report.Substance(content), nil
 }
 

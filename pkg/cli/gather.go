@@ -23,7 +23,7 @@ import (
 func comparedFlags() []cli.Flag {
 	return []cli.Flag{
 		allNamespacesFlag(), allowEmptyFlag(),
-		selectorFlag("only releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db"),
+		selectorFlag("only releases"),
 		&cli.BoolFlag{Name: "strict", Category: categoryWhat,
 			Usage: "also show what others added beside what the release declares; the default for a release that a HelmRelease locks with scope Strict"},
 		&cli.BoolFlag{Name: "no-ignore", Category: categoryWhat,
@@ -65,7 +65,7 @@ func (a *app) candidates(
 	if cmd.Args().Present() {
 		return c.namedCandidates(ctx, cmd)
 	}
-	selector, err := parseSelector(cmd)
+	selector, err := parseSelector(cmd, selectorName)
 	if err != nil {
 		return nil, err
 	}

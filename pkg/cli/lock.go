@@ -59,7 +59,7 @@ func (a *app) lockCommand() *cli.Command {
 			allowEmptyFlag(), yesFlag(),
 			&cli.BoolFlag{Name: "all", Category: categoryWhat,
 				Usage: "write a policy for all releases of the namespace, or of all namespaces with -A"},
-			selectorFlag("write a policy for the releases whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db")),
+			selectorFlag("write a policy for the releases")),
 			command.OneOf(&cli.StringFlag{Name: "mode", Category: categoryWhat,
 				Usage: "`MODE`: Enforce reverts drift, Detect only reports it"}, string(v1alpha1.ModeEnforce), string(v1alpha1.ModeDetect)),
 			command.OneOf(&cli.StringFlag{Name: "scope", Category: categoryWhat,
@@ -124,7 +124,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 		if err != nil {
 			return err
 		}
-		done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s %s: release %s, %s", hr.Namespace, hr.Name, action,
+		done = append(done, changed{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s %s: release %s, %s", hr.Namespace, hr.Name, action,
 			of.key, of.text)})
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"regexp"
 	"strings"
@@ -13,14 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/policy"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // acceptFlag is the flag for spec.acceptRecordsOfAnyone.
@@ -55,9 +51,8 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 		if stored.Name != wanted.Name {
 			continue
 		}
-		if !reflect.DeepEqual(stored.Spec.Match, wanted.Spec.Match) || len(stored.Spec.Exclude) > 0 {
-			return command.Hinted(fmt.Errorf("HelmReleasePolicy %s/%s selects other releases", stored.Namespace, stored.Name),
-				"choose another --name, or change that policy with kubectl edit")
+		if !selectsAs(stored, wanted) {
+			return errSelectsOthers(stored)
 		}
 		p, action = stored, "changed"
 	}
@@ -80,8 +75,18 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	if policy.OwnRights(p) {
 		a.note("note: %s", policy.Rights(p))
 	}
-	return a.printPolicy(cmd, p, fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s", store.namespace, p.Name, action,
-		matchText(p.Spec.Match)))
+	return a.printChanged(cmd, []changed{{policy: p, text: fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s", store.namespace,
+		p.Name, action, matchText(p.Spec.Match))}})
+}
+
+// selectsAs reports whether a policy selects the releases of another one, by the same fields.
+func selectsAs(p, other *v1alpha1.HelmReleasePolicy) bool {
+	return reflect.DeepEqual(p.Spec.Match, other.Spec.Match) && len(p.Spec.Exclude) == 0
+}
+
+func errSelectsOthers(p *v1alpha1.HelmReleasePolicy) error {
+	return command.Hinted(fmt.Errorf("HelmReleasePolicy %s/%s selects other releases", p.Namespace, p.Name),
+		"choose another --name, or change that policy with kubectl edit")
 }
 
 // begunBy returns the HelmReleases of releases that exist now, as a policy makes them, that begin to revert drift. A
@@ -207,27 +212,4 @@ func matchText(m v1alpha1.ReleaseMatch) string {
 		return text + " of all namespaces but the operator's, now and later"
 	}
 	return text + " of namespace " + strings.Join(m.Namespaces, ", ") + ", now and later"
-}
-
-func (a *app) printPolicy(cmd *cli.Command, p *v1alpha1.HelmReleasePolicy, text string) error {
-	switch format := cmd.String("output"); format {
-	case "":
-		if text = plain.Line(text); cmd.Bool("dry-run") {
-			text += " (dry run)"
-		}
-		text += "\n"
-	case "name":
-		text = fmt.Sprintf("%s.%s/%s\n", strings.ToLower(v1alpha1.PolicyKind), v1alpha1.SchemeGroupVersion.Group, p.Name)
-	default:
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
-		if err != nil {
-			return fmt.Errorf("encode the HelmReleasePolicy: %w", err)
-		}
-		content["apiVersion"], content["kind"] = v1alpha1.SchemeGroupVersion.String(), v1alpha1.PolicyKind
-		if text, err = encode(report.Substance(content), format); err != nil {
-			return err
-		}
-	}
-	_, err := io.WriteString(a.out, text)
-	return err
 }

@@ -151,6 +151,16 @@ func (h *helmReleases) putPolicy(
 	return typedPolicy(object)
 }
 
+// deletePolicy deletes a policy, and by its owner references the HelmReleases that it made.
+func (h *helmReleases) deletePolicy(ctx context.Context, p *v1alpha1.HelmReleasePolicy) error {
+	err := h.policies().Delete(ctx, p.Name, metav1.DeleteOptions{DryRun: h.dryRun,
+		Preconditions: &metav1.Preconditions{UID: &p.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return h.apiError(fmt.Sprintf("delete HelmReleasePolicy %s/%s", p.Namespace, p.Name), err)
+	}
+	return nil
+}
+
 // planOf returns a policy's effect on the releases of a cluster, with all other policies there.
 func (a *app) planOf(
 	ctx context.Context, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,

@@ -22,9 +22,17 @@ func allNamespacesFlag() cli.Flag {
 		Usage: "releases in all namespaces"}
 }
 
-// selectorFlag selects by labels; usage names the labelled objects.
-func selectorFlag(usage string) cli.Flag {
-	return &cli.StringFlag{Name: "selector", Aliases: []string{"l"}, Category: categoryWhat, Usage: usage}
+// Names of the flags that select by labels.
+const (
+	selectorName            = "selector"
+	helmReleaseSelectorName = "helmrelease-selector"
+)
+
+// selectorFlag selects releases by the labels of their records, as helm list --selector; what is the object of the
+// command.
+func selectorFlag(what string) cli.Flag {
+	return &cli.StringFlag{Name: selectorName, Aliases: []string{"l"}, Category: categoryWhat,
+		Usage: what + " whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db"}
 }
 
 // lockSelectFlags are the flags for selecting releases by their HelmReleases.
@@ -34,14 +42,16 @@ func lockSelectFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "all", Category: categoryWhat,
 			Usage: "all releases of the namespace, or of all namespaces with -A, that HelmReleases name"},
 		allowEmptyFlag(),
-		selectorFlag("the releases whose HelmReleases have labels that match `SELECTOR`, such as team=web,tier!=db"),
+		selectorFlag("the releases that HelmReleases name"),
+		&cli.StringFlag{Name: helmReleaseSelectorName, Category: categoryWhat,
+			Usage: "the releases whose HelmReleases have labels that match `SELECTOR`"},
 	}
 }
 
-func parseSelector(cmd *cli.Command) (labels.Selector, error) {
-	selector, err := labels.Parse(cmd.String("selector"))
+func parseSelector(cmd *cli.Command, flag string) (labels.Selector, error) {
+	selector, err := labels.Parse(cmd.String(flag))
 	if err != nil {
-		return nil, command.Hinted(fmt.Errorf("--selector: %w", err), "write it like team=web,tier!=db")
+		return nil, command.Hinted(fmt.Errorf("--%s: %w", flag, err), "write it like team=web,tier!=db")
 	}
 	return selector, nil
 }
@@ -49,7 +59,7 @@ func parseSelector(cmd *cli.Command) (labels.Selector, error) {
 // checkSelection rejects a command line without a release, and one with both names and a selection. As with kubectl, -A
 // only determines the namespaces, so that two letters cannot change everything.
 func checkSelection(ctx context.Context, cmd *cli.Command) error {
-	selects := cmd.Bool("all") || cmd.String("selector") != ""
+	selects := cmd.Bool("all") || cmd.String(selectorName) != "" || cmd.String(helmReleaseSelectorName) != ""
 	var err error
 	switch names := cmd.Args().Slice(); {
 	case len(names) == 0 && !selects && cmd.Bool("all-namespaces"):
@@ -58,7 +68,7 @@ func checkSelection(ctx context.Context, cmd *cli.Command) error {
 		err = errors.New("the name of a release is missing")
 	case len(names) > 0 && selects:
 		err = errors.New("names of releases, and --selector or --all, exclude each other")
-	case cmd.String("name") != "" && !(selects && cmd.Name == "lock") && (len(names) != 1 || cmd.Bool("all-namespaces")):
+	case cmd.String("name") != "" && !(selects && writesPolicies(cmd)) && (len(names) != 1 || cmd.Bool("all-namespaces")):
 		err = errors.New("--name needs the name of one release")
 	case cmd.Bool("all-namespaces"):
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/") }); i >= 0 {
@@ -69,6 +79,12 @@ func checkSelection(ctx context.Context, cmd *cli.Command) error {
 		return command.UsageError(ctx, cmd, err, true)
 	}
 	return nil
+}
+
+// writesPolicies reports whether a command takes a selection for that of a policy: lock creates it, and unlock takes it
+// back.
+func writesPolicies(cmd *cli.Command) bool {
+	return cmd.Name == "lock" || cmd.Name == "unlock" && cmd.String(helmReleaseSelectorName) == ""
 }
 
 // keys returns the releases named by the arguments of a command, each once. With --all-namespaces a name stands for
@@ -128,13 +144,9 @@ type target struct {
 	others []string
 }
 
-// choose returns the releases selected by arguments and flags, by their HelmReleases.
+// choose returns the releases selected by arguments and flags, with their HelmReleases. There may be none.
 func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []target, error) {
 	if err := checkSelection(ctx, cmd); err != nil {
-		return nil, nil, err
-	}
-	selector, err := parseSelector(cmd)
-	if err != nil {
 		return nil, nil, err
 	}
 	c, err := a.connect(ctx, cmd)
@@ -150,40 +162,8 @@ func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []ta
 		targets, err := c.named(cmd, store, all)
 		return store, targets, err
 	}
-	var targets []target
-	for _, hr := range all {
-		if (cmd.Bool("all-namespaces") || hr.Spec.Release.Namespace == c.namespace) &&
-			selector.Matches(labels.Set(hr.Labels)) {
-			targets = append(targets, target{key: keyOf(hr), locks: []*v1alpha1.HelmRelease{hr}})
-		}
-	}
-	if len(targets) == 0 {
-		return store, nil, a.nothingChosen(ctx, cmd, store)
-	}
-	return store, targets, nil
-}
-
-// scopeOf returns the namespace of the releases that a command selects; empty for all, and without a cluster.
-func (c *connection) scopeOf(cmd *cli.Command) string {
-	if c == nil || cmd.Bool("all-namespaces") {
-		return ""
-	}
-	return c.namespace
-}
-
-// nothingChosen is the error for a selection that no HelmRelease fits.
-func (a *app) nothingChosen(ctx context.Context, cmd *cli.Command, store *helmReleases) error {
-	var conditions []string
-	namespace := store.cluster.scopeOf(cmd)
-	if namespace != "" {
-		conditions = append(conditions, "is for a release in namespace "+namespace)
-	}
-	if selector := cmd.String("selector"); selector != "" {
-		conditions = append(conditions, "has labels "+selector)
-	}
-	reason := strings.TrimSpace(fmt.Sprintf("no HelmRelease in namespace %s %s", store.namespace,
-		strings.Join(conditions, " and ")))
-	return a.empty(ctx, cmd, store.cluster, errors.New(reason), store.namespace, namespace)
+	targets, err := c.selected(ctx, cmd, all)
+	return store, targets, err
 }
 
 // named returns the releases named by the arguments, with their HelmReleases among all.

@@ -119,6 +119,9 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	if err != nil {
 		return err
 	}
+	if len(targets) == 0 {
+		return a.nothingChosen(ctx, cmd, store)
+	}
 	if ch.resumes {
 		if err := a.confirmReverts(ctx, cmd, store.cluster, a.resumed(targets)); err != nil {
 			return err
@@ -145,7 +148,7 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 		if err != nil {
 			return err
 		}
-		done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace, hr.Name,
+		done = append(done, changed{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace, hr.Name,
 			action, ch.text(hr), t.key)})
 		return nil
 	})

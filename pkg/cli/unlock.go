@@ -1,20 +1,25 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
 )
 
 func (a *app) unlockCommand() *cli.Command {
 	return &cli.Command{
 		Name: "unlock", Category: categoryChange, Usage: "have the operator let go of releases", ArgsUsage: "RELEASE...",
-		Description: "Deletes the HelmReleases that name the releases. The releases and their objects stay as they are.",
-		Flags:       changeFlags(lockSelectFlags()...), Action: a.unlock,
+		Description: "Deletes the HelmReleases that name the releases. The releases and their objects stay as they are.\n\n" +
+			"--all and --selector also delete the HelmReleasePolicy that lock writes with the same flags. A HelmRelease of another\n" +
+			"policy is an error: that policy makes it again.",
+		Flags: changeFlags(lockSelectFlags()...), Action: a.unlock,
 	}
 }
 
@@ -23,27 +28,90 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	policies, err := store.takenBack(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	if len(targets)+len(policies) == 0 {
+		return a.nothingChosen(ctx, cmd, store)
+	}
 	var done []changed
-	failed := each(ctx, a, targets, func(t target) error {
+	// The policies go first: they make deleted HelmReleases again.
+	deleted := map[types.UID]bool{}
+	failed := each(ctx, a, policies, func(p *v1alpha1.HelmReleasePolicy) error {
+		if err := store.deletePolicy(ctx, p); err != nil {
+			return err
+		}
+		deleted[p.UID] = true
+		done = append(done, changed{policy: p, text: fmt.Sprintf("HelmReleasePolicy %s/%s deleted: %s", p.Namespace, p.Name,
+			matchText(p.Spec.Match))})
+		return nil
+	})
+	unlocked := each(ctx, a, targets, func(t target) error {
 		if len(t.locks) == 0 {
 			return a.notUnlocked(ctx, cmd, store, t)
+		}
+		for _, hr := range t.locks {
+			if owner := v1alpha1.PolicyOf(hr); owner != nil && !deleted[owner.UID] {
+				return a.locksAgain(hr, owner.Name)
+			}
 		}
 		for _, hr := range t.locks {
 			if err := store.delete(ctx, hr); err != nil {
 				return err
 			}
-			if owner := v1alpha1.PolicyOf(hr); owner != nil {
-				a.note("note: HelmReleasePolicy %s locks release %s again; exclude it there, or suspend it", owner.Name, t.key)
-			}
-			done = append(done, changed{hr, fmt.Sprintf("HelmRelease %s/%s deleted: release %s", hr.Namespace, hr.Name,
-				t.key)})
+			done = append(done, changed{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s deleted: release %s", hr.Namespace,
+				hr.Name, t.key)})
 		}
 		return nil
 	})
 	if err := a.finish(ctx, cmd, store, done, nil); err != nil {
 		return err
 	}
-	return failed
+	return cmp.Or(failed, unlocked)
+}
+
+// takenBack returns the policies that lock writes by the flags of cmd; none for names of releases.
+func (h *helmReleases) takenBack(ctx context.Context, cmd *cli.Command) ([]*v1alpha1.HelmReleasePolicy, error) {
+	if cmd.Args().Present() || !writesPolicies(cmd) {
+		return nil, nil
+	}
+	wanted, err := policyOf(cmd, h.cluster)
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.listPolicies(ctx)
+	if apierrors.IsForbidden(err) {
+		return nil, nil // their HelmReleases are not deleted, either
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := cmd.String("name")
+	if name != "" {
+		if err := missingPolicy(h.namespace, name, all); err != nil {
+			return nil, err
+		}
+	}
+	var found []*v1alpha1.HelmReleasePolicy
+	for _, p := range all {
+		switch same := selectsAs(p, wanted); {
+		case p.Name == name && !same:
+			return nil, errSelectsOthers(p)
+		case same && (name == "" || p.Name == name):
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+// locksAgain is the error for a HelmRelease of a policy that stays: deleting it unlocks nothing.
+func (a *app) locksAgain(hr *v1alpha1.HelmRelease, policy string) error {
+	key := keyOf(hr)
+	return command.Hinted(fmt.Errorf("release %s stays locked: HelmReleasePolicy %s makes HelmRelease %s/%s again", key, policy,
+		hr.Namespace, hr.Name),
+		fmt.Sprintf("exclude it in the policy: kubectl -n %s edit helmreleasepolicy %s", hr.Namespace, policy),
+		fmt.Sprintf("or unlock it for a while: %s suspend %s -n %s", a.name, key.Name, key.Namespace))
 }
 
 // notUnlocked returns the error for a release without a HelmRelease, and prints a note if the release exists: it is

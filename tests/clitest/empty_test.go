@@ -44,9 +44,10 @@ spec:
 	for line, reason := range map[string]string{
 		"report -A -l kind=nosuch -o markdown":           "there is no release to compare with labels kind=nosuch",
 		"diff -A -l kind=nosuch":                         "there is no release to compare with labels kind=nosuch",
-		"suspend -A -l kind=nosuch":                      "no HelmRelease in namespace LOCKER has labels kind=nosuch",
-		"resume -l kind=nosuch -n " + w.Apps:             "no HelmRelease in namespace LOCKER is for a release in namespace APPS and has labels kind=nosuch",
-		"unlock -A -l kind=nosuch":                       "no HelmRelease in namespace LOCKER has labels kind=nosuch",
+		"suspend -A -l kind=nosuch":                      "no HelmRelease in namespace LOCKER is for a release with labels kind=nosuch",
+		"resume -l kind=nosuch -n " + w.Apps:             "no HelmRelease in namespace LOCKER is for a release in namespace APPS with labels kind=nosuch",
+		"unlock -A -l kind=nosuch":                       "no HelmRelease in namespace LOCKER is for a release with labels kind=nosuch",
+		"suspend -A --helmrelease-selector kind=nosuch":  "no HelmRelease in namespace LOCKER has labels kind=nosuch",
 		"lock -A -l kind=nosuch --mode Detect --dry-run": "there is no release with labels kind=nosuch",
 		"policy preview -f -":                            "HelmReleasePolicy none matches no release",
 	} {

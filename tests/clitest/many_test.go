@@ -52,9 +52,12 @@ func TestLockAndUnlockMany(t *testing.T) {
 	w.cli("resume", "--all", "-n", second).is(0,
 		"HelmRelease LOCKER/APPS-2-many-a resumed: release APPS-2/many-a\n", "")
 	w.PatchHelmRelease("many-b", `{"metadata":{"labels":{"team":"b"}}}`)
-	w.cli("suspend", "-A", "-l", "team=b", "--dry-run").is(0,
+	w.cli("suspend", "-A", "--helmrelease-selector", "team=b", "--dry-run").is(0,
 		"HelmRelease LOCKER/many-b suspended until it is resumed: release APPS/many-b (dry run)\n", "")
-	w.cli("suspend", "-A", "-l", "team=c").is(5, "",
+	w.cli("suspend", "-A", "-l", "team=b").is(5, "",
+		"helm-locker: no HelmRelease in namespace LOCKER is for a release with labels team=b\n"+
+			"  1 HelmRelease with such labels: --helmrelease-selector selects by them\n  --allow-empty accepts that\n")
+	w.cli("suspend", "-A", "--helmrelease-selector", "team=c").is(5, "",
 		"helm-locker: no HelmRelease in namespace LOCKER has labels team=c\n  --allow-empty accepts that\n")
 
 	var list struct {

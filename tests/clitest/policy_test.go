@@ -156,7 +156,7 @@ func TestHelmReleasesOfAPolicy(t *testing.T) {
 	}
 	w.cli("status", "--state", "drifted").is(0, "", "no HelmRelease in namespace LOCKER fits\n")
 	w.cli("status", "-w", "--state", "drifted").says(1, "--watch goes with neither --state nor --policies")
-	w.app("unlock", "shop").says(0, "note: HelmReleasePolicy APPS locks release APPS/shop again", "HelmRelease LOCKER/made deleted")
+	w.app("unlock", "shop").says(1, "release APPS/shop stays locked: HelmReleasePolicy APPS makes HelmRelease LOCKER/made again")
 }
 
 // Not in parallel with others: the definitions are shared. Without the operator and its definitions a preview still
