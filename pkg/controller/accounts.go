@@ -34,10 +34,13 @@ const (
 	denialLatest  = time.Minute
 )
 
+// rights knows the objects that the account of a release may change.
+type rights struct{ *common }
+
 // admit sorts the objects of a release by the right of its account to change them. A release does not own, compare or
 // take over a denied object: a forged manifest is neither a claim nor a way to find out about objects beyond its
 // author's rights. Without an account, the operator writes in its own name and may change everything.
-func (rs *releases) admit(
+func (rt *rights) admit(
 	ctx context.Context, account string, objects []*lock.Object,
 ) (admitted []*lock.Object, denied []denial, err error) {
 	if account == "" {
@@ -47,7 +50,7 @@ func (rs *releases) admit(
 	for i, o := range objects {
 		asked[i] = accounts.Object{GVR: o.GVR, Namespace: o.ID.Namespace, Name: o.ID.Name}
 	}
-	allowed, err := accounts.Rights(ctx, asked, rs.mayPatch(account))
+	allowed, err := accounts.Rights(ctx, asked, rt.mayPatch(account))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,17 +64,17 @@ func (rs *releases) admit(
 	return admitted, denied, nil
 }
 
-func (rs *releases) mayPatch(account string) accounts.Ask {
+func (rt *rights) mayPatch(account string) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
-		return rs.clients.Accounts.MayPatch(ctx,
+		return rt.clients.Accounts.MayPatch(ctx,
 			enforce.Object{GVR: o.GVR, Namespace: o.Namespace, Name: o.Name, Account: account})
 	}
 }
 
 // hold sets the account under which the objects of a release are written. It removes the objects outside the rights of
 // the account, and returns them.
-func (rs *releases) hold(ctx context.Context, account string, ld *loaded) ([]denial, error) {
-	admitted, denied, err := rs.admit(ctx, account, ld.objects)
+func (rt *rights) hold(ctx context.Context, account string, ld *loaded) ([]denial, error) {
+	admitted, denied, err := rt.admit(ctx, account, ld.objects)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +92,9 @@ func (rs *releases) hold(ctx context.Context, account string, ld *loaded) ([]den
 
 // granted reports whether an account has received one of the denied rights. If not, it asks again later, at growing
 // intervals.
-func (rs *releases) granted(ctx context.Context, key string) bool {
+func (rt *rights) granted(ctx context.Context, key string) bool {
 	var d denials
-	rs.entries.update(key, func(e *entry) {
+	rt.entries.update(key, func(e *entry) {
 		d = e.denials
 		if len(d.objects) > 0 {
 			e.denials.asked++
@@ -102,29 +105,29 @@ func (rs *releases) granted(ctx context.Context, key string) bool {
 	}
 	// Check another part of the objects each time, because they may be many.
 	first := d.asked * accounts.QuestionsAtOnce
-	mayPatch := rs.mayPatch(d.account)
+	mayPatch := rt.mayPatch(d.account)
 	answers, err := accounts.AskAll(min(len(d.objects), accounts.QuestionsAtOnce), func(i int) (bool, error) {
 		o := d.objects[(first+i)%len(d.objects)]
 		return mayPatch(ctx, accounts.Object{GVR: o.gvr, Namespace: o.id.Namespace, Name: o.id.Name})
 	})
 	if err != nil {
-		rs.Log.WithField("helmrelease", key).Debugf("what was denied is asked for again later: %s", safeError(err))
+		rt.Log.WithField("helmrelease", key).Debugf("what was denied is asked for again later: %s", safeError(err))
 	}
 	for _, yes := range answers {
 		if yes {
 			return true
 		}
 	}
-	rs.askLater(key, d.asked)
+	rt.askLater(key, d.asked)
 	return false
 }
 
-func (rs *releases) askLater(key string, asked int) {
+func (rt *rights) askLater(key string, asked int) {
 	wait := denialLatest
 	if asked < 6 {
 		wait = min(denialSoonest<<asked, denialLatest)
 	}
-	rs.queues.releases.AddAfter(key, wait)
+	rt.queues.releases.AddAfter(key, wait)
 }
 
 // message describes the missing rights of the account, in the words of the API server's authorizer.

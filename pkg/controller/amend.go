@@ -51,15 +51,15 @@ var errNotReadable = errors.New("the newest revision cannot be read")
 
 // declares returns the declaration of an object in the newest revision. known is also true for a declared object
 // without a declaration to return: an exempt object, one of an unserved kind, or perhaps a hook.
-func (rm *remediation) declares(
+func (pr *prover) declares(
 	ctx context.Context, r *newestRevision, w lock.Write,
 ) (o *lock.Object, known bool, err error) {
 	if r.loaded == nil {
 		var spec v1alpha1.HelmReleaseSpec
-		if hr := rm.cached(w.Key); hr != nil {
+		if hr := pr.cached(w.Key); hr != nil {
 			spec = hr.Spec
 		}
-		loaded, prob, err := rm.loader.load(ctx, r.record, spec)
+		loaded, prob, err := pr.loader.load(ctx, r.record, spec)
 		if err != nil {
 			return nil, false, err
 		}
@@ -83,41 +83,41 @@ func (rm *remediation) declares(
 // the outcome of the revision: only the lock of a deployed revision may write it. It restores a declared object changed
 // or deleted by the write: Helm may have seen the earlier state and left it alone. None of this matters before Helm
 // reaches the objects.
-func (rm *remediation) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
-	o, known, err := rm.declares(ctx, r, w)
+func (pr *prover) amendWrite(ctx context.Context, w lock.Write, r *newestRevision) error {
+	o, known, err := pr.declares(ctx, r, w)
 	if err != nil {
 		return err
 	}
 	pending, before := r.record.Status.IsPending(), r.loaded.release.BeforeObjects
 	switch {
 	case w.Created && known:
-		rm.unproven.Drop(w)
+		pr.unproven.Drop(w)
 		return nil
 	case pending && (before || w.Version == "" && w.Deleted):
 		return nil // Helm may be about to write it; the next change of the record comes back to it
 	case before && w.Deleted && w.Version != "" && w.Object.Desired != "":
-		return rm.restore(ctx, w, r, w.Object) // deleted for a replacement: Helm has failed, and needs it
+		return pr.restore(ctx, w, r, w.Object) // deleted for a replacement: Helm has failed, and needs it
 	case before:
-		rm.unproven.Drop(w)
+		pr.unproven.Drop(w)
 		return nil
 	case !known && w.Created:
-		return rm.takeBack(ctx, w, r)
+		return pr.takeBack(ctx, w, r)
 	case o == nil:
-		rm.unproven.Drop(w)
+		pr.unproven.Drop(w)
 		return nil
 	case w.Deleted && w.Version == "" && r.record.Status != release.StatusDeployed:
-		return rm.restore(ctx, w, r, w.Object) // as the operator had created it before it took it back
+		return pr.restore(ctx, w, r, w.Object) // as the operator had created it before it took it back
 	case w.Deleted:
-		return rm.restore(ctx, w, r, o)
+		return pr.restore(ctx, w, r, o)
 	}
-	amended, err := rm.amendment(ctx, w, r, o)
+	amended, err := pr.amendment(ctx, w, r, o)
 	if err != nil || amended == nil {
 		if err == nil {
-			rm.unproven.Drop(w)
+			pr.unproven.Drop(w)
 		}
 		return err
 	}
-	return rm.amend(ctx, w, r, amended)
+	return pr.amend(ctx, w, r, amended)
 }
 
 // amendment is the revert that corrects a write.
@@ -127,10 +127,10 @@ type amendment struct {
 }
 
 // amendment returns the revert to correct a write; nil when there is nothing to do.
-func (rm *remediation) amendment(
+func (pr *prover) amendment(
 	ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object,
 ) (*amendment, error) {
-	live, err := rm.enforcer.Get(ctx, revert.Object(w.Object))
+	live, err := pr.enforcer.Get(ctx, revert.Object(w.Object))
 	if err != nil || live == nil {
 		return nil, err
 	}
@@ -152,11 +152,11 @@ func (rm *remediation) amendment(
 	}
 	in := judge.Input{ID: o.ID, Live: live, Rules: o.Rules, Scalable: o.Scalable, Replicas: o.Replicas}
 	if o.Scalable {
-		scalers, err := rm.scalers.List(ctx, o.ID.Namespace)
+		scalers, err := pr.scalers.List(ctx, o.ID.Namespace)
 		if err != nil {
 			return nil, err
 		}
-		in = in.Scaled(scalers, rm.trusts(r.loaded.ignore, o.ID))
+		in = in.Scaled(scalers, pr.trusts(r.loaded.ignore, o.ID))
 	}
 	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: in.Ignore(desired),
 		Adopted: judge.Adopted(o.ID)})
@@ -165,7 +165,7 @@ func (rm *remediation) amendment(
 	}
 	owner := judge.HelmOf(live, r.loaded.release.Key)
 	if !owner.Known {
-		owner = rm.ownerIn(w, r)
+		owner = pr.ownerIn(w, r)
 	}
 	same := *o
 	same.Account = w.Object.Account
@@ -176,59 +176,59 @@ func (rm *remediation) amendment(
 
 // amend corrects a write by another one, in the same order as any write: observe the object, read the record, write
 // with the observed version as the precondition. The correction is remembered for proof, too.
-func (rm *remediation) amend(ctx context.Context, w lock.Write, r *newestRevision, amended *amendment) error {
+func (pr *prover) amend(ctx context.Context, w lock.Write, r *newestRevision, amended *amendment) error {
 	undo, err := json.Marshal(drift.MergePatch(amended.Target, amended.Live.Object))
 	if err != nil {
 		return fmt.Errorf("encode what the write undoes: %w", err)
 	}
-	holds, err := rm.enforcer.Holds(ctx, r.record)
+	holds, err := pr.enforcer.Holds(ctx, r.record)
 	if err != nil {
 		return err
 	}
 	if !holds {
-		rm.queues.confirm.Add(w.Record.Key)
+		pr.queues.confirm.Add(w.Record.Key)
 		return nil
 	}
 	next := &lock.Write{
 		Key: w.Key, Object: amended.object, Record: r.under(w), Undo: undo, Version: amended.Live.GetResourceVersion(),
-		Begun: rm.Clock.Now(),
+		Begun: pr.Clock.Now(),
 	}
-	if !rm.unproven.Follow(w, next) {
+	if !pr.unproven.Follow(w, next) {
 		return nil
 	}
-	done, err := rm.carryOut(next, func() (*unstructured.Unstructured, error) {
-		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), amended.Revert)
+	done, err := pr.writer.carryOut(next, func() (*unstructured.Unstructured, error) {
+		return pr.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), amended.Revert)
 	})
 	switch {
 	case done != nil: // the next lock finds fields without Helm's ownership
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		rm.unproven.Drop(*next)
-		rm.unproven.Again(w) // look again
-		rm.queues.confirm.Add(w.Record.Key)
+		pr.unproven.Drop(*next)
+		pr.unproven.Again(w) // look again
+		pr.queues.confirm.Add(w.Record.Key)
 		return nil
 	case err != nil && transient(err):
-		rm.unproven.Drop(*next)
-		rm.unproven.Again(w)
+		pr.unproven.Drop(*next)
+		pr.unproven.Again(w)
 		return err
 	case err != nil:
-		rm.unproven.Drop(*next)
-		rm.reporter.superseded(w, notRewrittenEvent(w.Object.ID, r.record.Revision, err))
+		pr.unproven.Drop(*next)
+		pr.reporter.superseded(w, notRewrittenEvent(w.Object.ID, r.record.Revision, err))
 		return nil
 	}
-	rm.reporter.superseded(w, rewrittenEvent(w.Object.ID, r.record.Revision))
-	rm.queues.confirm.Add(w.Record.Key)
+	pr.reporter.superseded(w, rewrittenEvent(w.Object.ID, r.record.Revision))
+	pr.queues.confirm.Add(w.Record.Key)
 	return nil
 }
 
 // ownerIn returns Helm's field manager in a release, for a write to an object that does not show it.
-func (rm *remediation) ownerIn(w lock.Write, r *newestRevision) drift.Owner {
-	return drift.OwnerOf(cmp.Or(rm.managerOf(w.Key), r.loaded.writer),
+func (pr *prover) ownerIn(w lock.Write, r *newestRevision) drift.Owner {
+	return drift.OwnerOf(cmp.Or(pr.managerOf(w.Key), r.loaded.writer),
 		r.loaded.release.ApplyMethod == release.ApplyMethodServerSide)
 }
 
 // restore creates a deleted object again from the declaration o: Helm may have found the object before the deletion,
 // and left it alone.
-func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
+func (pr *prover) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
 	desired, err := decode(o.Desired)
 	if err != nil {
 		return err
@@ -237,35 +237,35 @@ func (rm *remediation) restore(ctx context.Context, w lock.Write, r *newestRevis
 	if err != nil {
 		return err
 	}
-	holds, err := rm.enforcer.Holds(ctx, r.record)
+	holds, err := pr.enforcer.Holds(ctx, r.record)
 	if err != nil {
 		return err
 	}
 	if !holds {
-		rm.queues.confirm.Add(w.Record.Key)
+		pr.queues.confirm.Add(w.Record.Key)
 		return nil
 	}
 	same := *o
 	same.Account = w.Object.Account
-	again := revert.Creation(&same, desired, blank, rm.ownerIn(w, r))
+	again := revert.Creation(&same, desired, blank, pr.ownerIn(w, r))
 	again.Record = r.record
-	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: rm.Clock.Now(),
+	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: pr.Clock.Now(),
 		Manager: again.Creator()}
-	if !rm.unproven.Follow(w, next) {
+	if !pr.unproven.Follow(w, next) {
 		return nil
 	}
-	made, err := rm.carryOut(next, func() (*unstructured.Unstructured, error) {
-		return rm.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), again)
+	made, err := pr.writer.carryOut(next, func() (*unstructured.Unstructured, error) {
+		return pr.enforcer.Revert(ctx, enforce.SetID(w.Record.Key), again)
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil
 	case err != nil && made == nil:
-		rm.unproven.Drop(*next)
-		rm.unproven.Again(w)
+		pr.unproven.Drop(*next)
+		pr.unproven.Again(w)
 		return err
 	}
-	rm.reporter.superseded(w, recreatedAgainEvent(w.Object.ID, r.record.Revision))
-	rm.queues.confirm.Add(w.Record.Key)
+	pr.reporter.superseded(w, recreatedAgainEvent(w.Object.ID, r.record.Revision))
+	pr.queues.confirm.Add(w.Record.Key)
 	return nil
 }

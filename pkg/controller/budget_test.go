@@ -59,10 +59,10 @@ func (c *slowClock) Now() time.Time {
 
 func TestComparingIsCharged(t *testing.T) {
 	c := &common{Options: Options{Clock: &slowClock{}}}
-	rm := &remediation{common: c, loader: &loader{common: c}}
+	rm := &remediation{common: c, budget: &budget{}}
 	l := lock.New(&lock.Lock{Release: release.Key{Namespace: "a", Name: "one"}}, nil)
 	rm.judgeAll(l, nil)
-	if rm.loader.budget.wait(l.Release, rm.Clock.Now()) == 0 {
+	if rm.budget.wait(l.Release, rm.Clock.Now()) == 0 {
 		t.Error("after a comparison of ten seconds the next record does not wait")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,22 +13,30 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
+// claimer claims HelmReleases for this controller, and decides which of several HelmReleases keeps a release.
+type claimer struct {
+	*common
+	mu sync.Mutex
+	// behind are the HelmReleases that leave their release to another one, by the key of the other one. mu guards it.
+	behind map[string][]string
+}
+
 // giveWay records that a HelmRelease waits for its release, because another HelmRelease has it. The next event of the
 // other one enqueues the first.
-func (rs *releases) giveWay(key, first string) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if !slices.Contains(rs.behind[first], key) {
-		rs.behind[first] = append(rs.behind[first], key)
+func (ca *claimer) giveWay(key, first string) {
+	ca.mu.Lock()
+	defer ca.mu.Unlock()
+	if !slices.Contains(ca.behind[first], key) {
+		ca.behind[first] = append(ca.behind[first], key)
 	}
 }
 
 // takeBehind returns, and forgets, the HelmReleases that wait for the release of this one.
-func (rs *releases) takeBehind(first string) []string {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	behind := rs.behind[first]
-	delete(rs.behind, first)
+func (ca *claimer) takeBehind(first string) []string {
+	ca.mu.Lock()
+	defer ca.mu.Unlock()
+	behind := ca.behind[first]
+	delete(ca.behind, first)
 	return behind
 }
 
@@ -39,14 +48,14 @@ func (c *common) claimable(hr *v1alpha1.HelmRelease) bool {
 
 // claim claims the HelmRelease for this controller, and removes the finalizer of older operators. It returns false for
 // a HelmRelease of another controller or shard, and for one to be left unclaimed by a standby for now.
-func (rs *releases) claim(hr *v1alpha1.HelmRelease) (bool, error) {
-	if !rs.claimable(hr) || !rs.inShard(hr) {
+func (ca *claimer) claim(hr *v1alpha1.HelmRelease) (bool, error) {
+	if !ca.claimable(hr) || !ca.inShard(hr) {
 		return false, nil
 	}
 	meta := map[string]any{"resourceVersion": hr.ResourceVersion, "uid": hr.UID}
 	changed := false
-	if hr.Annotations[v1alpha1.ManagedByAnnotation] != rs.Name && hr.DeletionTimestamp == nil {
-		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: rs.Name}
+	if hr.Annotations[v1alpha1.ManagedByAnnotation] != ca.Name && hr.DeletionTimestamp == nil {
+		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: ca.Name}
 		changed = true
 	}
 	if slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer) {
@@ -57,14 +66,14 @@ func (rs *releases) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 	if !changed {
 		return true, nil
 	}
-	if !rs.leading.Load() {
-		return hr.Annotations[v1alpha1.ManagedByAnnotation] == rs.Name, nil
+	if !ca.leading.Load() {
+		return hr.Annotations[v1alpha1.ManagedByAnnotation] == ca.Name, nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
 		return false, fmt.Errorf("encode the claim of HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err)
 	}
-	_, err = rs.clients.HelmReleases.Patch(hr.Namespace, hr.Name, types.MergePatchType, patch)
+	_, err = ca.clients.HelmReleases.Patch(hr.Namespace, hr.Name, types.MergePatchType, patch)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -72,6 +81,39 @@ func (rs *releases) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 		return false, fmt.Errorf("claim HelmRelease %s/%s: %w", hr.Namespace, hr.Name, err)
 	}
 	return true, nil
+}
+
+// owner returns the HelmRelease that keeps the release instead of hr. One written by hand precedes one of a policy,
+// then the oldest precedes, and then the first by name.
+func (ca *claimer) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
+	named, err := ca.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
+	if err != nil {
+		ca.Log.Errorf("look up the HelmReleases of release %s: %v", hr.Spec.Release, err)
+		return nil
+	}
+	first := hr
+	for _, other := range named {
+		if other.Namespace != ca.Namespace || other.DeletionTimestamp != nil || !ca.claimable(other) {
+			continue
+		}
+		if createdBefore(other, first) {
+			first = other
+		}
+	}
+	if first == hr || first.UID == hr.UID {
+		return nil
+	}
+	return first
+}
+
+func createdBefore(a, b *v1alpha1.HelmRelease) bool {
+	if made := v1alpha1.PolicyOf(a) != nil; made != (v1alpha1.PolicyOf(b) != nil) {
+		return !made // what was written by hand keeps the release: the policy is about to delete its own
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
 }
 
 // objectReference returns the reference to a HelmRelease for its events.

@@ -141,3 +141,12 @@ func (c *common) newestSeen(rec release.Record) release.Record {
 func (c *common) debug(key release.Key) *logrus.Entry {
 	return c.Log.WithField("release", key.String())
 }
+
+// complete returns an object to its lock and enqueues the lock if there is more to do.
+func (c *common) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
+	o.Now = c.Clock.Now()
+	if l.Done(w.ID, o) {
+		c.queues.drift.Add(l.Key)
+	}
+	c.statusChanged(l.Key)
+}

@@ -18,17 +18,17 @@ func TestI1_AWriteThatNothingProvesIsForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	rm := &remediation{common: &common{Options: Options{Clock: clock, Log: log}}}
+	pr := &prover{common: &common{Options: Options{Clock: clock, Log: log}}}
 	key := release.Key{Namespace: "apps", Name: "app"}
 	w := &lock.Write{Object: &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Name: "app"}},
 		Record: release.Record{Key: key}, Begun: clock.Now()}
-	rm.unproven.Begin(w)
-	rm.unproven.Answered(w, nil, true)
+	pr.unproven.Begin(w)
+	pr.unproven.Answered(w, nil, true)
 	clock.Step(writePatience + time.Second)
-	if err := rm.prove(t.Context(), key); err != nil {
+	if err := pr.prove(t.Context(), key); err != nil {
 		t.Error(err)
 	}
-	if left := rm.unproven.Of(key); len(left) > 0 {
+	if left := pr.unproven.Of(key); len(left) > 0 {
 		t.Errorf("it is remembered: %v", left)
 	}
 }

@@ -18,14 +18,17 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Controller keeps releases locked. It only connects its five workers.
+// Controller keeps releases locked. It only connects its workers.
 type Controller struct {
 	*common
 	definitions *watch.Definitions
 
 	releases    *releases
 	relist      *relist
+	observer    *observer
+	ownership   *ownership
 	remediation *remediation
+	prover      *prover
 	pruning     *pruning
 	statuses    *statuses
 	admission   *admission
@@ -46,19 +49,28 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	loader := &loader{common: shared, schemas: schemas}
 	reporter := newReporter(shared)
 	remembered := &memory{common: shared, releases: map[types.UID]*settledForms{}}
-	c.remediation = &remediation{common: shared, loader: loader, reporter: reporter, memory: remembered,
-		hasher: drift.NewHasher()}
-	c.relist = newRelist(shared, c.remediation)
+	hasher, writer := drift.NewHasher(), &writer{common: shared}
+	c.observer = &observer{common: shared, hasher: hasher}
+	c.ownership = &ownership{common: shared, loader: loader}
+	c.prover = &prover{common: shared, loader: loader, reporter: reporter, writer: writer}
+	c.remediation = &remediation{
+		common: shared, budget: &loader.budget, ownership: c.ownership,
+		reader:   &reader{common: shared, hasher: hasher},
+		comparer: &comparer{common: shared, reporter: reporter, memory: remembered},
+		reverter: &reverter{common: shared, budget: &loader.budget, reporter: reporter, writer: writer, hasher: hasher},
+	}
+	c.relist = newRelist(shared, c.observer)
 	c.releases = &releases{
 		common: shared, loader: loader, reporter: reporter, memory: remembered, relist: c.relist,
-		claims: &c.remediation.claims, behind: map[string][]string{},
+		claims: &c.ownership.claims, rights: &rights{common: shared},
+		claimer: &claimer{common: shared, behind: map[string][]string{}},
 	}
 	c.pruning = &pruning{
-		common: shared, loader: loader, reporter: reporter,
+		common: shared, loader: loader, reporter: reporter, writer: writer,
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter, memory: remembered}
-	c.admission = newAdmission(shared, reporter, loader, &c.remediation.declared)
+	c.admission = newAdmission(shared, reporter, loader, &c.ownership.declared)
 	c.watchCluster()
 
 	clients.HelmReleases.Cache().AddIndexer(byRelease, func(hr *v1alpha1.HelmRelease) ([]string, error) {
@@ -81,7 +93,7 @@ func (c *Controller) watchCluster() {
 		Records: c.records, ListsReadStorage: c.clients.ListsReadStorage, Log: c.Log,
 	})
 	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, verifier, c.Log)
-	c.objects = watch.NewObjects(c.clients.WatchObjects, c.remediation, c.Log)
+	c.objects = watch.NewObjects(c.clients.WatchObjects, c.observer, c.Log)
 	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.definitionChanged)
 	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.definitions, c.Log, c.rangesChanged)
 }
@@ -90,7 +102,7 @@ func (c *Controller) watchCluster() {
 func (c *Controller) recordChanged(key release.Key) {
 	c.releases.recordChanged(key)
 	c.confirmLater(key)
-	c.remediation.recordChanged(key)
+	c.ownership.recordChanged(key)
 }
 
 // definitionChanged notifies the workers of a change of a CustomResourceDefinition.
@@ -129,7 +141,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { c.relist.run(ctx, c.releases.toReconcile); return nil })
 	serve(group, c.queues.releases, func(key string) { c.releases.next(ctx, key) })
 	serve(group, c.queues.drift, func(key string) { c.remediation.next(ctx, key) })
-	serve(group, c.queues.confirm, func(key release.Key) { c.remediation.nextConfirm(last, key) })
+	serve(group, c.queues.confirm, func(key release.Key) { c.prover.next(last, key) })
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
 	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
 	close(c.ready)
@@ -140,8 +152,8 @@ func (c *Controller) Run(ctx context.Context) error {
 // stop returns after the end of all work, and the proof of the last writes.
 func (c *Controller) stop(last context.Context, group *errgroup.Group) error {
 	err := group.Wait()
-	c.remediation.readings.Wait()
-	c.remediation.lastProofs(last)
+	c.ownership.readings.Wait()
+	c.prover.last(last)
 	c.objects.Wait()
 	c.scalers.Wait()
 	c.enforcer.Close()

@@ -27,7 +27,7 @@ func isFinalized(done *unstructured.Unstructured) bool {
 
 // deleting completes the outcome of an object with declared content. With a pending deletion, the object is drifted all
 // the same. The content is known, so nothing is written until it changes.
-func (rm *remediation) deleting(
+func (r *reporter) deleting(
 	l *lock.Lock, w *lock.Work, live *unstructured.Unstructured, o lock.Outcome,
 ) lock.Outcome {
 	if live.GetDeletionTimestamp() == nil || !o.Good {
@@ -35,7 +35,7 @@ func (rm *remediation) deleting(
 	}
 	o.Reported, o.Problem = true, pendingDeletion(w, live)
 	if w.Before == nil || *w.Before != *o.Problem {
-		rm.reporter.announceDeletion(l, w, live, o.Problem)
+		r.announceDeletion(l, w, live, o.Problem)
 	}
 	return o
 }

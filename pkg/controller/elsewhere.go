@@ -15,26 +15,26 @@ import (
 // elsewhere searches for the record of a release in the storages that the operator does not read, to report the place
 // to the user. It makes one request per storage for each generation of a HelmRelease, whatever the answer: it does not
 // watch there.
-func (rs *releases) elsewhere(ctx context.Context, key string, hr *v1alpha1.HelmRelease, found bool) lock.Elsewhere {
+func (lo *loader) elsewhere(ctx context.Context, key string, hr *v1alpha1.HelmRelease, found bool) lock.Elsewhere {
 	var known lock.Elsewhere
 	asked := false
-	rs.entries.update(key, func(e *entry) {
+	lo.entries.update(key, func(e *entry) {
 		if found {
 			e.elsewhere, e.elsewhereAt = lock.Elsewhere{}, 0
 		}
 		known, asked = e.elsewhere, e.elsewhereAt == hr.Generation
 	})
-	if found || asked || !rs.leading.Load() {
+	if found || asked || !lo.leading.Load() {
 		return known
 	}
-	known = rs.findElsewhere(ctx, releaseKey(hr))
-	rs.entries.update(key, func(e *entry) { e.elsewhere, e.elsewhereAt = known, hr.Generation })
+	known = lo.findElsewhere(ctx, releaseKey(hr))
+	lo.entries.update(key, func(e *entry) { e.elsewhere, e.elsewhereAt = known, hr.Generation })
 	return known
 }
 
-func (rs *releases) findElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
-	for _, storage := range release.Unread(rs.Storages) {
-		records, err := proof.Records(ctx, rs.clients.Metadata, storage, rel)
+func (lo *loader) findElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
+	for _, storage := range release.Unread(lo.Storages) {
+		records, err := proof.Records(ctx, lo.clients.Metadata, storage, rel)
 		switch {
 		case apierrors.IsForbidden(err):
 			known.Unknown = fmt.Sprintf("the operator may not list %ss in namespace %s", storage.Kind(), rel.Namespace)

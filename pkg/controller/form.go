@@ -20,34 +20,34 @@ import (
 // It first uses remembered results. Then a dry run shows the result of a revert now: it may explain differences as the
 // form of the object, and never the reverse. Without remembered results, managed fields may excuse the rest. An object
 // that was judged before is here for the dry run alone: see judge.Result.Unproven.
-func (rm *remediation) form(
+func (cp *comparer) form(
 	ctx context.Context, l *lock.Lock, v *result, deployed func() (time.Time, error),
 ) *lock.Outcome {
-	settled, err := rm.memory.of(ctx, l)
+	settled, err := cp.memory.of(ctx, l)
 	if err != nil {
-		return rm.unknownForm(v, err)
+		return v.unknownForm(err)
 	}
 	if settled != nil && v.First {
 		remembered, excused, err := settled.Of(v.Object)
 		if err != nil {
-			return rm.unknownForm(v, err)
+			return v.unknownForm(err)
 		}
 		v.found = v.in.Recall(v.found, remembered)
 		v.found.Excused = excused
-		if outcome := rm.outcome(l, v); v.found.State != judge.Drifted {
-			v.logTo(rm.debug(l.Release))
+		if outcome := cp.outcome(l, v); v.found.State != judge.Drifted {
+			v.logTo(cp.debug(l.Release))
 			return outcome
 		}
 	}
-	after, err := rm.enforcer.DryRun(ctx, v.revert)
+	after, err := cp.enforcer.DryRun(ctx, v.revert)
 	unproven := v.found.Unproven
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return &lock.Outcome{Again: rm.readAgain(v)} // another writer came in between
+		return &lock.Outcome{Again: v.readAgain()} // another writer came in between
 	case err != nil: // the revert itself will report the cause
-		rm.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
+		cp.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
 		if v.found = v.in.WithoutUnproven(v.found); len(v.found.Changes) == 0 {
-			return rm.unknownForm(v, err)
+			return v.unknownForm(err)
 		}
 	default:
 		v.found = v.in.AfterDryRun(v.found, after)
@@ -58,24 +58,18 @@ func (rm *remediation) form(
 	if settled == nil && v.First && len(v.found.Changes) > 0 {
 		at, err := deployed()
 		if err != nil {
-			return rm.unknownForm(v, err)
+			return v.unknownForm(err)
 		}
 		v.found = v.in.Excuse(v.found, metav1.NewTime(at), l.Fresh)
 	}
-	v.logTo(rm.debug(l.Release))
-	return rm.outcome(l, v)
-}
-
-// unknownForm is the outcome for an object with an unknown form.
-func (rm *remediation) unknownForm(v *result, err error) *lock.Outcome {
-	again := v.Observation
-	return &lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(v.ID, err, false)}
+	v.logTo(cp.debug(l.Release))
+	return cp.outcome(l, v)
 }
 
 // deployedAt returns the time of the locked record's deployment, by the clock of the API server; zero when it is
 // unknown.
-func (rm *remediation) deployedAt(ctx context.Context, rec release.Record) (at time.Time, err error) {
-	_, err = proof.ReadRecords(ctx, rm.clients.Metadata, rec.Storage, rec.Key,
+func (cp *comparer) deployedAt(ctx context.Context, rec release.Record) (at time.Time, err error) {
+	_, err = proof.ReadRecords(ctx, cp.clients.Metadata, rec.Storage, rec.Key,
 		func(m *metav1.PartialObjectMetadata) (struct{}, error) {
 			if m.UID == rec.UID {
 				at = release.DeployedAt(m)

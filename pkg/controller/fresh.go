@@ -51,7 +51,7 @@ func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
 
 // rescaled judges objects with a different number of replicas again, by the current autoscalers. It completes those
 // that need no further work, and returns the others. It makes one list for all objects of a namespace.
-func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*result) []*result {
+func (cp *comparer) rescaled(ctx context.Context, l *lock.Lock, differing []*result) []*result {
 	var rest []*result
 	scaled := map[string][]*result{}
 	for _, v := range differing {
@@ -62,21 +62,21 @@ func (rm *remediation) rescaled(ctx context.Context, l *lock.Lock, differing []*
 		}
 	}
 	for namespace, results := range scaled {
-		slot := rm.slots.write(ctx, l.Release)
-		live, err := rm.scalers.List(ctx, namespace)
+		slot := cp.slots.write(ctx, l.Release)
+		live, err := cp.scalers.List(ctx, namespace)
 		slot()
 		if err != nil {
-			rm.debug(l.Release).Debugf("numbers of replicas are left alone: %s", safeError(err))
+			cp.debug(l.Release).Debugf("numbers of replicas are left alone: %s", safeError(err))
 		}
-		judging, full := rm.slots.judging.Acquire(ctx, l.Release.Namespace)
+		judging, full := cp.slots.judging.Acquire(ctx, l.Release.Namespace)
 		if full != nil { // the operator stops
 			return nil
 		}
 		for _, v := range results {
-			v.rejudge(live, err, rm.trusts(l.Ignore, v.ID))
-			v.logTo(rm.debug(l.Release))
-			if outcome := rm.outcome(l, v); outcome != nil {
-				rm.complete(l, v.Work, *outcome)
+			v.rejudge(live, err, cp.trusts(l.Ignore, v.ID))
+			v.logTo(cp.debug(l.Release))
+			if outcome := cp.outcome(l, v); outcome != nil {
+				cp.complete(l, v.Work, *outcome)
 				continue
 			}
 			rest = append(rest, v)

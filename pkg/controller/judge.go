@@ -10,8 +10,16 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/revert"
 )
+
+// comparer compares live objects with their declarations.
+type comparer struct {
+	*common
+	reporter *reporter
+	memory   *memory
+}
 
 // result is an object that is not as Helm left it, with the inputs for acting on it.
 type result struct {
@@ -59,15 +67,15 @@ func (c *common) input(l *lock.Lock, w *lock.Work) (judge.Input, error) {
 }
 
 // judge judges an object. It returns the outcome if there is nothing to do, and otherwise the result to act on.
-func (rm *remediation) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
-	in, err := rm.input(l, w)
+func (cp *comparer) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
+	in, err := cp.input(l, w)
 	if err != nil {
 		return nil, &lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)}
 	}
 	v := &result{Work: w, in: in}
 	v.found = judge.Judge(v.in)
-	v.logTo(rm.debug(l.Release))
-	return v, rm.outcome(l, v)
+	v.logTo(cp.debug(l.Release))
+	return v, cp.outcome(l, v)
 }
 
 // logTo logs the judgement of an object and its reasons.
@@ -84,7 +92,7 @@ func (v *result) logTo(log *logrus.Entry) {
 }
 
 // outcome returns the outcome of an object without anything to do; otherwise it prepares v and returns nil.
-func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
+func (cp *comparer) outcome(l *lock.Lock, v *result) *lock.Outcome {
 	switch v.found.State {
 	case judge.NotRecreated:
 		// Reported with the digest of nothing: it is judged again when it exists.
@@ -100,7 +108,7 @@ func (rm *remediation) outcome(l *lock.Lock, v *result) *lock.Outcome {
 		return nil
 	case judge.BeingDeleted:
 		if !l.Detect {
-			good := rm.deleting(l, v.Work, v.Live, *v.good())
+			good := cp.reporter.deleting(l, v.Work, v.Live, *v.good())
 			return &good
 		}
 	case judge.Missing:
@@ -160,4 +168,25 @@ func decode(desired lock.Packed) (map[string]any, error) {
 		return nil, fmt.Errorf("read the desired state: %w", err)
 	}
 	return m, nil
+}
+
+func (v *result) readAgain() *lock.Observation {
+	return &lock.Observation{NeedsGet: true, Last: v.Last, Seen: v.Seen}
+}
+
+func (v *result) driftProblem() *lock.Problem {
+	p := &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
+	switch {
+	case v.found.Deletion != "" && len(v.found.Changes) == 0:
+		p.Reason = v1alpha1.ReasonBeingDeleted
+	case v.found.Deletion != "":
+		p.Message += "; " + plain.Line(v.found.Deletion)
+	}
+	return p
+}
+
+// unknownForm is the outcome for an object with an unknown form.
+func (v *result) unknownForm(err error) *lock.Outcome {
+	again := v.Observation
+	return &lock.Outcome{Again: &again, Failed: true, Transient: transient(err), Problem: problemOf(v.ID, err, false)}
 }

@@ -73,7 +73,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		rs.queues.releases.AddAfter(key, rs.kindWait())
 	}
 	if len(loaded.denials.objects) > 0 {
-		rs.askLater(key, 0)
+		rs.rights.askLater(key, 0)
 	}
 	rs.reporter.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
 	rs.reporter.announceTrouble(hr, loaded, conflicts)

@@ -27,8 +27,8 @@ func TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers(t *testing.T) {
 	v := &result{Work: missing, found: judge.Result{Owner: drift.Owner{Manager: l.HelmManager()}}}
 	l.Done(other, lock.Outcome{Good: true, Owner: drift.Owner{Manager: "helm-controller", Known: true}})
 	v.revert = revert.Creation(v.Object, map[string]any{}, nil, v.found.Owner)
-	rm := &remediation{common: &common{}}
-	rm.writeAsHelm(t.Context(), l, v)
+	wr := &writer{common: &common{}}
+	wr.writeAsHelm(t.Context(), l, v)
 	if v.revert.Manager != "helm-controller" || v.found.Owner.Manager != "helm-controller" {
 		t.Errorf("it is created by %s", v.revert.Manager)
 	}

@@ -8,13 +8,13 @@ import (
 
 // retryNamespace re-creates the objects of every release in a re-created Namespace w at once. They were deleted with
 // it, and the API server refused each attempt to create them during its deletion.
-func (rm *remediation) retryNamespace(w *lock.Work) {
+func (rv *reverter) retryNamespace(w *lock.Work) {
 	if w.ID.GroupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return
 	}
-	for _, l := range rm.table.Locks() {
+	for _, l := range rv.table.Locks() {
 		if l.Retry(func(o *lock.Object) bool { return o.ID.Namespace == w.ID.Name }) {
-			rm.queues.drift.Add(l.Key)
+			rv.queues.drift.Add(l.Key)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -17,6 +18,16 @@ import (
 // declares it, and that record is not of a complete uninstallation. Any weaker claim is tampering with the annotations
 // and does not release the object from its lock. A record need not be deployed: helm install --take-ownership writes to
 // the object while its record has the status pending-install.
+
+// ownership decides whether an object belongs to the other release that it names.
+type ownership struct {
+	*common
+	loader   *loader
+	claims   claims
+	declared declarations
+	// readings are the running reads of other releases' declarations.
+	readings sync.WaitGroup
+}
 
 // owners returns the newest records of the releases that an object can mean by a name and a namespace. A release with
 // records in that namespace comes first. Second comes the locked release, if its records are in another namespace.
@@ -46,29 +57,29 @@ func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Ke
 // the rest: as left alone, or to be judged again once the declarations of other are known. It gets the records from the
 // API server after the objects were observed, as for our own release: a cache could miss a record that Helm had stored
 // by then.
-func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
-	slot, err := rm.slots.claims.Acquire(ctx, l.Release.Namespace)
+func (ow *ownership) notOwned(ctx context.Context, l *lock.Lock, other release.Key, results []*result) []*result {
+	slot, err := ow.slots.claims.Acquire(ctx, l.Release.Namespace)
 	if err != nil { // the operator stops
-		rm.cannotJudge(l, results, err)
+		ow.cannotJudge(l, results, err)
 		return nil
 	}
 	for _, v := range results { // before the question: what changes from then on has the objects judged again
-		rm.claims.add(l, v.ID, other)
+		ow.claims.add(l, v.ID, other)
 	}
-	records, err := rm.owners(ctx, rm.enforcer.Verifier, other)
+	records, err := ow.owners(ctx, ow.enforcer.Verifier, other)
 	slot()
 	if err != nil {
-		rm.cannotJudge(l, results, err)
+		ow.cannotJudge(l, results, err)
 		return nil
 	}
 	var known []*declaration
 	var unread []release.Record
 	waits := false
 	for _, rec := range records {
-		declared, begin, err := rm.declared.get(rec)
+		declared, begin, err := ow.declared.get(rec)
 		switch {
 		case err != nil:
-			rm.cannotJudge(l, results, err)
+			ow.cannotJudge(l, results, err)
 			return nil
 		case begin:
 			unread = append(unread, rec)
@@ -79,19 +90,19 @@ func (rm *remediation) notOwned(ctx context.Context, l *lock.Lock, other release
 		}
 	}
 	if waits || len(unread) > 0 {
-		rm.waitFor(l, other, results)
+		ow.waitFor(l, other, results)
 		if len(unread) > 0 {
 			// In a goroutine: records are read in the time of their own namespaces, and nothing of this namespace may
 			// wait for them.
-			rm.readings.Go(func() { rm.findDeclared(ctx, unread) })
+			ow.readings.Go(func() { ow.findDeclared(ctx, unread) })
 		}
 		return nil
 	}
-	return rm.unclaimed(l, rm.ownedByNone(l, other, known, results))
+	return ow.unclaimed(l, ow.ownedByNone(l, other, known, results))
 }
 
 // ownedByNone completes the objects with a declaration in a record of the release they name, and returns the others.
-func (rm *remediation) ownedByNone(
+func (ow *ownership) ownedByNone(
 	l *lock.Lock, named release.Key, known []*declaration, results []*result,
 ) (rest []*result) {
 	for _, v := range results {
@@ -100,7 +111,7 @@ func (rm *remediation) ownedByNone(
 			rest = append(rest, v)
 			continue
 		}
-		rm.complete(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
+		ow.complete(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
 			Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
 				Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone",
 					known[at].record.Key)}})
@@ -109,41 +120,41 @@ func (rm *remediation) ownedByNone(
 }
 
 // unclaimed drops the claims of the objects of another release: they do not concern it.
-func (rm *remediation) unclaimed(l *lock.Lock, results []*result) []*result {
+func (ow *ownership) unclaimed(l *lock.Lock, results []*result) []*result {
 	for _, v := range results {
-		rm.claims.remove(l, v.ID)
+		ow.claims.remove(l, v.ID)
 	}
 	return results
 }
 
 // cannotJudge has objects judged again later, because it is not known whether another release declares them.
-func (rm *remediation) cannotJudge(l *lock.Lock, results []*result, err error) {
-	for _, v := range rm.unclaimed(l, results) {
+func (ow *ownership) cannotJudge(l *lock.Lock, results []*result, err error) {
+	for _, v := range ow.unclaimed(l, results) {
 		again := v.Observation
-		rm.complete(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
+		ow.complete(l, v.Work, lock.Outcome{Again: &again, Failed: true, Transient: transient(err),
 			Problem: problemOf(v.ID, err, true)})
 	}
 }
 
 // waitFor has objects wait until recordChanged or findDeclared has them judged again.
-func (rm *remediation) waitFor(l *lock.Lock, other release.Key, results []*result) {
+func (ow *ownership) waitFor(l *lock.Lock, other release.Key, results []*result) {
 	for _, v := range results {
 		again := v.Observation
-		problem := rm.driftProblem(v)
+		problem := v.driftProblem()
 		problem.Message += fmt.Sprintf("; it says that it belongs to Helm release %s, whose record is being read",
 			other)
-		rm.complete(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
+		ow.complete(l, v.Work, lock.Outcome{Again: &again, Waits: true, Problem: problem})
 	}
 }
 
 // findDeclared reads the declared objects of some records of one name, each in the time and with the slots of its own
 // namespace. It then enqueues the objects that wait for the result. A damaged record declares nothing.
-func (rm *remediation) findDeclared(ctx context.Context, records []release.Record) {
+func (ow *ownership) findDeclared(ctx context.Context, records []release.Record) {
 	for _, rec := range records {
 		var found *declaration
-		err := rm.loader.mayRead(ctx, rec.Key)
+		err := ow.loader.mayRead(ctx, rec.Key)
 		if err == nil {
-			found, err = rm.loader.declaredBy(ctx, rec)
+			found, err = ow.loader.declaredBy(ctx, rec)
 		}
 		switch {
 		case apierrors.IsForbidden(err): // as when its records are out of sight
@@ -151,24 +162,24 @@ func (rm *remediation) findDeclared(ctx context.Context, records []release.Recor
 		case err != nil:
 			found = &declaration{record: rec, err: err}
 		}
-		rm.declared.put(found)
+		ow.declared.put(found)
 	}
-	rm.wake(records[0].Key.Name, func(release.Key) bool { return true })
+	ow.wake(records[0].Key.Name, func(release.Key) bool { return true })
 }
 
 // wake enqueues the matching objects with a claim on a release of the given name.
-func (rm *remediation) wake(name string, match func(release.Key) bool) {
-	for l, ids := range rm.claims.take(name, match) {
-		if l.Reconsider(rm.Clock.Now(), ids) {
-			rm.queues.drift.Add(l.Key)
+func (ow *ownership) wake(name string, match func(release.Key) bool) {
+	for l, ids := range ow.claims.take(name, match) {
+		if l.Reconsider(ow.Clock.Now(), ids) {
+			ow.queues.drift.Add(l.Key)
 		}
 	}
 }
 
 // recordChanged enqueues the objects with a claim on a release of changed records.
-func (rm *remediation) recordChanged(key release.Key) {
-	rm.wake(key.Name, func(named release.Key) bool { return named == key || rm.declared.mayBeOf(key, named) })
-	if !rm.claims.wanted(key.Name) {
-		rm.declared.forget(key)
+func (ow *ownership) recordChanged(key release.Key) {
+	ow.wake(key.Name, func(named release.Key) bool { return named == key || ow.declared.mayBeOf(key, named) })
+	if !ow.claims.wanted(key.Name) {
+		ow.declared.forget(key)
 	}
 }

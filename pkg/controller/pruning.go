@@ -38,6 +38,7 @@ type pruning struct {
 	*common
 	loader   *loader
 	reporter *reporter
+	writer   *writer
 	pace     flowcontrol.RateLimiter
 }
 
@@ -237,7 +238,7 @@ func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result)
 		Version: v.Live.GetResourceVersion(), Begun: pr.Clock.Now()}
 	err = pr.enforcer.Prune(ctx, revert.Object(v.Object), v.Live)
 	if lost := unanswered(err); err == nil || lost {
-		pr.toProve(w, lost)
+		pr.writer.toProve(w, lost)
 	}
 	switch {
 	case apierrors.IsNotFound(err):

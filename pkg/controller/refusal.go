@@ -21,46 +21,46 @@ import (
 //   - If that does not help, it leaves the refused declared fields, as few as possible, and restores the others.
 //
 // Dry runs find both, once for each content of the object.
-func (rm *remediation) salvage(ctx context.Context, l *lock.Lock, v *result, refusal error) {
+func (rv *reverter) salvage(ctx context.Context, l *lock.Lock, v *result, refusal error) {
 	if !salvage.RefusesContent(refusal) || v.isRefusedAlike() {
-		rm.replaceOrRefuse(ctx, l, v, refusal)
+		rv.replaceOrRefuse(ctx, l, v, refusal)
 		return
 	}
-	begun := rm.Clock.Now()
-	search := salvage.New(rm.enforcer, v.in, v.found,
+	begun := rv.Clock.Now()
+	search := salvage.New(rv.enforcer, v.in, v.found,
 		func(found judge.Result) *enforce.Revert { return v.revertOf(l, found) }, refusal)
 	additions, err := search.Additions(ctx)
 	var refused []drift.Change
-	if err == nil && len(additions) == 0 && !rm.mayReplace(l, v, refusal) {
+	if err == nil && len(additions) == 0 && !mayReplace(l, v, refusal) {
 		refused, err = search.Changes(ctx)
 	}
-	rm.loader.budget.spend(l.Release, rm.Clock.Now(), rm.Clock.Since(begun))
+	rv.budget.spend(l.Release, rv.Clock.Now(), rv.Clock.Since(begun))
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+		rv.complete(l, v.Work, lock.Outcome{Again: v.readAgain()})
 	case err != nil:
-		rm.refused(ctx, l, v, err)
+		rv.refused(ctx, l, v, err)
 	case len(additions) > 0:
-		rm.restoreWithout(ctx, l, v, additions, refusal)
+		rv.restoreWithout(ctx, l, v, additions, refusal)
 	case len(refused) > 0 && len(refused) < len(v.found.Changes):
-		rm.restoreBut(ctx, l, v, refused, search.Refusal())
+		rv.restoreBut(ctx, l, v, refused, search.Refusal())
 	default:
-		rm.replaceOrRefuse(ctx, l, v, refusal)
+		rv.replaceOrRefuse(ctx, l, v, refusal)
 	}
 }
 
-func (rm *remediation) replaceOrRefuse(
+func (rv *reverter) replaceOrRefuse(
 	ctx context.Context, l *lock.Lock, v *result, refusal error,
 ) {
-	if rm.mayReplace(l, v, refusal) {
-		rm.replace(ctx, l, v, refusal)
+	if mayReplace(l, v, refusal) {
+		rv.replace(ctx, l, v, refusal)
 		return
 	}
-	rm.refused(ctx, l, v, refusal)
+	rv.refused(ctx, l, v, refusal)
 }
 
 // restoreWithout restores an object and removes the additions of others that conflict with the declared values.
-func (rm *remediation) restoreWithout(
+func (rv *reverter) restoreWithout(
 	ctx context.Context, l *lock.Lock, v *result, additions []drift.Addition, refusal error,
 ) {
 	taken := make([]drift.Change, len(additions))
@@ -70,43 +70,43 @@ func (rm *remediation) restoreWithout(
 	v.forbidding = fmt.Sprintf("%s taken out, because the declared values are not accepted beside it: %s",
 		drift.Describe(taken, named), errorAbout(v.ID, refusal))
 	v.becomes(v.found.Without(additions), l)
-	if restored, err := rm.writeAgain(ctx, l, v); restored != nil {
-		rm.restored(l, v, restored, v1alpha1.DriftActionReverted, err)
+	if restored, err := rv.writeAgain(ctx, l, v); restored != nil {
+		rv.restored(l, v, restored, v1alpha1.DriftActionReverted, err)
 	}
 }
 
 // restoreBut restores an object except for the refused changes.
-func (rm *remediation) restoreBut(
+func (rv *reverter) restoreBut(
 	ctx context.Context, l *lock.Lock, v *result, refused []drift.Change, refusal error,
 ) {
-	p := rm.refusalOf(ctx, l, v, refusal)
+	p := rv.refusalOf(ctx, l, v, refusal)
 	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named),
 		p.Message)
 	rest := v.in.Leaving(refused)
 	found := judge.Judge(rest)
 	if found.Target == nil { // all other changes go with the refused ones, so that there is nothing to write
-		rm.refused(ctx, l, v, refusal)
+		rv.refused(ctx, l, v, refusal)
 		return
 	}
 	v.in = rest
 	v.becomes(found, l)
-	restored, _ := rm.writeAgain(ctx, l, v) // it is judged again whether or not Helm owns all of it
+	restored, _ := rv.writeAgain(ctx, l, v) // it is judged again whether or not Helm owns all of it
 	if restored == nil {
 		return
 	}
-	fight := l.RecordRevert(v.ID, v.Seen, rm.Clock.Now(), v.contested())
-	content := rm.hasher.Digest(restored.Object)
-	rm.complete(l, v.Work, lock.Outcome{
+	fight := l.RecordRevert(v.ID, v.Seen, rv.Clock.Now(), v.contested())
+	content := rv.hasher.Digest(restored.Object)
+	rv.complete(l, v.Work, lock.Outcome{
 		Good: true, Reported: true, Digest: content, Version: version(restored), Owner: v.found.Owner,
 		Baseline: v.in.Restored(v.found, restored), Chosen: v.in.ChosenIn(restored),
-		Failed: true, Again: rm.readAgain(v), Problem: p, Refused: &lock.Refusal{Content: content, Changes: refused},
+		Failed: true, Again: v.readAgain(), Problem: p, Refused: &lock.Refusal{Content: content, Changes: refused},
 	})
-	rm.reporter.record(l, v, v1alpha1.DriftActionReverted)
+	rv.reporter.record(l, v, v1alpha1.DriftActionReverted)
 	if fight {
-		rm.reporter.announceFight(l, v)
+		rv.reporter.announceFight(l, v)
 	}
 	if v.Before == nil || *v.Before != *p {
-		rm.reporter.event(rm.cached(l.Key), refusedEvent(v, p))
+		rv.reporter.event(rv.cached(l.Key), refusedEvent(v, p))
 	}
 }
 
@@ -118,19 +118,19 @@ func (v *result) becomes(found judge.Result, l *lock.Lock) {
 
 // writeAgain verifies the record again and repeats a refused write. If it returns no object, the work on it is
 // completed. If it returns one, the error means that Helm does not own all of it yet.
-func (rm *remediation) writeAgain(ctx context.Context, l *lock.Lock, v *result) (*unstructured.Unstructured, error) {
-	if holds, err := rm.holds(ctx, l); err != nil || !holds {
-		rm.postpone(l, []*result{v}, err)
+func (rv *reverter) writeAgain(ctx context.Context, l *lock.Lock, v *result) (*unstructured.Unstructured, error) {
+	if holds, err := rv.writer.holds(ctx, l); err != nil || !holds {
+		rv.postpone(l, []*result{v}, err)
 		return nil, nil
 	}
-	_, restored, err := rm.write(ctx, l, v, false, rm.enforcer.Revert)
+	_, restored, err := rv.writer.write(ctx, l, v, false, rv.enforcer.Revert)
 	switch {
 	case restored != nil:
 		return restored, err
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+		rv.complete(l, v.Work, lock.Outcome{Again: v.readAgain()})
 	default:
-		rm.refused(ctx, l, v, err)
+		rv.refused(ctx, l, v, err)
 	}
 	return nil, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
@@ -25,11 +24,9 @@ type releases struct {
 	memory   *memory
 	relist   *relist
 	claims   *claims
+	claimer  *claimer
+	rights   *rights
 	start    startBarrier
-
-	mu sync.Mutex
-	// behind are the HelmReleases that leave their release to another one, by the key of the other one. mu guards it.
-	behind map[string][]string
 }
 
 // next reconciles one HelmRelease, in a slot of the namespace of its release.
@@ -69,7 +66,7 @@ func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 	if hr != nil {
 		rs.releaseChanged(releaseKey(hr))
 	}
-	for _, behind := range rs.takeBehind(key) {
+	for _, behind := range rs.claimer.takeBehind(key) {
 		rs.queues.releases.Add(behind)
 	}
 }
@@ -100,7 +97,7 @@ func (rs *releases) reconcile(ctx context.Context, key string) error {
 	if err != nil {
 		return fmt.Errorf("read HelmRelease %s: %w", key, err)
 	}
-	mine, err := rs.claim(hr)
+	mine, err := rs.claimer.claim(hr)
 	if err != nil {
 		return err
 	}
@@ -120,7 +117,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	rec, found := rs.records.Newest(rel)
 	now := rs.Clock.Now()
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: rs.malformed(rel, rec, found),
-		Storages: rs.Storages, Elsewhere: rs.elsewhere(ctx, key, hr, found), Now: now})
+		Storages: rs.Storages, Elsewhere: rs.loader.elsewhere(ctx, key, hr, found), Now: now})
 	if !d.Again.IsZero() {
 		rs.queues.releases.AddAfter(key, d.Again.Sub(now))
 	}
@@ -131,13 +128,13 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		e.release, e.decision, e.record, e.found = rel, d, rec, found
 		e.history.seed(hr.Status.RecentDrift)
 	})
-	if first := rs.owner(hr); first != nil {
+	if first := rs.claimer.owner(hr); first != nil {
 		rs.unlock(key, problem{v1alpha1.ReasonConflict,
 			fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
 				first.Namespace, first.Name, rel)})
 		rs.handled(key, hr)
-		rs.giveWay(key, keyOf(first))
-		if now := rs.owner(hr); now == nil || now.UID != first.UID { // its event may have been handled just before
+		rs.claimer.giveWay(key, keyOf(first))
+		if now := rs.claimer.owner(hr); now == nil || now.UID != first.UID { // its event may have been handled just before
 			rs.queues.releases.Add(key)
 		}
 		return nil
@@ -171,39 +168,6 @@ func (rs *releases) malformed(key release.Key, newest release.Record, found bool
 	return nil
 }
 
-// owner returns the HelmRelease that keeps the release instead of hr. One written by hand precedes one of a policy,
-// then the oldest precedes, and then the first by name.
-func (rs *releases) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
-	named, err := rs.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
-	if err != nil {
-		rs.Log.Errorf("look up the HelmReleases of release %s: %v", hr.Spec.Release, err)
-		return nil
-	}
-	first := hr
-	for _, other := range named {
-		if other.Namespace != rs.Namespace || other.DeletionTimestamp != nil || !rs.claimable(other) {
-			continue
-		}
-		if createdBefore(other, first) {
-			first = other
-		}
-	}
-	if first == hr || first.UID == hr.UID {
-		return nil
-	}
-	return first
-}
-
-func createdBefore(a, b *v1alpha1.HelmRelease) bool {
-	if made := v1alpha1.PolicyOf(a) != nil; made != (v1alpha1.PolicyOf(b) != nil) {
-		return !made // what was written by hand keeps the release: the policy is about to delete its own
-	}
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
-}
-
 // lock locks the release at the given record, unless it is locked already. waits reports whether the present lock, by
 // an earlier spec, stays until the record may be read.
 func (rs *releases) lock(
@@ -213,7 +177,7 @@ func (rs *releases) lock(
 	reload, fresh := false, false
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
-		!rs.kindArrived(key) && !rs.granted(ctx, key) {
+		!rs.kindArrived(key) && !rs.rights.granted(ctx, key) {
 		return false, nil
 	}
 	account, err := rs.Accounts.Of(rec.Key, spec.ServiceAccountName)
@@ -270,7 +234,7 @@ func (rs *releases) loadOwned(
 	if err != nil || prob.reason != "" {
 		return nil, prob, err
 	}
-	denied, err := rs.hold(ctx, account, loaded)
+	denied, err := rs.rights.hold(ctx, account, loaded)
 	if apierrors.IsForbidden(err) {
 		prob = problem{v1alpha1.ReasonForbidden,
 			fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+

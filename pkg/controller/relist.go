@@ -32,7 +32,7 @@ const (
 // relist makes the shared lists for releases. It is safe for concurrent use.
 type relist struct {
 	*common
-	sink *remediation
+	sink *observer
 	wake chan struct{} // has an entry when something waits
 
 	mu      sync.Mutex
@@ -48,7 +48,7 @@ type sharedList struct {
 	locks map[*lock.Lock]struct{}
 }
 
-func newRelist(c *common, sink *remediation) *relist {
+func newRelist(c *common, sink *observer) *relist {
 	return &relist{
 		common: c, sink: sink, wake: make(chan struct{}, 1), waiting: map[schema.GroupVersionKind]*sharedList{},
 	}

@@ -17,67 +17,67 @@ import (
 // mayReplace reports whether an object may be deleted and re-created because the API server refused to revert it.
 // Everything that Helm has deployed was valid at its creation, so a refusal as invalid means an impossible change. An
 // object with a pending deletion cannot be deleted again; it is re-created after the deletion.
-func (rm *remediation) mayReplace(l *lock.Lock, v *result, err error) bool {
+func mayReplace(l *lock.Lock, v *result, err error) bool {
 	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
 	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.found.Deletion == ""
 }
 
 // replace deletes an object and re-creates it, in the order of every other write: the record is read again first,
 // the deletion has the observed version as its precondition, and the creation is proven.
-func (rm *remediation) replace(ctx context.Context, l *lock.Lock, v *result, refusal error) {
-	if asked, err := rm.stillAsked(ctx, l); err != nil || !asked {
-		outcome := lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: true, Problem: rm.driftProblem(v)}
+func (rv *reverter) replace(ctx context.Context, l *lock.Lock, v *result, refusal error) {
+	if asked, err := rv.stillAsked(ctx, l); err != nil || !asked {
+		outcome := lock.Outcome{Again: v.readAgain(), Failed: true, Transient: true, Problem: v.driftProblem()}
 		if err != nil {
 			outcome.Problem = problemOf(v.ID, err, true)
 		}
-		rm.complete(l, v.Work, outcome)
+		rv.complete(l, v.Work, outcome)
 		return
 	}
-	holds, err := rm.holds(ctx, l)
+	holds, err := rv.writer.holds(ctx, l)
 	if err != nil || !holds {
-		rm.postpone(l, []*result{v}, err)
+		rv.postpone(l, []*result{v}, err)
 		return
 	}
-	rm.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
-	made, err := rm.removeAndCreate(ctx, l, v)
+	rv.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
+	made, err := rv.removeAndCreate(ctx, l, v)
 	switch {
 	case made != nil:
-		rm.restored(l, v, made, v1alpha1.DriftActionReplaced, err)
+		rv.restored(l, v, made, v1alpha1.DriftActionReplaced, err)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
-		rm.complete(l, v.Work, lock.Outcome{Again: rm.readAgain(v)})
+		rv.complete(l, v.Work, lock.Outcome{Again: v.readAgain()})
 	default:
-		rm.refused(ctx, l, v, err)
+		rv.refused(ctx, l, v, err)
 	}
 }
 
 // removeAndCreate deletes an object and creates it as declared. When the creation fails, the deletion remains to be
 // confirmed: Helm may have begun to work, and may count on the object. If the object lingers because of a finalizer,
 // the error is "already exists".
-func (rm *remediation) removeAndCreate(
+func (rv *reverter) removeAndCreate(
 	ctx context.Context, l *lock.Lock, v *result,
 ) (*unstructured.Unstructured, error) {
 	removal := &lock.Write{Key: l.Key, Object: v.Object, Record: l.Record, Deleted: true,
-		Version: v.Live.GetResourceVersion(), Begun: rm.Clock.Now()}
-	if err := rm.enforcer.Remove(ctx, v.revert); err != nil {
+		Version: v.Live.GetResourceVersion(), Begun: rv.Clock.Now()}
+	if err := rv.enforcer.Remove(ctx, v.revert); err != nil {
 		if unanswered(err) {
-			rm.toProve(removal, true)
+			rv.writer.toProve(removal, true)
 		}
 		return nil, err
 	}
 	creation := *v.revert
 	creation.Live, creation.Target = nil, nil
-	w, made, err := rm.write(ctx, l, v, true,
+	w, made, err := rv.writer.write(ctx, l, v, true,
 		func(ctx context.Context, setID string, _ *enforce.Revert) (*unstructured.Unstructured, error) {
-			return rm.enforcer.Revert(ctx, setID, &creation)
+			return rv.enforcer.Revert(ctx, setID, &creation)
 		})
 	if made == nil && !w.Lost {
-		rm.toProve(removal, false)
+		rv.writer.toProve(removal, false)
 	}
 	return made, err
 }
 
 // refusalOf describes the reason of a refused revert, and the remedy where a field is immutable.
-func (rm *remediation) refusalOf(ctx context.Context, l *lock.Lock, v *result, err error) *lock.Problem {
+func (rv *reverter) refusalOf(ctx context.Context, l *lock.Lock, v *result, err error) *lock.Problem {
 	p := problemOf(v.ID, err, true)
 	switch {
 	case !salvage.RefusesContent(err):
@@ -90,7 +90,7 @@ func (rm *remediation) refusalOf(ctx context.Context, l *lock.Lock, v *result, e
 		p.Message += "; " + plain.Line(v.found.Deletion)
 		return p
 	}
-	if v.Live == nil || !apierrors.IsInvalid(err) || !rm.enforcer.Immutable(ctx, v.revert) {
+	if v.Live == nil || !apierrors.IsInvalid(err) || !rv.enforcer.Immutable(ctx, v.revert) {
 		return p
 	}
 	loses, replaceable := enforce.Replaceable(v.ID.GroupKind())

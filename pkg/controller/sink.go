@@ -5,32 +5,36 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// Observed, Gone and Listed make the controller the watch.Sink. They only compare digests and enqueue.
+// observer is the watch.Sink. It only compares digests and enqueues.
+type observer struct {
+	*common
+	hasher drift.Hasher
+}
 
 // Observed handles a state delivered by a watch. An object without a lock costs a map look-up and a reading of its
 // annotations; an object with known content costs a digest. Only the others are decoded.
-func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
+func (ob *observer) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
-	l := rm.table.Owner(gvk, id)
+	l := ob.table.Owner(gvk, id)
 	if l == nil {
-		rm.unmanaged(id, obj, true)
+		ob.unmanaged(id, obj, true)
 		return
 	}
-	rm.trace("observed", id, obj)
-	o := lock.Observation{Version: version(obj), Seen: rm.Clock.Now()}
+	ob.trace("observed", id, obj)
+	o := lock.Observation{Version: version(obj), Seen: ob.Clock.Now()}
 	var err error
-	if o.Digest, err = obj.Digest(rm.hasher); err == nil {
+	if o.Digest, err = obj.Digest(ob.hasher); err == nil {
 		if l.Known(id, o.Version, o.Digest) {
 			return
 		}
@@ -41,26 +45,26 @@ func (rm *remediation) Observed(gvk schema.GroupVersionKind, obj *watch.Live) {
 		}
 	}
 	if err != nil {
-		rm.Log.WithField("object", id.String()).Warnf("a watch delivered what cannot be read; looking at it: %v", err)
+		ob.Log.WithField("object", id.String()).Warnf("a watch delivered what cannot be read; looking at it: %v", err)
 		o.NeedsGet = true
 	}
 	if l.Observe(id, o) {
-		rm.queues.drift.Add(l.Key)
+		ob.queues.drift.Add(l.Key)
 	}
 }
 
 // Gone handles a deletion, or the loss of Helm's label. Both look the same to a watch.
-func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
+func (ob *observer) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	id := watch.IDOf(gvk, obj)
-	l := rm.table.Owner(gvk, id)
+	l := ob.table.Owner(gvk, id)
 	if l == nil {
-		rm.unmanaged(id, obj, false)
+		ob.unmanaged(id, obj, false)
 		return
 	}
-	rm.trace("gone", id, obj)
+	ob.trace("gone", id, obj)
 	last, err := obj.Decode()
 	if err != nil {
-		rm.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
+		ob.Log.WithField("object", id.String()).Warnf("the last known state cannot be read: %v", err)
 	}
 	if obj.Large() {
 		last = lock.Essence(last)
@@ -70,62 +74,56 @@ func (rm *remediation) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	// must not be taken for deleted.
 	locked, _ := l.Peek(id)
 	look := l.Detect || locked.Object != nil && judge.MayStayAway(id, locked.Rules)
-	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
+	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: ob.Clock.Now()}
 	if l.Observe(id, o) {
-		rm.queues.drift.Add(l.Key)
+		ob.queues.drift.Add(l.Key)
 	}
 }
 
 // trace logs an event about a locked object.
-func (rm *remediation) trace(what string, id manifest.ID, obj *watch.Live) {
-	if rm.tracing {
-		rm.Log.WithFields(logrus.Fields{"object": id.String(), "version": obj.ResourceVersion}).Trace(what)
+func (ob *observer) trace(what string, id manifest.ID, obj *watch.Live) {
+	if ob.tracing {
+		ob.Log.WithFields(logrus.Fields{"object": id.String(), "version": obj.ResourceVersion}).Trace(what)
 	}
 }
 
 // unmanaged records an object outside of any lock, if it claims to belong to a locked release.
-func (rm *remediation) unmanaged(id manifest.ID, obj *watch.Live, exists bool) {
-	if l := rm.table.Of(judge.ClaimedBy(obj)); l != nil && l.SetUnmanaged(id, exists) {
-		rm.statusChanged(l.Key)
+func (ob *observer) unmanaged(id manifest.ID, obj *watch.Live, exists bool) {
+	if l := ob.table.Of(judge.ClaimedBy(obj)); l != nil && l.SetUnmanaged(id, exists) {
+		ob.statusChanged(l.Key)
 	}
 }
 
 // Listed enqueues a read of the objects absent from a full list of their kind.
-func (rm *remediation) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
-	for _, l := range rm.table.Locks() {
+func (ob *observer) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
+	for _, l := range ob.table.Locks() {
 		if l.AwaitsList() {
 			l.ListEnded(gvk)
-			rm.queues.pruning.Add(l.Key)
+			ob.queues.pruning.Add(l.Key)
 		}
-		wake := l.Recheck(rm.Clock.Now(), func(o *lock.Object) bool {
+		wake := l.Recheck(ob.Clock.Now(), func(o *lock.Object) bool {
 			return o.GVK == gvk && !present(o.ID)
 		})
 		if wake {
-			rm.queues.drift.Add(l.Key)
+			ob.queues.drift.Add(l.Key)
 		}
 	}
 }
 
 // Rewound forgets the observed versions of the objects of a kind: the next ones are lower.
-func (rm *remediation) Rewound(gvk schema.GroupVersionKind) {
-	for _, l := range rm.table.Locks() {
+func (ob *observer) Rewound(gvk schema.GroupVersionKind) {
+	for _, l := range ob.table.Locks() {
 		l.Rewind(gvk)
 	}
 }
 
 // Troubled enqueues the statuses that depend on a watch after it has failed or works again.
-func (rm *remediation) Troubled(gvk schema.GroupVersionKind) {
-	rm.entries.each(func(key string, e *entry) {
+func (ob *observer) Troubled(gvk schema.GroupVersionKind) {
+	ob.entries.each(func(key string, e *entry) {
 		if slices.Contains(e.kinds, gvk) {
-			rm.statusChanged(key)
+			ob.statusChanged(key)
 		}
 	})
-}
-
-// observation is the state of an existing object.
-func (rm *remediation) observation(obj *unstructured.Unstructured) lock.Observation {
-	return lock.Observation{Live: obj, Large: watch.IsLarge(obj), Version: version(obj),
-		Digest: rm.hasher.Digest(obj.Object), Seen: rm.Clock.Now()}
 }
 
 // version returns the resource version as a number, as Kubernetes defines it since 1.35. It is zero for the few

@@ -37,15 +37,15 @@ var bookkeeping = map[string]string{
 	"(*pkg/process.throttledLock).Update":      "Lease",
 	"pkg/process.Recorder":                     "events",
 	"(*pkg/controller.memory).write":           "own Secret: settled forms",
-	"(*pkg/controller.releases).claim":         "claim of HelmReleases",
+	"(*pkg/controller.claimer).claim":          "claim of HelmReleases",
 	"(*pkg/controller.statuses).replaceStatus": "status of HelmReleases",
 }
 
 // handlers are called by the watches.
 var handlers = []string{
-	"(*pkg/controller.remediation).Observed",
-	"(*pkg/controller.remediation).Gone",
-	"(*pkg/controller.remediation).Listed",
+	"(*pkg/controller.observer).Observed",
+	"(*pkg/controller.observer).Gone",
+	"(*pkg/controller.observer).Listed",
 	"(*pkg/controller.Controller).recordChanged",
 	"(*pkg/controller.Controller).definitionChanged",
 	"(*pkg/controller.Controller).rangesChanged",

@@ -101,7 +101,7 @@ func tenantsApart() []mutant {
 			edit{pkgController + "budget.go", `max(b.waitOf(key, releaseBurst, now), b`, `max(0, b`}, controller,
 			"TestBudget"),
 		breaks("I12", "what comparing takes counts for nothing", edit{pkgController + "remediation.go",
-			`		rm.loader.budget.spend(l.Release, now, now.Sub(begun))`, `		_, _ = now, begun`}, controller,
+			`		rm.budget.spend(l.Release, now, now.Sub(begun))`, `		_, _ = now, begun`}, controller,
 			"TestComparingIsCharged"),
 		breaks("I12", "what one namespace makes the operator remember is not bounded",
 			edit{pkgController + "declared.go", `size <= declaredBytes ||`, `size > 0 ||`}, controller,
@@ -110,19 +110,19 @@ func tenantsApart() []mutant {
 			edit{pkgController + "startbarrier.go", `		rs.start.end()`, `		rs.start.done("")`}, controller,
 			"TestTheStartBarrierEnds"),
 		breaks("I2", "a conflict stays when the record changes that it depends on",
-			edit{owners, `return named == key || rm.declared.mayBeOf(key, named)`,
-				`return named != key && rm.declared.mayBeOf(key, named)`}, integration,
+			edit{owners, `return named == key || ow.declared.mayBeOf(key, named)`,
+				`return named != key && ow.declared.mayBeOf(key, named)`}, integration,
 			"TestI2_ConflictEndsWithWhatItDependedOn"),
 		breaks("I2", "objects that wait for a record are not judged when it is read, nor when it changes",
-			edit{owners, `	for l, ids := range rm.claims.take(name, match) {`,
-				`	for l, ids := range rm.claims.take(name+"/", match) {`}, integration,
+			edit{owners, `	for l, ids := range ow.claims.take(name, match) {`,
+				`	for l, ids := range ow.claims.take(name+"/", match) {`}, integration,
 			"TestI2_RecordChangesWhileItIsReadForAConflict"),
 		breaks("I5", "what an older HelmRelease declares no more is locked by nobody",
 			edit{"pkg/controller/locking.go", `	rs.retryConflicts(key)
 	rs.watchAll(`, `	rs.watchAll(`}, integration, "TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore"),
 		breaks("I5", "dry runs at a relock are made one after the other",
-			edit{drift, `			rm.act(ctx, l, []*result{v})
-		})`, `			rm.act(ctx, l, []*result{v})
+			edit{drift, `			rm.reverter.act(ctx, l, []*result{v})
+		})`, `			rm.reverter.act(ctx, l, []*result{v})
 		})
 		running.Wait()`}, integration, "TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged"),
 	}

@@ -54,8 +54,8 @@ func neverRevertHelm() []mutant {
 			edit{"pkg/controller/pruning.go", `	if lost := unanswered(err); err == nil || lost {`,
 				`	if lost := unanswered(err); lost {`}, integration, "TestI1_LeftoverThatHelmTakesBackMeanwhile"),
 		breaks("I1", "a replacement stays although Helm uninstalls",
-			edit{"pkg/controller/replace.go", `	w, made, err := rm.write(ctx, l, v, true,`,
-				`	w, made, err := rm.write(ctx, l, v, false,`}, integration,
+			edit{"pkg/controller/replace.go", `	w, made, err := rv.writer.write(ctx, l, v, true,`,
+				`	w, made, err := rv.writer.write(ctx, l, v, false,`}, integration,
 			"TestI1_ReplacementWhileHelmBegins/uninstalling"),
 		breaks("I1", "a replacement that fails after its deletion is forgotten",
 			edit{"pkg/controller/replace.go", `	if made == nil && !w.Lost {`,
@@ -70,13 +70,13 @@ func neverRevertHelm() []mutant {
 			"TestI1_SecondCheckAfterCreate/uninstall/helm_3"),
 		breaks("I1", "the second check is given up when the API server does not answer",
 			edit{confirm, `	if err == nil {
-		rm.queues.confirm.Forget(key)`, `	if err == nil || ctx.Err() == nil {
-		rm.queues.confirm.Forget(key)`}, order, "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3"),
+		pr.queues.confirm.Forget(key)`, `	if err == nil || ctx.Err() == nil {
+		pr.queues.confirm.Forget(key)`}, order, "TestI1_SecondCheckIsRepeatedUntilAnswered/helm_3"),
 		breaks("I1", "what was created is taken back for any newer record",
 			edit{amend, `	case w.Created && known:
-		rm.unproven.Drop(w)
+		pr.unproven.Drop(w)
 		return nil`, `	case w.Created && known:
-		return rm.takeBack(ctx, w, r)`}, order,
+		return pr.takeBack(ctx, w, r)`}, order,
 			"TestI1_RecreatedObjectThatAnUpgradeCountsOn/before_the_second_check/helm_3"),
 		breaks("I1", "a creation is taken back when the newest record cannot be read",
 			edit{amend, `		if prob.reason != "" {
@@ -92,9 +92,9 @@ func neverRevertHelm() []mutant {
 			edit{"pkg/lock/writes.go", `	if !s.has(earlier) {`, `	if !s.has(earlier) && next == nil {`}, lock,
 			"TestOneWriteFollowsAnother"),
 		breaks("I1", "a revert is only proven when the record changes",
-			edit{confirm, `	rm.queues.confirm.Add(l.Release)
-	rm.debug`, `	rm.confirmLater(l.Release)
-	rm.debug`}, order, "TestI1_EveryRevertIsProvenAtOnce/locked|TestHostile_UpgradeToADriftThatWasReverted/mode_Detect"),
+			edit{"pkg/controller/write.go", `	wr.queues.confirm.Add(l.Release)
+	wr.debug`, `	wr.confirmLater(l.Release)
+	wr.debug`}, order, "TestI1_EveryRevertIsProvenAtOnce/locked|TestHostile_UpgradeToADriftThatWasReverted/mode_Detect"),
 		breaks("I1", "a hook that fails before Helm comes to the objects counts as an upgrade of them",
 			edit{"pkg/release/stream.go", `	rel.BeforeObjects, rel.Hooks = r.first.stand(rel.Status), r.first.names`, ``}, order,
 			"TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite/revert/changed|"+
@@ -106,17 +106,17 @@ func neverRevertHelm() []mutant {
 			edit{"pkg/controller/controller.go", `	c.confirmLater(key)`, ``}, order,
 			"TestI1_CreationBeforeARecordThatCannotBeRead|TestI1_LateRevertWhileAHookRuns/Succeeded"),
 		breaks("I1", "what may not be taken back is forgotten",
-			edit{takeBack, `		w.RefusedAt, w.RefusedUnder = rm.Clock.Now(), r.record
-		rm.unproven.Again(w)`, ``}, order, "TestI1_TakeBackThatIsRefused"),
+			edit{takeBack, `		w.RefusedAt, w.RefusedUnder = pr.Clock.Now(), r.record
+		pr.unproven.Again(w)`, ``}, order, "TestI1_TakeBackThatIsRefused"),
 		breaks("I1", "what nothing has proven for long is put right all the same",
-			edit{confirm, `	old := rm.Clock.Since(w.Begun) > writePatience`, `	old := rm.Clock.Since(w.Begun) < 0`}, controller,
+			edit{confirm, `	old := pr.Clock.Since(w.Begun) > writePatience`, `	old := pr.Clock.Since(w.Begun) < 0`}, controller,
 			"TestI1_AWriteThatNothingProvesIsForgotten").thatCrashes(), // the test has no API server to read the record from
 		breaks("I1", "what Helm wrote while ownership was handed over counts as written by the operator",
 			edit{"pkg/enforce/ownership.go", `	if !reflect.DeepEqual(helmEntries(now), helmEntries(done)) {`,
 				`	if !reflect.DeepEqual(helmEntries(now), helmEntries(now)) {`}, enforce,
 			"TestI1_OwnershipThatHelmWroteIsNotTakenForOurs"),
 		breaks("I1", "nobody looks again after a revert around which Helm began to work",
-			edit{confirm, `	return errors.Join(late, rm.confirmWrites(ctx, over, r))`, `	return late`}, order,
+			edit{confirm, `	return errors.Join(late, pr.confirmWrites(ctx, over, r))`, `	return late`}, order,
 			"TestI1_RevertThatLandsAfterHelmFoundNothingToDo/upgrade_that_fails"),
 		breaks("I1", "the operator writes what Helm has not come to yet",
 			edit{"pkg/drift/amend.go", `	ours.remove(Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes)`,
@@ -128,55 +128,55 @@ func neverRevertHelm() []mutant {
 				`	maps.DeleteFunc(p.at, func(pointer string, _ struct{}) bool { return missing.cover(pointer) })`,
 				`	_ = missing`}, drift, "TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision"),
 		breaks("I1", "the write that makes another one good is not looked at again",
-			edit{amend, `	rm.reporter.superseded(w, rewrittenEvent(w.Object.ID, r.record.Revision))`,
-				`	rm.unproven.Drop(*next)`}, order, "TestI1_AmendmentThatComesLate"),
+			edit{amend, `	pr.reporter.superseded(w, rewrittenEvent(w.Object.ID, r.record.Revision))`,
+				`	pr.unproven.Drop(*next)`}, order, "TestI1_AmendmentThatComesLate"),
 		breaks("I1", "a check proves writes that were answered after it began",
 			edit{"pkg/lock/writes.go", `		if w.answered != 0 {
 			over`, `		if w.answered+1 != 0 {
 			over`}, lock, "TestI1_OnlyWritesThatAreAnsweredAreProven"),
 		breaks("I1", "what was taken back stays deleted although a newer revision declares it",
 			edit{amend, `	case w.Deleted:
-		return rm.restore(ctx, w, r, o)`, `	case w.Deleted:
-		rm.unproven.Drop(w)
+		return pr.restore(ctx, w, r, o)`, `	case w.Deleted:
+		pr.unproven.Drop(w)
 		return nil`}, order, "TestI1_TakenBackWhileHelmInstallsAgain"),
 		breaks("I1", "a created object stays when a controller has touched it",
 			edit{write, `		if !apierrors.IsConflict(err) || attempt == attempts {
 			return err`, `		if !apierrors.IsConflict(err) || attempt == 1 {
 			return err`}, order, "TestI1_TakenBackAlthoughAControllerTouchedIt/helm_4"),
 		breaks("I1", "the object of another user is taken for a creation that was not answered",
-			edit{confirm, `live != nil && drift.MadeBy(live.GetManagedFields(), w.Manager), nil`, `live != nil, nil`}, order,
+			edit{confirm, `drift.MadeBy(live.GetManagedFields(), w.Manager), nil`, `(w.Created || drift.MadeBy(live.GetManagedFields(), w.Manager)), nil`}, order,
 			"TestI1_LostCreationThatComesAfterAnotherUsersObject"),
 		breaks("I1", "the record is read before the object of a revert that was not answered",
-			edit{confirm, `	over, late := rm.withoutLate(ctx, over)
+			edit{confirm, `	over, late := pr.withoutLate(ctx, over)
 	if len(over) == 0 {
 		return late
 	}
-	newest, found, err := rm.enforcer.Current(ctx, over[0].Record)`, `	newest, found, err := rm.enforcer.Current(ctx,
+	newest, found, err := pr.enforcer.Current(ctx, over[0].Record)`, `	newest, found, err := pr.enforcer.Current(ctx,
 		over[0].Record)
-	over, late := rm.withoutLate(ctx, over)
+	over, late := pr.withoutLate(ctx, over)
 	if len(over) == 0 {
 		return late
 	}`}, order, "TestI1_LostRevertIsLookedForBeforeTheRecordIsRead"),
 		breaks("I1", "a creation that was not answered is not looked after",
-			edit{confirm, `	lost := done == nil && (unanswered(err) ||`, `	lost := done == nil && (err != nil && false ||`}, ha,
+			edit{"pkg/controller/write.go", `	lost := done == nil && (unanswered(err) ||`, `	lost := done == nil && (err != nil && false ||`}, ha,
 			"TestI1_CreationWhoseAnswerIsLost/delete"),
 		breaks("I1", "what Helm keeps is taken back after a creation that was not answered",
 			edit{takeBack, `	case created == nil || w.Object.Keep || manifest.Kept(created.GetAnnotations()) || lost`,
 				`	case created == nil || manifest.Kept(nil) || lost`}, ha, "TestI1_CreationWhoseAnswerIsLost/keep"),
 		breaks("I1", "an operator that is stopped leaves a creation unproven",
-			edit{"pkg/controller/controller.go", `	c.remediation.lastProofs(last)`, ``}, ha,
+			edit{"pkg/controller/controller.go", `	c.prover.last(last)`, ``}, ha,
 			"TestI1_StoppedBetweenACreationAndItsSecondCheck"),
 		breaks("I1", "an operator that is stopped leaves a revert unproven",
-			edit{"pkg/controller/controller.go", `	c.remediation.lastProofs(last)`, ``}, order,
+			edit{"pkg/controller/controller.go", `	c.prover.last(last)`, ``}, order,
 			"TestI1_StoppedBetweenARevertAndItsCheck"),
 		breaks("I1", "an operator that is stopped leaves the deletion of a leftover unproven",
-			edit{"pkg/controller/controller.go", `	c.remediation.lastProofs(last)`, ``}, integration,
+			edit{"pkg/controller/controller.go", `	c.prover.last(last)`, ``}, integration,
 			"TestI1_StoppedBetweenADeletionAndItsSecondCheck"),
 		breaks("I1", "an operator that is stopped does not create what it has deleted to replace it",
 			edit{"pkg/controller/act.go", `	ctx, cancel := outlast(ctx)
 	defer cancel()
-	rm.writeAsHelm(ctx, l, v)
-	_, restored`, `	rm.writeAsHelm(ctx, l, v)
+	rv.writer.writeAsHelm(ctx, l, v)
+	_, restored`, `	rv.writer.writeAsHelm(ctx, l, v)
 	_, restored`}, integration, "TestI1_StoppedInTheMiddleOfAReplacement/deleted"),
 		breaks("I1", "records are compared by revision number instead of identity",
 			edit{proof, `	return now.Same(rec), nil`, `	return now.Revision == rec.Revision, nil`}, order,

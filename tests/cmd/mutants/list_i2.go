@@ -28,7 +28,7 @@ func neverDelete() []mutant {
 	const reconcile = "pkg/controller/releases.go"
 	return []mutant{
 		breaks("I2", "after a creation that was not answered, whatever has its name is deleted",
-			edit{"pkg/controller/takeback.go", `rm.mayBeResult(ctx, w, r, live)`, `rm.mayBeResult(ctx, w, r, nil)`}, ha,
+			edit{"pkg/controller/takeback.go", `pr.mayBeResult(ctx, w, r, live)`, `pr.mayBeResult(ctx, w, r, nil)`}, ha,
 			"TestI2_CreationThatFailedTakesNobodysObjectBack"),
 		breaks("I2", "a revert whose changes all go with the refused one is written without a target",
 			edit{"pkg/controller/refusal.go", `	if found.Target == nil {`, `	if found.Target == nil && false {`}, fidelity,

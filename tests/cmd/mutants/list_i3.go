@@ -33,8 +33,8 @@ func leaveNoTrace() []mutant {
 			edit{"pkg/controller/loader.go", `	if lo.ObjectSetMetadata {`, `	if !lo.ObjectSetMetadata {`},
 			integration, locking+".*3"),
 		breaks("I3", "a finalizer is added to HelmReleases",
-			edit{claim, `		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: rs.Name}`,
-				`		meta["annotations"], meta["finalizers"] = map[string]string{v1alpha1.ManagedByAnnotation: rs.Name}, []string{"example.com/locked"}`},
+			edit{claim, `		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: ca.Name}`,
+				`		meta["annotations"], meta["finalizers"] = map[string]string{v1alpha1.ManagedByAnnotation: ca.Name}, []string{"example.com/locked"}`},
 			integration, locking+".*4"),
 		breaks("I3", "the finalizer of older operators stays",
 			edit{claim, `	if slices.Contains(hr.Finalizers, v1alpha1.LegacyFinalizer) {`,
@@ -62,10 +62,10 @@ func asHelmLeftIt() []mutant {
 	const write, judged, revert = "pkg/enforce/write.go", "pkg/judge/judge.go", "pkg/revert/revert.go"
 	return []mutant{
 		breaks("I4", "an object that is gone at the lock is created as the helm command's",
-			edit{"pkg/controller/act.go", `	v.found.Owner.Manager = rm.manager(ctx, l, v)`, ``}, controller,
+			edit{"pkg/controller/write.go", `	v.found.Owner.Manager = wr.manager(ctx, l, v)`, ``}, controller,
 			"TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
 		breaks("I4", "an object that was judged before the others is created by the writer of the record",
-			edit{"pkg/controller/act.go", `		return manager
+			edit{"pkg/controller/write.go", `		return manager
 `, `		return v.found.Owner.Manager
 `}, controller, "TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
 		breaks("I4", "the only object of a release is created as the helm command's",

@@ -21,7 +21,7 @@ func noDriftLost() []mutant {
 			"TestAnObjectThatWaitsIsLookedAtAgainAfterAList"),
 		breaks("I5", "what a new list does not show is not looked at",
 			edit{sink, `			return o.GVK == gvk && !present(o.ID)`,
-				`			return o.GVK == gvk && !present(o.ID) && rm.Name == ""`}, integration,
+				`			return o.GVK == gvk && !present(o.ID) && ob.Name == ""`}, integration,
 			"TestI5_DriftDuringAWatchGap/that_ends_with_a_new_list"),
 		breaks("I5", "a watch that was cut goes on with what exists, so that a deletion meanwhile is not seen",
 			edit{"pkg/watch/objects.go", `			opts.LabelSelector = HelmSelector
@@ -41,8 +41,8 @@ func noDriftLost() []mutant {
 			edit{"pkg/judge/settled.go", `	r.found(drift.Compare(r.Desired, in.Live.Object, r.Options))`,
 				`	r.found(drift.Result{})`}, integration, "TestI5_DriftWhileTheOperatorIsDown"),
 		breaks("I5", "the loss of Helm's label is not looked at",
-			edit{sink, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
-`, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: rm.Clock.Now()}
+			edit{sink, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: ob.Clock.Now()}
+`, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: ob.Clock.Now()}
 	if last.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" {
 		return
 	}
@@ -96,13 +96,13 @@ func noDriftLost() []mutant {
 	}
 	s.pending = &o`}, lock, "TestDriftSeenWhileTheObjectIsInFlightIsNotLost"),
 		breaks("I5", "an object that could not be looked at is not looked at again",
-			edit{"pkg/controller/remediation.go", `lock.Outcome{Again: &again, Failed: true,`,
+			edit{"pkg/controller/read.go", `lock.Outcome{Again: &again, Failed: true,`,
 				`lock.Outcome{Failed: again.NeedsGet,`}, integration, unanswered),
 		breaks("I5", "drift is dropped when the record cannot be checked",
 			edit{act, `lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: p})`,
 				`lock.Outcome{Failed: again.Seen.IsZero(), Transient: true, Problem: p})`}, integration, unanswered),
 		breaks("I5", "a write that failed is not tried again",
-			edit{act, `lock.Outcome{Again: rm.readAgain(v), Failed: true, Transient: transient(err), Problem: p,`,
+			edit{act, `lock.Outcome{Again: v.readAgain(), Failed: true, Transient: transient(err), Problem: p,`,
 				`lock.Outcome{Failed: true, Transient: transient(err), Problem: p,`}, integration, unanswered),
 		breaks("I5", "a standby drops what it saw",
 			edit{act, `			if l.Done(v.ID, lock.Outcome{Again: &again, Waits: true, `, `			_ = again
@@ -115,8 +115,8 @@ func noDriftLost() []mutant {
 				`	return controller + hex.EncodeToString(sum[:0])`}, ha,
 			"TestShards_EachLooksAfterItsOwn"),
 		breaks("I5", "a shard does not learn that another one has let go of a release",
-			edit{"pkg/controller/releases.go", `	for _, behind := range rs.takeBehind(key) {`,
-				`	for _, behind := range rs.takeBehind(key)[:0] {`}, ha,
+			edit{"pkg/controller/releases.go", `	for _, behind := range rs.claimer.takeBehind(key) {`,
+				`	for _, behind := range rs.claimer.takeBehind(key)[:0] {`}, ha,
 			"TestShards_OneReleaseIsLockedOnce"),
 		breaks("I5", "a manifest that did not parse for want of an answer is not read again",
 			edit{"pkg/controller/releases.go", `{ e.refused = refused }`, `{
@@ -133,7 +133,7 @@ func noDriftLost() []mutant {
 			edit{"pkg/controller/statuses.go", `ObservedGeneration: e.generation`, `ObservedGeneration: hr.Generation`}, integration,
 			"TestStatus_IsOfTheSpecThatIsFollowed"),
 		breaks("I5", "who has left a release to another HelmRelease does not learn that it has gone before it was handled",
-			edit{"pkg/controller/releases.go", `		rs.giveWay(key, keyOf(first))`, `		_ = keyOf(first)`}, integration,
+			edit{"pkg/controller/releases.go", `		rs.claimer.giveWay(key, keyOf(first))`, `		_ = keyOf(first)`}, integration,
 			"TestI5_TheFirstHelmReleaseGoesBeforeItIsHandled"),
 		breaks("I5", "an object that is fought over waits for a time that is far away since the clock was set back",
 			edit{"pkg/lock/budget.go", `	if b.next.Sub(now) > b.wait {`, `	if b.wait < 0 {`}, ha,

@@ -17,7 +17,7 @@ func secretsStaySecret() []mutant {
 		breaks("I7", "drifted content is logged at trace level", edit{judge, `	v.found = judge.Judge(v.in)
 `, `	v.found = judge.Judge(v.in)
 	if w.Live != nil {
-		rm.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
+		cp.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
 	}
 `}, integration, test),
 		breaks("I7", "wrangler gets the contents of objects, which it logs",

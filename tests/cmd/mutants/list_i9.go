@@ -92,8 +92,8 @@ func badInput() []mutant {
 		return true`, `	if rs.servedNow(kinds) {
 		return false`}, integration, kind),
 		breaks("I10", "a kind that is served no more is not waited for",
-			edit{"pkg/controller/act.go", `func(e *entry) { e.reload = e.reload || !rm.served(v) })`,
-				`func(e *entry) { e.reload = e.reload && !rm.served(v) })`}, integration, kind),
+			edit{"pkg/controller/act.go", `func(e *entry) { e.reload = e.reload || !rv.served(v) })`,
+				`func(e *entry) { e.reload = e.reload && !rv.served(v) })`}, integration, kind),
 	}
 }
 

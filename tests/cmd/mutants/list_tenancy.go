@@ -26,7 +26,7 @@ func noBorrowedRights() []mutant {
 		return objects, nil, nil`, `	if account != "-" {
 		return objects, nil, nil`}, tenancy, "TestAttack_ForgedRecordTakesNoObjectOfAnother"),
 		breaks("T1", "what was denied is never asked for again", edit{admission, `		if yes {
-			return true`, `		if yes && rs == nil {
+			return true`, `		if yes && rt == nil {
 			return true`}, tenancy, "TestAttack_ForgedRecordMakesNobodyAnAdministrator"),
 		breaks("T1", "a forged manifest asks as many questions as it has objects",
 			edit{rights, `doubtful[:min(len(doubtful), mostNamed)]`, `doubtful[:len(doubtful)]`}, tenancy,
@@ -90,7 +90,7 @@ func noBorrowedRights() []mutant {
 		breaks("T1", "a refused deletion is tried again at once under the same record",
 			edit{"pkg/controller/takeback.go", `	if w.RefusedUnder.Same(r.record) && `, `	if false && `}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
 		breaks("T1", "a deletion that is refused is tried for ever",
-			edit{"pkg/controller/takeback.go", `		rm.queues.confirm.AddAfter(w.Record.Key, refusedPause)
+			edit{"pkg/controller/takeback.go", `		pr.queues.confirm.AddAfter(w.Record.Key, refusedPause)
 		return nil`, `		return err`}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
 	}
 }
@@ -132,7 +132,7 @@ func hostileInput() []mutant {
 			"TestWhatIsRememberedOfEarlierRevisionsIsBounded"),
 		breaks("I12", "any number of large objects is in memory at a time",
 			edit{"pkg/controller/sink.go", `		if obj.Large() {
-			o.Large`, `		if obj.Large() && rm == nil {
+			o.Large`, `		if obj.Large() && ob == nil {
 			o.Large`}, controller, "TestLargeObjectsAreReadWhenItIsTheirTurn"),
 		breaks("I10", "a release may have any number of objects",
 			edit{parse, `	if len(p.objects)+len(p.skipped) >= maxObjects {`,

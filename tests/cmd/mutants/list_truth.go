@@ -34,7 +34,7 @@ func whatIsToldIsTrue() []mutant {
 		breaks("T2", "an object with a field that cannot be restored counts as protected", edit{"pkg/controller/coverage.go",
 			` || p.Refused != ""`, ``}, controller, "TestConditions"),
 		breaks("T2", "advice about immutable fields where none is immutable", edit{"pkg/controller/replace.go",
-			` || !rm.enforcer.Immutable(ctx, v.revert) {`, ` {`}, fidelity, "TestAdviceOnlyWhereAFieldIsImmutable"),
+			` || !rv.enforcer.Immutable(ctx, v.revert) {`, ` {`}, fidelity, "TestAdviceOnlyWhereAFieldIsImmutable"),
 		breaks("T2", "diff does not show the addition that a revert takes out", edit{"pkg/inspect/refused.go",
 			`c.answer(ctx, in, found.Without(additions))`, `c.answer(ctx, in, found.Without(additions[:0]))`}, fidelity,
 			"TestDiffShowsWhatTheAPIServerRefuses/helm_3"),

@@ -5,7 +5,7 @@ func lateViews() []mutant {
 	const gather = "pkg/controller/admission.go"
 	return []mutant{
 		breaks("I6", "numbers of replicas are restored by what the watch of autoscalers has delivered",
-			edit{"pkg/controller/remediation.go", `	differing = rm.rescaled(ctx, l, differing)`, ``}, integration,
+			edit{"pkg/controller/remediation.go", `	differing = rm.comparer.rescaled(ctx, l, differing)`, ``}, integration,
 			"TestHostile_AutoscalerIsDeliveredLate"),
 		breaks("I6", "autoscalers that are not known are none",
 			edit{"pkg/judge/replicas.go", `	if in.ScalersUnknown && in.Replicas == nil {
@@ -33,8 +33,8 @@ func lateViews() []mutant {
 				`pr.stillAsked(ctx, l); err != nil && !asked {`}, integration,
 			"TestHostile_NothingIsPrunedForAReleaseThatHasJustBeenSuspended"),
 		breaks("I2", "objects are replaced for a HelmRelease of a moment ago",
-			edit{"pkg/controller/replace.go", `rm.stillAsked(ctx, l); err != nil || !asked {`,
-				`rm.stillAsked(ctx, l); err != nil && !asked {`}, integration,
+			edit{"pkg/controller/replace.go", `rv.stillAsked(ctx, l); err != nil || !asked {`,
+				`rv.stillAsked(ctx, l); err != nil && !asked {`}, integration,
 			"TestHostile_NothingIsReplacedOnceThatIsNotAskedFor"),
 		breaks("I5", "resource versions that begin again are not noticed",
 			edit{"pkg/watch/feed.go", `	if n >= before {`, `	if n+before >= before {`}, watch, "TestHostile_VersionsBeginAgain"),
