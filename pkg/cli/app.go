@@ -160,6 +160,9 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	if err != nil {
 		return nil, err
 	}
+	if err := a.checkScopes(ctx, cmd); err != nil {
+		return nil, err
+	}
 	quietKlog()
 	cluster, err := inspect.Connect(config, nil, storages...)
 	if err != nil {

@@ -92,7 +92,7 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 	usual := types.NamespacedName{Namespace: cmd.String("helmrelease-namespace"), Name: v1alpha1.DefaultControllerName}
 	operators, running, gone := operatorFindings(ctx, leases{c: c, now: a.now}, locks, usual)
 	known, notes := withoutNew(locks, running, a.now())
-	found = slices.Concat(found, operators, lockFindings(known, gone, a.now()), notes)
+	found = slices.Concat(found, operators, lockFindings(known, gone, a.now()), notes, ruleFindings(ctx, c, locks))
 	var policiesIn []string
 	if namespace != "" {
 		policiesIn = []string{usual.Namespace, namespace}

@@ -41,14 +41,9 @@ func (c *comparing) noteMisspelt(details *release.Details) error {
 		if err != nil {
 			return err
 		}
-		for _, rule := range hr.Spec.Ignore {
-			for _, path := range rule.Paths {
-				use, err := useOf(path, objects)
-				if err == nil && !use.declared && !use.possible && use.near != "" {
-					c.note("note: HelmRelease %s/%s ignores %s, which is no field of its objects; is it %s?", hr.Namespace,
-						hr.Name, path, use.near)
-				}
-			}
+		misspelt, _ := idlePaths(hr, objects)
+		for _, text := range misspelt {
+			c.note("note: HelmRelease %s/%s %s", hr.Namespace, hr.Name, text)
 		}
 	}
 	return nil

@@ -20,21 +20,27 @@ import (
 type fieldUse struct {
 	// declared is set when an object has a value at the path, possible when the kind of one has such a field.
 	declared, possible bool
+	// unknown is set when the fields of the kind of an object are not known: those of custom kinds.
+	unknown bool
 	// near is the path of a similar field of an object; empty for none.
 	near string
 }
 
-// useOf returns the relation of a JSON pointer to objects. The fields of custom kinds are not known.
-func useOf(pointer string, objects []manifest.Object) (fieldUse, error) {
-	rule, err := rules.Compile([]v1alpha1.IgnoreRule{{Paths: []string{pointer}}})
+// useOf returns the relation of a JSON pointer to those of the objects that a target selects, to all for nil.
+func useOf(pointer string, target *v1alpha1.IgnoreTarget, objects []manifest.Object) (fieldUse, error) {
+	rule, err := rules.Compile([]v1alpha1.IgnoreRule{{Paths: []string{pointer}, Target: target}})
 	if err != nil {
 		return fieldUse{}, err
 	}
 	use, path := fieldUse{}, drift.Change{Path: pointer}.Segments()
 	for i := range objects {
+		if rule.For(objects[i]) == nil {
+			continue
+		}
 		use.declared = use.declared || rule.Declared(objects[i]) != nil
 		kind, known := scheme.Scheme.AllKnownTypes()[objects[i].GVK]
 		if !known {
+			use.unknown = true
 			continue
 		}
 		possible, near := hasField(kind, path)

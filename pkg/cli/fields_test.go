@@ -35,7 +35,8 @@ func TestUseOf(t *testing.T) {
 		"/spec/replicas/deeper":                   {},
 		"/nonsense":                               {},
 	} {
-		got, err := useOf(pointer, objects)
+		want.unknown = true // one of them is of a custom kind
+		got, err := useOf(pointer, nil, objects)
 		check.NoError(t, err)
 		if got != want {
 			t.Errorf("%q: %+v, want %+v", pointer, got, want)

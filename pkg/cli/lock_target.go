@@ -77,7 +77,7 @@ func (a *app) checkIgnored(ctx context.Context, cmd *cli.Command, c *connection,
 	}
 	key := record.Key
 	for _, path := range paths {
-		switch use, err := useOf(path, objects); {
+		switch use, err := useOf(path, nil, objects); {
 		case err != nil:
 			return fmt.Errorf("--ignore: %w", err)
 		case use.declared:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -55,7 +56,9 @@ func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	if len(keys) == 0 {
-		return fmt.Errorf("there is no release%s", inNamespace(c.namespace))
+		namespace := c.scopeOf(cmd)
+		return cmp.Or(c.missing(ctx, namespace),
+			unknownName(fmt.Errorf("there is no release%s", inNamespace(namespace)), release.Key{}, nil))
 	}
 	var objects []permissions.Object
 	var namespaces []string
@@ -105,24 +108,16 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 	}
 	if all || len(keys) == 0 {
 		wanted := keys
-		namespace := c.namespace
-		if all {
-			namespace = ""
-		}
-		records, err := c.Records(ctx, namespace, "")
+		records, err := c.Records(ctx, c.scopeOf(cmd), "")
 		if err != nil {
 			return nil, err
 		}
-		keys = nil
-		for _, record := range records {
-			if len(wanted) == 0 || slices.ContainsFunc(wanted,
-				func(k release.Key) bool { return k.Name == record.Key.Name }) {
-				keys = append(keys, record.Key)
-			}
-		}
+		keys = slices.DeleteFunc(keysOf(records), func(key release.Key) bool {
+			return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(k release.Key) bool { return k.Name == key.Name })
+		})
 		for _, k := range wanted {
 			if !slices.ContainsFunc(keys, func(found release.Key) bool { return found.Name == k.Name }) {
-				return nil, fmt.Errorf("there is no release %q in any namespace", k.Name)
+				return nil, noneCalled(k.Name, records)
 			}
 		}
 	}

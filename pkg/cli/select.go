@@ -118,14 +118,40 @@ func (c *connection) called(ctx context.Context, name string) ([]release.Key, er
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, fmt.Errorf("there is no release %q in any namespace", name)
+		records, err := c.Records(ctx, "", "")
+		if err != nil {
+			return nil, err
+		}
+		return nil, noneCalled(name, records)
 	}
+	return keysOf(records), nil
+}
+
+// keysOf returns the releases of records, each once, in order.
+func keysOf(records []release.Record) []release.Key {
 	keys := make([]release.Key, len(records))
 	for i, record := range records {
 		keys[i] = record.Key
 	}
 	slices.SortFunc(keys, compareKeys)
-	return slices.Compact(keys), nil
+	return slices.Compact(keys)
+}
+
+// noneCalled is the error for a name that no release has; records are all.
+func noneCalled(name string, records []release.Record) error {
+	keys := map[release.Key]bool{}
+	for _, record := range records {
+		keys[record.Key] = true
+	}
+	return unknownName(fmt.Errorf("there is no release %q in any namespace", name), release.Key{Name: name}, keys)
+}
+
+// unknownName returns the error for a name that selects nothing, with those of keys that may have been meant.
+func unknownName(err error, missing release.Key, keys map[release.Key]bool) error {
+	if similar := inspect.Similar(missing, keys); len(similar) > 0 {
+		err = command.Hinted(err, didYouMean(missing, similar))
+	}
+	return &command.ExitError{Code: command.ExitEmpty, Err: err}
 }
 
 func compareKeys(x, y release.Key) int {
@@ -180,10 +206,7 @@ func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha
 		}
 		if len(found) == 0 {
 			err := fmt.Errorf("no HelmRelease in namespace %s names a release %q", store.namespace, name)
-			if similar := inspect.Similar(release.Key{Name: name}, locked); len(similar) > 0 {
-				err = command.Hinted(err, didYouMean(release.Key{}, similar))
-			}
-			return nil, err
+			return nil, unknownName(err, release.Key{Name: name}, locked)
 		}
 		return found, nil
 	})

@@ -78,6 +78,17 @@ func (c *connection) scopeOf(cmd *cli.Command) string {
 	return c.namespace
 }
 
+// checkScopes rejects --namespace with --all-namespaces, of which one would be ignored. A namespace of the environment is
+// a default. For status and migrate, --all-namespaces is about the namespaces of HelmReleases.
+func (a *app) checkScopes(ctx context.Context, cmd *cli.Command) error {
+	namespace := cmd.String("namespace")
+	if !cmd.Bool("all-namespaces") || namespace == "" || namespace == a.env("HELM_NAMESPACE") ||
+		cmd.Name == "status" || cmd.Name == "migrate" {
+		return nil
+	}
+	return command.UsageError(ctx, cmd, errors.New("--namespace and --all-namespaces exclude each other"), true)
+}
+
 // nothingChosen is the error for a selection that no HelmRelease fits.
 func (a *app) nothingChosen(ctx context.Context, cmd *cli.Command, store *helmReleases) error {
 	var conditions []string

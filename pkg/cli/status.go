@@ -39,7 +39,9 @@ func (a *app) statusCommand() *cli.Command {
 				&cli.StringFlag{Name: "policy", Category: categoryWhat, Usage: "only releases of the policy `NAME`"},
 				command.OneOf(&cli.StringFlag{Name: "sort-by", Value: byName, Category: categoryOutput,
 					Usage: "`ORDER`: name, drifted (most objects first) or since (what changed last first)"}, byName, byDrifted, bySince),
-				&cli.BoolFlag{Name: "policies", Category: categoryWhat, Usage: "show the HelmReleasePolicies instead, all or the one called NAME, a line each"},
+				&cli.BoolFlag{Name: "policies", Category: categoryWhat, Usage: "show the HelmReleasePolicies instead, all or the one called NAME, a line each; with --namespace those with a HelmRelease for a release there"},
+				&cli.BoolFlag{Name: mayNotExistName, Category: categoryWhat,
+					Usage: "with --watch: wait for a HelmRelease, a namespace or a policy that does not exist yet"},
 				colorFlag()}),
 		Action: a.status,
 	}
@@ -101,22 +103,19 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	}
 	store := c.helmReleases(namespace, false)
 	if cmd.Bool("policies") {
-		return a.statusPolicies(ctx, cmd, store)
-	}
-	if cmd.Bool("watch") {
-		return a.watchStatus(ctx, store, query, format, a.style(cmd))
+		return a.statusPolicies(ctx, cmd, store, query.namespace)
 	}
 	found, err := store.list(ctx, query.fits)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 && query.name != "" {
-		return a.nothingCalled(ctx, store, query)
-	}
-	if len(found) == 0 {
-		if err := a.nothingFound(ctx, store, query); err != nil {
+	if len(found) == 0 && !cmd.Bool(mayNotExistName) {
+		if err := a.nothingFound(ctx, cmd, store, query); err != nil {
 			return err
 		}
+	}
+	if cmd.Bool("watch") {
+		return a.watchStatus(ctx, store, query, format, a.style(cmd))
 	}
 	slices.SortFunc(found, order(cmd.String("sort-by")))
 	if err := a.printStatus(found, query, format, namespace, cmd); err != nil {
@@ -125,16 +124,20 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	a.noteStopped(ctx, c, found)
 	if query.name == "" {
 		a.noteAdditions(found)
+		return nil
 	}
-	return nil
+	return a.noteIdle(ctx, c, found)
 }
 
-// nothingFound returns the error for a namespace or a policy that does not exist; nil without one.
-func (a *app) nothingFound(ctx context.Context, store *helmReleases, query statusQuery) error {
+// nothingFound returns the error for a name, a namespace or a policy that does not exist; nil without one.
+func (a *app) nothingFound(ctx context.Context, cmd *cli.Command, store *helmReleases, query statusQuery) error {
 	for _, namespace := range [...]string{store.namespace, query.namespace} {
 		if err := store.cluster.missing(ctx, namespace); err != nil {
 			return err
 		}
+	}
+	if query.name != "" {
+		return a.nothingCalled(ctx, cmd, store, query)
 	}
 	if query.policy == "" {
 		return nil
@@ -150,7 +153,7 @@ func (a *app) nothingFound(ctx context.Context, store *helmReleases, query statu
 }
 
 // nothingCalled is the error for an unknown name.
-func (a *app) nothingCalled(ctx context.Context, store *helmReleases, query statusQuery) error {
+func (a *app) nothingCalled(ctx context.Context, cmd *cli.Command, store *helmReleases, query statusQuery) error {
 	all, err := store.list(ctx, nil)
 	if err != nil {
 		return err
@@ -169,11 +172,14 @@ func (a *app) nothingCalled(ctx context.Context, store *helmReleases, query stat
 	if query.namespace != "" {
 		err = fmt.Errorf("%w in namespace %s", err, query.namespace)
 	}
+	hints := []string{fmt.Sprintf("%s lock %s -n NAMESPACE locks a release; -A looks in all namespaces", a.name, query.name)}
 	if len(names) > 0 {
-		return command.Hinted(err, "did you mean "+strings.Join(names, ", or ")+"?")
+		hints = []string{"did you mean " + strings.Join(names, ", or ") + "?"}
 	}
-	return command.Hinted(err, fmt.Sprintf("%s lock %s -n NAMESPACE locks a release; -A looks in all namespaces", a.name,
-		query.name))
+	if cmd.Bool("watch") {
+		hints = append(hints, "--"+mayNotExistName+" waits for it")
+	}
+	return &command.ExitError{Code: command.ExitEmpty, Err: command.Hinted(err, hints...)}
 }
 
 func inNamespace(namespace string) string {

@@ -17,9 +17,13 @@ import (
 )
 
 // statusPolicies prints the policies, a line each.
-func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmReleases) error {
+// With a namespace it is about those that made a HelmRelease for a release there.
+func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmReleases, namespace string) error {
 	all, err := store.listPolicies(ctx)
 	if err != nil {
+		return err
+	}
+	if err := store.cluster.missing(ctx, namespace); err != nil {
 		return err
 	}
 	if len(all) == 0 {
@@ -32,6 +36,9 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 			return err
 		}
 		all = slices.DeleteFunc(all, func(p *v1alpha1.HelmReleasePolicy) bool { return p.Name != name })
+	}
+	if all, err = store.lockingIn(ctx, all, namespace); err != nil {
+		return err
 	}
 	slices.SortFunc(all, func(x, y *v1alpha1.HelmReleasePolicy) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
@@ -46,6 +53,9 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 		if text, err = encode(out, format); err != nil {
 			return err
 		}
+	case len(all) == 0 && namespace != "":
+		a.note("no HelmReleasePolicy%s has made a HelmRelease for a release in namespace %s", inNamespace(store.namespace),
+			namespace)
 	case len(all) == 0:
 		a.note("there is no HelmReleasePolicy%s; %s lock --all -n NAMESPACE makes one", inNamespace(store.namespace), a.name)
 	default:
@@ -54,6 +64,26 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 	}
 	_, err = io.WriteString(a.out, text)
 	return err
+}
+
+// lockingIn returns the policies with a HelmRelease for a release in a namespace; all when it is empty.
+func (h *helmReleases) lockingIn(
+	ctx context.Context, all []*v1alpha1.HelmReleasePolicy, namespace string,
+) ([]*v1alpha1.HelmReleasePolicy, error) {
+	if namespace == "" {
+		return all, nil
+	}
+	locks, err := h.list(ctx, statusQuery{namespace: namespace}.fits)
+	if err != nil {
+		return nil, err
+	}
+	makes := func(p *v1alpha1.HelmReleasePolicy) bool {
+		return slices.ContainsFunc(locks, func(hr *v1alpha1.HelmRelease) bool {
+			owner := v1alpha1.PolicyOf(hr)
+			return owner != nil && owner.UID == p.UID
+		})
+	}
+	return slices.DeleteFunc(all, func(p *v1alpha1.HelmReleasePolicy) bool { return !makes(p) }), nil
 }
 
 // missingPolicy returns the error for a policy that is not among all; nil for one that is.

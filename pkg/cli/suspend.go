@@ -131,7 +131,7 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	failed := each(ctx, a, targets, func(t target) error {
 		switch len(t.locks) {
 		case 0:
-			return a.notLocked(t, store.namespace)
+			return a.empty(ctx, cmd, store.cluster, a.notLocked(t, store.namespace), store.namespace, t.key.Namespace)
 		case 1:
 		default:
 			return command.Hinted(fmt.Errorf("%s name release %s", plain.Count(len(t.locks), "HelmRelease"), t.key),

@@ -84,13 +84,18 @@ func TestUnknownNames(t *testing.T) {
 	w.cli("unlock", "shop", "-n", "no-such-namespace").is(5, "", "helm-locker: namespace \"no-such-namespace\" does not exist\n"+accept)
 	w.app("unlock", "shop", "--helmrelease-namespace", "no-such-namespace").says(0, "release APPS/shop is not locked")
 	for _, command := range []string{"unlock", "suspend", "resume"} {
-		w.cli(command, "shpo", "-A").is(1, "", "helm-locker: no HelmRelease in namespace LOCKER names a release \"shpo\"\n"+
+		w.cli(command, "shpo", "-A").is(5, "", "helm-locker: no HelmRelease in namespace LOCKER names a release \"shpo\"\n"+
 			"  did you mean shop -n APPS?\n")
 	}
 	w.app("unlock", "shop", "--name", "nosuch").is(5, "", "helm-locker: no HelmRelease of that name in namespace LOCKER is for release APPS/shop\n"+
 		"  there is shop\n"+accept)
-	w.app("suspend", "shop", "--name", "nosuch").says(1, "  there is shop\n")
-	w.app("resume", "shpo").says(1, "  did you mean shop?\n")
+	w.app("suspend", "shop", "--name", "nosuch").says(5, "  there is shop\n", accept)
+	w.app("resume", "shpo").says(5, "  did you mean shop?\n", accept)
+	for _, command := range []string{"lock", "diff", "report", "rbac"} {
+		w.cli(command, "shpo", "-A").says(5, "helm-locker: there is no release \"shpo\" in any namespace\n  did you mean ", "shop -n APPS")
+		w.app(command, "-A", "shop").is(1, "", "helm-locker: --namespace and --all-namespaces exclude each other\n  see helm-locker "+command+" --help\n")
+	}
+	w.cli("rbac", "-n", "no-such-namespace").is(5, "", "helm-locker: namespace \"no-such-namespace\" does not exist\n")
 
 	w.app("lock", "--all", "--name", "every", "--mode", "Detect").says(0, "created")
 	for _, line := range []string{"status --policy evry", "status evry --policies", "status --policies --policy evry", "status --policy evry -A -o json"} {
@@ -101,6 +106,8 @@ func TestUnknownNames(t *testing.T) {
 	}
 	w.cli("status", "--policy", "every").is(0, "", "no HelmRelease in namespace LOCKER fits\n")
 	w.cli("status", "--policies", "every").says(0, "every")
+	w.cli("status", "--policies", "-n", "no-such-namespace").is(5, "", "helm-locker: namespace \"no-such-namespace\" does not exist\n")
+	w.cli("status", "--policies", "-n", "default").is(0, "", "no HelmReleasePolicy in namespace LOCKER has made a HelmRelease for a release in namespace default\n")
 	for _, line := range []string{"status", "status --policies", "migrate", "migrate --yes"} {
 		args := append(strings.Fields(line), "--helmrelease-namespace", "no-such-namespace")
 		w.cli(args...).says(5, "helm-locker: namespace \"no-such-namespace\" does not exist\n")

@@ -27,7 +27,7 @@ func TestLockAndUnlockMany(t *testing.T) {
 	w.cli("lock", "many-a", "-A").is(0,
 		"HelmRelease LOCKER/many-a unchanged: release APPS/many-a, revision 1, deployed\n"+
 			"HelmRelease LOCKER/APPS-2-many-a created: release APPS-2/many-a, revision 1, deployed\n", "")
-	w.cli("lock", "nowhere", "-A").is(1, "", "helm-locker: there is no release \"nowhere\" in any namespace\n")
+	w.cli("lock", "nowhere", "-A").is(5, "", "helm-locker: there is no release \"nowhere\" in any namespace\n")
 	// An error of one does not affect the others.
 	w.app("lock", "absent", "many-b", "--must-exist").is(1,
 		"HelmRelease LOCKER/many-b unchanged: release APPS/many-b, revision 1, deployed\n",

@@ -117,20 +117,20 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 	other := w.For(t)
 	other.Apps = w.Namespace(w.Apps + "-2")
 	other.Helm(kit.Shared.Helm4(), "install", "access", w.Chart("access", access))
-	w.app("rbac", "-A", "access").says(0, w.neutral(other.Apps)+"/access", "APPS/access", "namespace: "+
+	w.cli("rbac", "-A", "access").says(0, w.neutral(other.Apps)+"/access", "APPS/access", "namespace: "+
 		w.neutral(other.Apps)+"\n")
 
 	w.app("rbac",
 		"acess").is(1, "", `helm-locker: release APPS/acess does not exist: namespace "APPS" has no record of it in a Secret
   did you mean access?
 `)
-	w.app("rbac", "-A", "no-such-release").is(1, "",
+	w.cli("rbac", "-A", "no-such-release").is(5, "",
 		"helm-locker: there is no release \"no-such-release\" in any namespace\n")
-	w.app("rbac", "-A", w.Apps+"/access").says(1, "names a namespace, and --all-namespaces means all")
+	w.cli("rbac", "-A", w.Apps+"/access").says(1, "names a namespace, and --all-namespaces means all")
 	w.app("rbac", "access", "--service-account", "lockers:locker").says(1, `"lockers:locker" is no name of a ServiceAccount; `+
 		"--helmrelease-namespace is its namespace")
 	w.app("rbac", "/access").says(1, `"/access" is no name of a release`)
-	w.cli("rbac", "-n", w.Namespace(w.Apps+"-empty")).says(1, "there is no release in namespace APPS-empty")
+	w.cli("rbac", "-n", w.Namespace(w.Apps+"-empty")).says(5, "there is no release in namespace APPS-empty")
 	w.app("rbac", "access", "-o", "json").says(1, "none of yaml, values")
 }
 

@@ -109,9 +109,9 @@ APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; 
 		t.Errorf("%v: %+v", err, out)
 	}
 	w.cli("status", "kiosk", "-o", "yaml").says(0, "- locked: \"yes\"\n  name: kiosk\n")
-	w.cli("status", "kiosc").is(1, "",
+	w.cli("status", "kiosc").is(5, "",
 		"helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n")
-	w.cli("status", "zzzzz").says(1, "helm-locker lock zzzzz -n NAMESPACE locks a release; -A looks in all namespaces")
+	w.cli("status", "zzzzz").says(5, "helm-locker lock zzzzz -n NAMESPACE locks a release; -A looks in all namespaces")
 	w.cli("status", "-w", "-o", "yaml").says(1, "--watch prints lines")
 }
 
@@ -154,6 +154,51 @@ func TestStatusWatch(t *testing.T) {
 	}
 	w.app("unlock", "kiosk").says(0, "deleted")
 	w.expectLine(text, "TIME  APPS/kiosk  not locked: the HelmRelease was deleted")
+}
+
+// A misspelt name is no reason to wait for ever.
+func TestStatusWatchOfAnUnknownName(t *testing.T) {
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "kiosk")
+	w.CreateHelmRelease("kiosk")
+	w.cli("status", "kiosc", "--watch").is(5, "",
+		"helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n"+
+			"  --may-not-exist waits for it\n")
+	w.cli("status", "-w", "-n", "no-such-namespace").is(5, "", "helm-locker: namespace \"no-such-namespace\" does not exist\n")
+	w.cli("status", "-w", "--policy", "nosuch").says(5, "there is no HelmReleasePolicy \"nosuch\"")
+	lines := w.lines("status", "stall", "--watch", "--may-not-exist")
+	w.CreateHelmRelease("stall")
+	w.expectLine(lines, "TIME  APPS/stall  not looked at: no operator has looked at it yet")
+}
+
+// A rule that leaves nothing alone is a mistake, or a leftover: status and check name it.
+func TestRulesWithoutEffect(t *testing.T) {
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "kiosk")
+	w.CreateHelmRelease("kiosk", func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Ignore = []v1alpha1.IgnoreRule{
+			{Paths: []string{"/spec/replicas", "/data/nosuch"}},
+			{Paths: []string{"/spec/replcias"}, Target: &v1alpha1.IgnoreTarget{Kind: "Deployment"}},
+			{Paths: []string{"/spec/replicas"}, Target: &v1alpha1.IgnoreTarget{Kind: "ConfigMap"}},
+		}
+	})
+	const (
+		misspelt = "ignores /spec/replcias, which is no field of its objects; is it /spec/replicas?\n"
+		nothing  = "ignores /data/nosuch, which none of its objects declares now\n"
+		other    = "ignores /spec/replicas, which none of its objects declares now\n"
+	)
+	if r := w.cli("status", "kiosk"); r.code != 0 || r.stderr != "note: HelmRelease LOCKER/kiosk "+misspelt+
+		"note: HelmRelease LOCKER/kiosk "+nothing+"note: HelmRelease LOCKER/kiosk "+other {
+		t.Errorf("exit code %d, %s", r.code, r.stderr)
+	}
+	w.app("check").says(2, "warning  HelmRelease LOCKER/kiosk: it "+misspelt, "note     HelmRelease LOCKER/kiosk: it "+nothing,
+		"note     HelmRelease LOCKER/kiosk: it "+other)
+	// With scope Strict a rule can be for an addition.
+	w.PatchHelmRelease("kiosk", `{"spec":{"scope":"Strict","ignore":[{"paths":["/metadata/labels/mine","/data/nosuch"]}]}}`)
+	w.cli("status", "kiosk").says(0, "HelmRelease:  LOCKER/kiosk\n")
+	if r := w.cli("status", "kiosk"); r.stderr != "" {
+		t.Error(r.stderr)
+	}
 }
 
 // An operator's last status must not look like protection when it no longer runs.
