@@ -44,7 +44,7 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 		row(paint, hr.Namespace, []string{
 			hr.Name, hr.Spec.Release.String(), number(status.Version), locked,
 			fmt.Sprintf("%d/%d", status.Objects.Drifted, status.Objects.Tracked), fmt.Sprint(len(status.RecentDrift)),
-			fmt.Sprint(status.Objects.Contended), report.Age(since, o.now), string(status.State), reason,
+			fmt.Sprint(status.Objects.Contended), report.Age(since, o.now), status.State, reason,
 		}, []string{string(hr.Spec.Mode), string(hr.Spec.Scope), message})
 	}
 	return t.String(o.width) + section(o.style, attention(releases, o.now), "NEEDS ATTENTION", "WHY", "WHAT TO DO")
@@ -120,7 +120,7 @@ func section(style report.Style, rows [][]string, titles ...string) string {
 // statusHead returns the single values, a line each.
 func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 	status := &hr.Status
-	state := string(status.State)
+	state := status.State
 	if status.Version > 0 {
 		state += fmt.Sprintf(", revision %d", status.Version)
 	}

@@ -25,7 +25,7 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 		conditions[kind] = meta.IsStatusConditionTrue(s.Conditions, kind)
 	}
 	n := s.Objects
-	state := metrics.State{Name: string(s.State),
+	state := metrics.State{Name: s.State,
 		Locked: v.lock != nil && v.coverage().reason == "", Conditions: conditions,
 		Objects: metrics.Counts{Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting,
 			Additions: n.Additions, Unmanaged: n.Unmanaged}}

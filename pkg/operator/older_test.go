@@ -40,6 +40,15 @@ func forProject(namespace, name string) *v1alpha1.HelmRelease {
 	return hr
 }
 
+// isSettled takes a state as programs for the older helm-locker do: as a string.
+func isSettled(state string) bool {
+	switch state {
+	case v1alpha1.DeployedState, v1alpha1.UninstalledState, "Failed":
+		return true
+	}
+	return false
+}
+
 func TestOlderNamesMeanTheSame(t *testing.T) {
 	_ = embeds // it compiles
 	hr := forProject("project", "shop")
@@ -47,12 +56,15 @@ func TestOlderNamesMeanTheSame(t *testing.T) {
 		hr.Name != "shop" || hr.Spec.Release != (v1alpha1.ReleaseReference{Namespace: "project", Name: "shop"}) {
 		t.Errorf("made %+v", hr)
 	}
-	for state, want := range map[v1alpha1.State]string{
+	if hr.Status.State = "Deployed"; !isSettled(hr.Status.State) {
+		t.Error("a deployed release is not settled")
+	}
+	for state, want := range map[string]string{
 		v1alpha1.SecretNotFoundState: "SecretNotFound", v1alpha1.UnknownState: "Unknown",
 		v1alpha1.DeployedState: "Deployed", v1alpha1.UninstalledState: "Uninstalled", v1alpha1.ErrorState: "Error",
 		v1alpha1.FailedState: "Failed", v1alpha1.TransitioningState: "Transitioning",
 	} {
-		if string(state) != want {
+		if state != want {
 			t.Errorf("%s, want %s", state, want)
 		}
 	}

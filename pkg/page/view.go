@@ -157,7 +157,7 @@ func viewOf(hr *v1alpha1.HelmRelease, now time.Time) releaseView {
 	status := hr.Status
 	view := releaseView{
 		rowView: rowOf(hr, now), Owner: plain.Line(hr.Annotations[v1alpha1.ManagedByAnnotation]),
-		State: plain.Line(string(status.State)), Revision: status.Revision,
+		State: plain.Line(status.State), Revision: status.Revision,
 		Mode: plain.Line(string(hr.Spec.Mode)), Scope: plain.Line(string(hr.Spec.Scope)),
 		MoreExceptions: status.MoreExceptions,
 	}

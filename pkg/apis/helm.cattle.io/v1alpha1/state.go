@@ -1,8 +1,9 @@
 package v1alpha1
 
 // State sums up the newest revision of a Helm release. The API accepts any value in status, so a client of one version
-// can read the status of an operator of another.
-type State string
+// can read the status of an operator of another. It is an alias, so that programs for the older helm-locker, with
+// strings in its place, compile.
+type State = string
 
 const (
 	// StateSecretNotFound means that no release record (Secret) of the release exists. Nothing is locked; the release

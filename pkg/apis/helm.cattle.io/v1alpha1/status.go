@@ -34,10 +34,13 @@ type HelmReleaseStatus struct {
 	// +optional
 	Shard string `json:"shard,omitempty"`
 
-	// State sums up the newest revision of the release: `SecretNotFound`, `Unknown`, `Deployed`, `Uninstalled`,
-	// `Error`, `Failed` or `Transitioning`. Only a `Deployed` release is locked.
+	// State sums up the newest revision of the release. Only a `Deployed` release is locked. `SecretNotFound`: the
+	// release has no record. `Transitioning`: Helm is at work, or was interrupted; `transitioningSince` has the
+	// beginning. `Failed`: Helm failed to install, upgrade or roll back. `Uninstalled`: Helm uninstalled the release
+	// and kept its history. `Error`: the revision is deployed, and its record or manifest is not readable; the
+	// condition `Ready` has the reason. `Unknown`: its status is unknown.
 	// +optional
-	State State `json:"state,omitempty"`
+	State string `json:"state,omitempty"`
 
 	// Version is the number of the newest revision of the release, whatever its state.
 	// +optional
