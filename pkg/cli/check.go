@@ -103,7 +103,7 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 
 func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
 	if format := cmd.String("output"); format != formatText {
-		text, err := encode(findings, format)
+		text, err := encodeList(kindFindings, findings, format)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,8 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 		format: cmd.String("output"), now: a.now(), style: a.style(cmd), several: several,
 		brief: several && !cmd.Bool("all"),
 	}
-	text, err := shown.output(found)
+	c, _ := source.(*connection)
+	text, err := a.diffText(shown, c, found)
 	if err != nil {
 		return err
 	}
@@ -67,8 +68,19 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a.noteHidden(cmd, found)
-	c, _ := source.(*connection)
 	return a.exit(ctx, cmd, c, c.scopeOf(cmd), found)
+}
+
+// diffText returns differences in the format of the command line.
+func (a *app) diffText(shown diffShown, c *connection, found *gathered) (string, error) {
+	if shown.format != formatJSON && shown.format != formatYAML {
+		return shown.output(found)
+	}
+	drift, err := a.driftOf(c, found)
+	if err != nil {
+		return "", err
+	}
+	return encode(drift, shown.format)
 }
 
 // noteHidden names the effect of HelmReleases that could not be read: possible false drift, and unknown locks.

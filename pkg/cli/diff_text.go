@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -21,9 +22,6 @@ type diffShown struct {
 }
 
 func (o diffShown) output(found *gathered) (string, error) {
-	if o.format == formatJSON || o.format == formatYAML {
-		return diffData(found.comparisons, o.now, o.format)
-	}
 	var b strings.Builder
 	for _, c := range found.comparisons {
 		if o.brief && !hasDrifted(c) && !isIncomplete(c) && c.Additions == 0 {
@@ -162,7 +160,9 @@ func differencePatch(_ *inspect.Comparison, d *inspect.Difference, _ time.Time, 
 }
 
 // releaseDrift returns a comparison for programs and documents.
-func releaseDrift(c *inspect.Comparison, now time.Time) (report.ReleaseDrift, error) {
+func releaseDrift(
+	c *inspect.Comparison, declared []manifest.Object, now time.Time,
+) (report.ReleaseDrift, error) {
 	out := report.ReleaseDrift{
 		Name: c.Release.Name, Namespace: c.Release.Namespace, Revision: c.Release.Revision,
 		Status: string(c.Release.Status), Compared: c.Compared, Differences: []report.ObjectDrift{},
@@ -180,7 +180,7 @@ func releaseDrift(c *inspect.Comparison, now time.Time) (report.ReleaseDrift, er
 		if len(d.Changes) > 0 {
 			object.Blame = inspect.Blame(d.Changes, now)
 		}
-		object.Changes = fieldChanges(d.Changes)
+		object.Changes = fieldChanges(d, declared)
 		for _, change := range d.Refused {
 			object.Refused = append(object.Refused, change.Path)
 		}
@@ -194,26 +194,16 @@ func releaseDrift(c *inspect.Comparison, now time.Time) (report.ReleaseDrift, er
 	return out, nil
 }
 
-// fieldChanges returns changes for programs.
-func fieldChanges(changes []inspect.Change) (out []report.FieldChange) {
-	for _, change := range changes {
+// fieldChanges returns the changes of an object for programs. declared are the objects of its release.
+func fieldChanges(d *inspect.Difference, declared []manifest.Object) (out []report.FieldChange) {
+	for _, change := range d.Changes {
 		author := change.Author
-		out = append(out, report.FieldChange{
+		field := report.FieldChange{
 			Path: change.Path, Operation: change.Op, Manager: author.Manager, ManagedBy: author.Operation,
 			Subresource: author.Subresource, Time: report.Time(author.Time),
-		})
+		}
+		field.Live, field.Declared, _ = valuesOf(declared, d, change.Change)
+		out = append(out, field)
 	}
 	return out
-}
-
-func diffData(comparisons []*inspect.Comparison, now time.Time, format string) (string, error) {
-	all := make([]report.ReleaseDrift, 0, len(comparisons))
-	for _, c := range comparisons {
-		out, err := releaseDrift(c, now)
-		if err != nil {
-			return "", err
-		}
-		all = append(all, out)
-	}
-	return encode(all, format)
 }

@@ -15,6 +15,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -133,6 +134,8 @@ type gathered struct {
 	// revision.
 	failed, leftOut []failedRelease
 	locks           []*v1alpha1.HelmRelease
+	// declared are the drifted objects as the manifests have them. They are not masked.
+	declared map[release.Key][]manifest.Object
 	// hidden is the error when the HelmReleases could not be read.
 	hidden error
 }
@@ -230,7 +233,17 @@ func (c *comparing) compareWith(ctx context.Context, of candidate, options inspe
 	}
 	c.comparisons = append(c.comparisons, comparison)
 	c.noteComparison(comparison)
-	return nil
+	if !hasDrifted(comparison) {
+		return nil
+	}
+	objects, err := inspect.Objects(details, c.source.Scope())
+	if c.declared == nil {
+		c.declared = map[release.Key][]manifest.Object{}
+	}
+	c.declared[details.Key] = slices.DeleteFunc(objects, func(o manifest.Object) bool {
+		return !slices.ContainsFunc(comparison.Differences, func(d inspect.Difference) bool { return d.ID == o.ID })
+	})
+	return err
 }
 
 // nothingDeployedError reports that no revision of a release is deployed.

@@ -199,11 +199,13 @@ func (a *app) showDetails(d *release.Details, part, format string) error {
 		if err != nil {
 			return err
 		}
-		var value any = shown
+		format = cmp.Or(format, formatYAML)
 		if part == "values" {
-			value = shown.Values
+			text, err = encode(shown.Values, format)
+		} else {
+			text, err = encodeList(kindReleases, []*detailsOut{shown}, format)
 		}
-		if text, err = encode(value, cmp.Or(format, formatYAML)); err != nil {
+		if err != nil {
 			return err
 		}
 	}

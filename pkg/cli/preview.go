@@ -145,7 +145,7 @@ func (a *app) preview(
 			if ctx.Err() != nil {
 				return err
 			}
-			failed = row.compared(compare.comparisons, err, a) || failed
+			failed = row.compared(compare, err) || failed
 		}
 		out.Releases = append(out.Releases, row)
 	}
@@ -183,7 +183,7 @@ func (c *comparing) underPolicy(
 }
 
 // compared adds the results of a comparison, and reports whether a part could not be compared.
-func (r *previewRelease) compared(found []*inspect.Comparison, err error, a *app) (failed bool) {
+func (r *previewRelease) compared(c *comparing, err error) (failed bool) {
 	var nothing *nothingDeployedError
 	if errors.As(err, &nothing) {
 		r.LeftOut = "no revision is deployed"
@@ -193,8 +193,8 @@ func (r *previewRelease) compared(found []*inspect.Comparison, err error, a *app
 		r.Error = plain.Line(err.Error())
 		return true
 	}
-	for _, comparison := range found {
-		drift, err := releaseDrift(comparison, a.now())
+	for _, comparison := range c.comparisons {
+		drift, err := releaseDrift(comparison, c.declared[comparison.Release.Key], c.now())
 		if err != nil {
 			r.Error = err.Error()
 			return true

@@ -44,7 +44,7 @@ func (a *app) printPreview(cmd *cli.Command, out *previewOut) error {
 	var text string
 	if format := cmd.String("output"); format != formatTable {
 		var err error
-		if text, err = encode(out, format); err != nil {
+		if text, err = encodeList(kindPolicyPreviews, []*previewOut{out}, format); err != nil {
 			return err
 		}
 	} else {

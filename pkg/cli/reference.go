@@ -9,26 +9,32 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// referenceCommand prints the files of scripts/generate: the reference of all commands as Markdown, or Helm's
-// completion.yaml.
+// referenceCommand prints the files of scripts/generate: the reference of all commands as Markdown, Helm's
+// completion.yaml, or the JSON schema of the output.
 func referenceCommand(out io.Writer) *cli.Command {
 	return &cli.Command{
 		Name: "reference", Hidden: true, HideHelpCommand: true,
 		Usage: "print the reference of all commands as Markdown",
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "helm-completion",
-			Usage: "print the file by which Helm completes the commands of its plugin"}},
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "helm-completion", Usage: "print the file by which Helm completes the commands of its plugin"},
+			&cli.BoolFlag{Name: "schema", Usage: "print the JSON schema of the output for programs"}},
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			root := New([]string{command.Program}, nil, out, out) // untouched by a command line
 			text := reference(root)
-			if cmd.Bool("helm-completion") {
-				var err error
-				if text, err = helmCompletion(root); err != nil {
-					return err
-				}
+			var err error
+			switch {
+			case cmd.Bool("helm-completion"):
+				text, err = helmCompletion(root)
+			case cmd.Bool("schema"):
+				text, err = encodeJSON(outputSchema(), "  ")
 			}
-			_, err := io.WriteString(out, text)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(out, text)
 			return err
 		},
 	}
@@ -106,13 +112,27 @@ Completion of commands, flags and names of releases: ` + "`source <(helm-locker 
 // reference returns the reference of a program as Markdown.
 func reference(root *cli.Command) string {
 	var b strings.Builder
-	b.WriteString(referenceIntro)
+	b.WriteString(referenceIntro + outputReference())
 	for _, cmd := range root.Commands {
 		if !cmd.Hidden && len(examplesOf(cmd)) > 0 {
 			commandReference(&b, root, cmd)
 		}
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// outputReference is the part of the reference about the output for programs.
+func outputReference() string {
+	var b strings.Builder
+	b.WriteString("With `-o json` or `-o yaml` these commands print a list: `apiVersion: " + report.ListVersion + "`, `kind`, and `items`.\n" +
+		"Its [JSON schema](cli.schema.json) has a definition for each kind; later versions may add fields.\n\n" +
+		"| Kind | Printed by |\n| --- | --- |\n")
+	for _, kind := range printedKinds() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", kind.name, kind.commands)
+	}
+	b.WriteString("\nCommands that change HelmReleases and HelmReleasePolicies print these objects, as kubectl does. `inspect --values` prints the\n" +
+		"values alone, and `rbac` prints objects for `kubectl apply` or values for Helm.\n\n")
+	return b.String()
 }
 
 func commandReference(b *strings.Builder, root, cmd *cli.Command) {

@@ -15,7 +15,8 @@ import (
 // TestReferenceIsUpToDate fails when somebody changed a command and forgot make generate.
 func TestReferenceIsUpToDate(t *testing.T) {
 	for file, args := range map[string][]string{"../../docs/cli.md": {"reference"},
-		"../../completion.yaml": {"reference", "--helm-completion"}} {
+		"../../completion.yaml":      {"reference", "--helm-completion"},
+		"../../docs/cli.schema.json": {"reference", "--schema"}} {
 		want, err := os.ReadFile(file)
 		check.NoError(t, err)
 		// The processes of the cluster follow in the reference: their programs have them.

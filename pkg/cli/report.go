@@ -86,10 +86,11 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 }
 
 // driftOf returns the results as a report, in the order of the releases' names.
+// c is nil without a cluster.
 func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 	releases := []report.ReleaseDrift{}
 	for _, comparison := range found.comparisons {
-		r, err := releaseDrift(comparison, a.now())
+		r, err := releaseDrift(comparison, found.declared[comparison.Release.Key], a.now())
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +118,11 @@ func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 			}
 		}
 	}
-	return report.NewDrift(a.now(), c.host, releases), nil
+	host := ""
+	if c != nil {
+		host = c.host
+	}
+	return report.NewDrift(a.now(), host, releases), nil
 }
 
 func render(drift *report.Drift, format string) (string, error) {

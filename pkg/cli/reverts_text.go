@@ -104,7 +104,7 @@ func (d *drifted) fieldText(o *inspect.Difference, change drift.Change) string {
 	if change.Op == drift.Shared {
 		return path + " (only its owner)"
 	}
-	live, declared, known := d.valuesOf(o, change)
+	live, declared, known := valuesOf(d.declared, o, change)
 	if !known {
 		return path
 	}
@@ -112,15 +112,18 @@ func (d *drifted) fieldText(o *inspect.Difference, change drift.Change) string {
 	return fmt.Sprintf("%s %s -> %s", path, show(live), show(declared))
 }
 
-// valuesOf returns the masked live and declared values of a changed field; nil for none. They are not known for an
+// valuesOf returns the masked live and declared values of a changed field; nil for none. objects are those of the
+// manifest. They are not known for an
 // element of a list without names, which can have another place in each of the objects.
-func (d *drifted) valuesOf(o *inspect.Difference, change drift.Change) (live, declared any, known bool) {
+func valuesOf(
+	objects []manifest.Object, o *inspect.Difference, change drift.Change,
+) (live, declared any, known bool) {
 	path := change.Segments()
-	i := slices.IndexFunc(d.declared, func(of manifest.Object) bool { return of.ID == o.ID })
+	i := slices.IndexFunc(objects, func(of manifest.Object) bool { return of.ID == o.ID })
 	if i < 0 {
 		return nil, nil, false
 	}
-	content := d.declared[i].Content
+	content := objects[i].Content
 	parents := path
 	if change.Op == drift.Added && len(path) > 0 {
 		parents = path[:len(path)-1]
@@ -177,7 +180,7 @@ func (d *drifted) wantedText(o *inspect.Difference, change drift.Change) string 
 	if change.Op == drift.Removed {
 		return "null"
 	}
-	live, _, known := d.valuesOf(o, change)
+	live, _, known := valuesOf(d.declared, o, change)
 	var text string
 	switch value := live.(type) {
 	case string:

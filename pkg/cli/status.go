@@ -200,7 +200,7 @@ func (a *app) printStatus(
 			out = append(out, statusOf(hr, a.now()))
 		}
 		var err error
-		if text, err = encode(out, format); err != nil {
+		if text, err = encodeList(kindLocks, out, format); err != nil {
 			return err
 		}
 	case len(found) == 0 && (query.state != "" || query.policy != ""):

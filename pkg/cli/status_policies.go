@@ -50,7 +50,7 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 		for i, p := range all {
 			out[i] = policyOut{Name: p.Name, Namespace: p.Namespace, Spec: p.Spec, Status: p.Status}
 		}
-		if text, err = encode(out, format); err != nil {
+		if text, err = encodeList(kindPolicies, out, format); err != nil {
 			return err
 		}
 	case len(all) == 0 && namespace != "":

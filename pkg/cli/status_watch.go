@@ -28,6 +28,13 @@ type happening struct {
 	Message string `json:"message,omitempty"`
 }
 
+// watchLine is a happening as JSON.
+type watchLine struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	happening
+}
+
 // follower derives events from successive states of HelmReleases.
 type follower struct {
 	now   func() time.Time
@@ -116,7 +123,7 @@ func (a *app) watchStatus(
 			line := eventText(h, style) + "\n"
 			if format == formatJSON {
 				var err error
-				if line, err = encodeJSON(h, ""); err != nil {
+				if line, err = encodeJSON(watchLine{report.ListVersion, kindLockEvent, h}, ""); err != nil {
 					return false, err
 				}
 			}

@@ -194,7 +194,7 @@ func (t *tracer) drift(ctx context.Context, of *origin, options inspect.CompareO
 			continue // of a kind that is not served
 		}
 		t.out.Drift.State, t.out.Drift.words = driftDrifted, whatDiffers(d)
-		t.out.Drift.Changes = fieldChanges(d.Changes)
+		t.out.Drift.Changes = fieldChanges(d, []manifest.Object{*of.object})
 		if len(d.Changes) > 0 {
 			t.out.Drift.blame = inspect.Blame(d.Changes, t.now())
 		} else {

@@ -12,11 +12,19 @@ import (
 // Drift is the result of comparing releases with a cluster: the content of every format of helm-locker report. Its
 // fields are part of the command's interface. Its comparisons hold no value of a Secret.
 type Drift struct {
-	Time     string         `json:"time"`
-	Cluster  string         `json:"cluster,omitempty"`
-	Summary  Summary        `json:"summary"`
-	Releases []ReleaseDrift `json:"releases"`
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Time       string         `json:"time"`
+	Cluster    string         `json:"cluster,omitempty"`
+	Summary    Summary        `json:"summary"`
+	Releases   []ReleaseDrift `json:"items"`
 }
+
+// ListVersion is the version of the output of the commands for programs, and DriftKind the kind of a Drift there.
+const (
+	ListVersion = "cli.helm-locker.cattle.io/v1"
+	DriftKind   = "ReleaseDriftList"
+)
 
 // Summary holds the totals of a Drift.
 type Summary struct {
@@ -93,6 +101,9 @@ type FieldChange struct {
 	ManagedBy   string          `json:"managerOperation,omitempty"`
 	Subresource string          `json:"subresource,omitempty"`
 	Time        string          `json:"time,omitempty"`
+	// Declared and Live are the values, masked in a Secret; nil for none, and where they are not known.
+	Declared any `json:"declared,omitempty"`
+	Live     any `json:"live,omitempty"`
 }
 
 // ObjectFailure is an object without a result, with the error.
@@ -103,7 +114,7 @@ type ObjectFailure struct {
 
 // NewDrift returns the report about releases, with the totals.
 func NewDrift(at time.Time, cluster string, releases []ReleaseDrift) *Drift {
-	d := &Drift{Time: Time(at), Cluster: cluster, Releases: releases}
+	d := &Drift{APIVersion: ListVersion, Kind: DriftKind, Time: Time(at), Cluster: cluster, Releases: releases}
 	for i := range releases {
 		r := &releases[i]
 		if r.LeftOut != "" {

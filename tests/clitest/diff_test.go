@@ -1,7 +1,6 @@
 package clitest
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,7 +73,7 @@ release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing); 1
 			w.app("diff", "shop", "--strict").says(2, "+    added: by-somebody\n")
 			w.app("diff", "shop", "-o", "patch").says(2,
 				"--- a/APPS/Secret/shop.yaml\n+++ b/APPS/Secret/shop.yaml\n@@ -1,6 +1,6 @@\n", "+++ /dev/null\n")
-			var out []struct {
+			type drifted struct {
 				Name        string
 				Differences []struct {
 					Kind, State, Diff string
@@ -82,9 +81,9 @@ release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing); 1
 				}
 			}
 			r := w.app("diff", "-o", "json")
-			if err := json.Unmarshal([]byte(r.raw), &out); err != nil || r.code != 2 || len(out) != 1 ||
-				len(out[0].Differences) != 4 {
-				t.Fatalf("%v, exit code %d: %s", err, r.code, r.raw)
+			out := itemsOf[drifted](r)
+			if r.code != 2 || len(out) != 1 || len(out[0].Differences) != 4 {
+				t.Fatalf("exit code %d: %s", r.code, r.raw)
 			}
 			if d := out[0].Differences[1]; d.Kind != "Deployment" || d.Changes[0].Path != "/spec/replicas" ||
 				d.Changes[0].Manager != "scaler" || d.Changes[0].Subresource != "scale" {

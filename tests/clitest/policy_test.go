@@ -57,7 +57,7 @@ rights: unless the operator runs with --impersonate, no release is enforced: tha
 	if rows(r.stdout) != want || r.code != 0 {
 		t.Errorf("exit code %d, stderr %s, table\n%s\nwant\n%s", r.code, r.stderr, rows(r.stdout), want)
 	}
-	var out struct {
+	type previewed struct {
 		Policy, Mode, Rights string
 		Summary              v1alpha1.PolicyCounts
 		Releases             []struct {
@@ -66,15 +66,18 @@ rights: unless the operator runs with --impersonate, no release is enforced: tha
 			Differences       []struct{ Kind, State, Diff string }
 		}
 	}
+	var list struct{ Items []previewed }
 	r = w.cli("policy", "preview", "-f", "-", "-o", "json")
-	if err := json.Unmarshal([]byte(r.raw), &out); err != nil || out.Mode != "Enforce" || out.Summary.Matched != 4 ||
+	err := json.Unmarshal([]byte(r.raw), &list)
+	check.NoError(t, err)
+	if out := list.Items[0]; out.Mode != "Enforce" || out.Summary.Matched != 4 ||
 		len(out.Releases) != 4 || !strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate, ") || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
 		t.Errorf("%v: %s", err, r.raw)
 	}
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
-	list, err := w.In(policies, w.Operator).List(w.Ctx, metav1.ListOptions{})
+	stored, err := w.In(policies, w.Operator).List(w.Ctx, metav1.ListOptions{})
 	check.NoError(t, err)
-	if len(list.Items) != 0 {
+	if len(stored.Items) != 0 {
 		t.Error("a preview stored a policy")
 	}
 

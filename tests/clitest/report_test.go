@@ -43,17 +43,17 @@ func TestReport(t *testing.T) {
 		}
 	}
 	var out struct {
-		Summary  struct{ Releases, Drifted, LeftOut, Objects, ObjectsDrifted int }
-		Releases []struct {
+		Summary struct{ Releases, Drifted, LeftOut, Objects, ObjectsDrifted int }
+		Items   []struct {
 			Name, HelmRelease, Locked, LeftOut string
 			Differences                        []struct{ Kind, State string }
 		}
 	}
 	r = w.app("report", "-o", "json")
-	if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out.Releases) != 3 ||
+	if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out.Items) != 3 ||
 		out.Summary.LeftOut != 1 || out.Summary.ObjectsDrifted != 2 ||
-		out.Releases[1].HelmRelease != w.Operator+"/shop" ||
-		out.Releases[0].LeftOut == "" || out.Releases[1].Differences[1].State != "Missing" {
+		out.Items[1].HelmRelease != w.Operator+"/shop" ||
+		out.Items[0].LeftOut == "" || out.Items[1].Differences[1].State != "Missing" {
 		t.Errorf("%v: %s", err, r.raw)
 	}
 	var suites struct {

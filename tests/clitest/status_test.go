@@ -100,12 +100,14 @@ APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; 
 	w.cli("status", "kiosk").says(0, "HelmRelease:  LOCKER/kiosk\n", "Locked:       yes, revision 1\n",
 		"Objects:      4 tracked, 0 drifted, 0 contended, 0 waiting\n",
 		"data[color] changed by tamperer", "reverted after ", "CONDITION  STATUS  REASON ")
-	var out []struct {
-		Name, Locked string
-		Status       v1alpha1.HelmReleaseStatus
+	var out struct {
+		Items []struct {
+			Name, Locked string
+			Status       v1alpha1.HelmReleaseStatus
+		}
 	}
-	if err := json.Unmarshal([]byte(w.cli("status", "-o", "json").raw), &out); err != nil || len(out) != 2 ||
-		out[0].Locked != "yes" || len(out[0].Status.Conditions) == 0 {
+	if err := json.Unmarshal([]byte(w.cli("status", "-o", "json").raw), &out); err != nil || len(out.Items) != 2 ||
+		out.Items[0].Locked != "yes" || len(out.Items[0].Status.Conditions) == 0 {
 		t.Errorf("%v: %+v", err, out)
 	}
 	w.cli("status", "kiosk", "-o", "yaml").says(0, "- locked: \"yes\"\n  name: kiosk\n")

@@ -1,7 +1,6 @@
 package clitest
 
 import (
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -72,7 +70,7 @@ func TestTrace(t *testing.T) {
 		"Ignored:      /data/color\n", "Drift:        data[size]\n              changed by kubectl-patch (Update) at TIME",
 		"Advice:       helm-locker resume shop -n APPS ends it\n")
 	w.Kubectl("delete", "service", "shop")
-	var out struct {
+	type traced struct {
 		Object  struct{ Kind, Name, Exists string }
 		Release struct {
 			NamedBy  *struct{}
@@ -84,7 +82,7 @@ func TestTrace(t *testing.T) {
 		Advice       string
 	}
 	r = w.app("trace", "svc", "shop", "-o", "json")
-	check.NoError(t, json.Unmarshal([]byte(r.raw), &out))
+	out := itemsOf[traced](r)[0]
 	if out.Object.Exists != "no" || out.Release.NamedBy != nil || out.Release.Declares != "yes" || out.Release.Revision != 1 ||
 		len(out.HelmReleases) != 1 || out.HelmReleases[0].Operator != "running" ||
 		out.HelmReleases[0].Locked != "suspended" ||

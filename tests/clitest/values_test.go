@@ -57,12 +57,12 @@ func TestValuesOfAField(t *testing.T) {
 
 			run := func(args ...string) {
 				t.Helper()
-				var out []struct{ Run string }
+				var out struct{ Items []struct{ Run string } }
 				r := w.app(append([]string{"values", "shop", "-o", "json"}, args...)...)
-				if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out) != 1 {
+				if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out.Items) != 1 {
 					t.Fatalf("%v: %s%s", err, r.raw, r.stderr)
 				}
-				w.Helm(helm, shellWords(t, strings.Replace(out[0].Run, "shop-1.4.2.tgz", valuesChart, 1))...)
+				w.Helm(helm, shellWords(t, strings.Replace(out.Items[0].Run, "shop-1.4.2.tgz", valuesChart, 1))...)
 			}
 			run("deploy/shop-web", "spec.replicas=6")
 			run("deploy/shop-web", "spec.template.spec.containers[web].image=example.org/other:3.0")

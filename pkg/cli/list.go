@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"reflect"
+
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+// Kinds of the output for programs, beside report.DriftKind.
+const (
+	kindFieldValues    = "FieldValueList"
+	kindFindings       = "FindingList"
+	kindLocks          = "HelmReleaseStatusList"
+	kindLockEvent      = "HelmReleaseEvent"
+	kindPolicies       = "HelmReleasePolicyStatusList"
+	kindPolicyPreviews = "PolicyPreviewList"
+	kindReleases       = "ReleaseList"
+	kindTraces         = "TraceList"
+)
+
+// list is the output of a command as JSON or YAML. Its fields are part of the command's interface.
+type list[T any] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Items      []T    `json:"items"`
+}
+
+// encodeList returns items as a list of a kind, neutral.
+func encodeList[T any](kind string, items []T, format string) (string, error) {
+	if items == nil {
+		items = []T{} // not null
+	}
+	return encode(list[T]{report.ListVersion, kind, items}, format)
+}
+
+// printedKind is a kind of output for programs.
+type printedKind struct {
+	name string
+	// commands are the command lines that print it, with -o json or -o yaml.
+	commands string
+	output   reflect.Type
+}
+
+// printedKinds returns all kinds of output for programs, in the order of their names.
+func printedKinds() []printedKind {
+	return []printedKind{
+		{kindFieldValues, "`values`", reflect.TypeFor[list[answerOut]]()},
+		{kindFindings, "`check`", reflect.TypeFor[list[finding]]()},
+		{kindLockEvent, "`status --watch`, one a line", reflect.TypeFor[watchLine]()},
+		{kindPolicies, "`status --policies`", reflect.TypeFor[list[policyOut]]()},
+		{kindLocks, "`status`", reflect.TypeFor[list[statusOut]]()},
+		{kindPolicyPreviews, "`policy preview`", reflect.TypeFor[list[previewOut]]()},
+		{report.DriftKind, "`diff`, `report`", reflect.TypeFor[report.Drift]()},
+		{kindReleases, "`inspect`", reflect.TypeFor[list[detailsOut]]()},
+		{kindTraces, "`trace`", reflect.TypeFor[list[traced]]()},
+	}
+}
