@@ -45,7 +45,7 @@ func withBlank(desired, blank map[string]any, sent func(any) bool) map[string]an
 		switch {
 		case isTree && declared:
 			out[key] = withBlankBelow(want, below, sent)
-		case !isTree && sent(v):
+		case !isTree && !declared && sent(v): // stringData can stand beside a null
 			out[key] = v
 		}
 	}
@@ -83,6 +83,10 @@ func unfold(body, desired, blank map[string]any) {
 	folded := foldedKeys(desired, blank)
 	data, text := mapOf(body["data"]), map[string]any{}
 	for key := range folded {
+		if _, declared := mapOf(desired["data"])[key]; !declared {
+			text[key] = nil
+			continue
+		}
 		encoded, _ := data[key].(string)
 		plain, err := base64.StdEncoding.DecodeString(encoded)
 		if _, sent := data[key]; sent && err == nil && utf8.Valid(plain) {
@@ -94,7 +98,28 @@ func unfold(body, desired, blank map[string]any) {
 		return
 	}
 	body[stringData] = text
-	if len(data) == 0 {
+	setData(body, data, blank, text)
+}
+
+// setData sets the data that Helm sends beside keys of stringData, with the nulls that the manifest declares there.
+// It changes data.
+func setData(body, data, blank, keys map[string]any) {
+	nulls := mapOf(blank["data"])
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key := range keys {
+		if _, null := nulls[key]; null {
+			data[key] = nil
+		}
+	}
+	declared, blanked := blank["data"]
+	switch {
+	case len(data) > 0:
+		body["data"] = data
+	case blanked && declared == nil:
+		body["data"] = nil
+	default:
 		delete(body, "data")
 	}
 }

@@ -50,9 +50,7 @@ func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[stri
 		sent[stringData], s.folded = folded, true
 		data := maps.Clone(mapOf(sent["data"]))
 		maps.DeleteFunc(data, func(key string, _ any) bool { _, ok := folded[key]; return ok })
-		if sent["data"] = data; len(data) == 0 {
-			delete(sent, "data")
-		}
+		setData(sent, data, r.Blank, folded)
 	}
 	s.object(rootOf(all, sent, live), sent, r.Schema.root)
 	return s.found

@@ -77,3 +77,19 @@ func TestI4_StringDataIsSentAsHelmSendsIt(t *testing.T) {
 		t.Errorf("an ignored key is shared: %v", found.Changes)
 	}
 }
+
+// Declared nulls beside and in stringData are sent as Helm sends them, and hide no value.
+func TestI4_NullsBesideStringDataHideNoValue(t *testing.T) {
+	desired := obj(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: YQ==}}")
+	for name, data := range map[string]any{"the map": nil, "the key": map[string]any{"a": nil}} {
+		r := Request{Desired: desired, Blank: map[string]any{"data": data, "stringData": map[string]any{"a": nil, "n": nil}}}
+		got := r.Apply(desired, desired, Options{}, nil)
+		text := mapOf(got["stringData"])
+		if null, sent := text["n"]; text["a"] != "a" || !sent || null != nil {
+			t.Errorf("%s is null: sent is %v", name, got)
+		}
+		if !deepEqual(got["data"], data) {
+			t.Errorf("%s is null: data is %v", name, got["data"])
+		}
+	}
+}
