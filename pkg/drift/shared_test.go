@@ -81,9 +81,10 @@ func TestI4_StringDataIsSentAsHelmSendsIt(t *testing.T) {
 // Declared nulls beside and in stringData are sent as Helm sends them, and hide no value.
 func TestI4_NullsBesideStringDataHideNoValue(t *testing.T) {
 	desired := obj(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: YQ==}}")
+	opt := Options{Schema: schemaOf(schemas(t), desired)}
 	for name, data := range map[string]any{"the map": nil, "the key": map[string]any{"a": nil}} {
-		r := Request{Desired: desired, Blank: map[string]any{"data": data, "stringData": map[string]any{"a": nil, "n": nil}}}
-		got := r.Apply(desired, desired, Options{}, nil)
+		blank := map[string]any{"data": data, "stringData": map[string]any{"a": nil, "n": nil}}
+		got := Request{Desired: desired, Blank: blank, Schema: opt.Schema}.Apply(desired, desired, opt, nil)
 		text := mapOf(got["stringData"])
 		if null, sent := text["n"]; text["a"] != "a" || !sent || null != nil {
 			t.Errorf("%s is null: sent is %v", name, got)
