@@ -57,7 +57,7 @@ func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 		switch {
 		case !ok && !ignored:
 			return s.whole(w), true
-		case !ignored && n.isWhole() && !n.hasDefaults() && !deepEqual(h, w) && deepEqual(h, live):
+		case !ignored && n.isWhole() && !n.hasDefaults() && !equalButNulls(w, h) && deepEqual(h, live):
 			return deepCopy(h), s.ownedHere()
 		}
 		was, _ := live.(map[string]any)

@@ -107,7 +107,7 @@ func (s *sharer) ignored() bool {
 // isAddedTo reports whether others have added to a map with one owner. Scope Declared leaves the additions alone.
 func isAddedTo(want, have any, n *node) bool {
 	_, isMap := want.(map[string]any)
-	return isMap && n.isWhole() && !n.hasDefaults() && !deepEqual(want, have)
+	return isMap && n.isWhole() && !n.hasDefaults() && !equalButNulls(want, have)
 }
 
 // isOneValue reports whether managed fields name an applied value as a whole, without its parts. For a map or a list

@@ -94,3 +94,25 @@ func TestI4_NullsBesideStringDataHideNoValue(t *testing.T) {
 		}
 	}
 }
+
+// A null inside of a map with one owner is no addition of others: the map is shared, and Helm sends all of it.
+func TestI4_ANullInAMapWithOneOwnerHidesNoShare(t *testing.T) {
+	desired := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, "+
+		"spec: {podSelector: {matchLabels: {app: web}}}}")
+	blank := map[string]any{"spec": map[string]any{"podSelector": map[string]any{"matchExpressions": nil}}}
+	opt := Options{Schema: schemaOf(schemas(t), desired)}
+	r := Request{Desired: desired, Blank: blank, Schema: opt.Schema}
+	found := r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, desired, "helm")
+	if len(found.Changes) != 1 || found.Changes[0].Path != "/spec/podSelector" {
+		t.Errorf("shared is %v", found.Changes)
+	}
+	if sent := mapOf(mapOf(r.Apply(desired, desired, opt, nil)["spec"])["podSelector"]); sent["matchLabels"] == nil {
+		t.Errorf("sent is %v", sent)
+	}
+	added := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, "+
+		"spec: {podSelector: {matchLabels: {app: web, more: x}}}}")
+	if found = r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, added,
+		"helm"); len(found.Changes) > 0 {
+		t.Errorf("an addition is shared: %v", found.Changes)
+	}
+}

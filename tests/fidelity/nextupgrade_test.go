@@ -18,8 +18,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// nextUpgrades is a chart of fields that the API server changes on arrival: nulls, stringData, atomic lists and maps
-// with defaults in their elements.
+// nextUpgrades is a chart of fields that the API server changes on arrival: nulls, also beside stringData and inside of
+// a map with one owner, stringData, atomic lists and maps with defaults in their elements.
 const nextUpgrades = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, labels: {rev: "{{ .Values.rev }}"}}
@@ -44,6 +44,18 @@ kind: Secret
 metadata: {name: texts}
 stringData: {text: "{{ .Values.rev }}"}
 data: {data: "{{ .Values.rev | b64enc }}"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: blank}
+data:
+stringData: {text: "{{ .Values.rev }}"}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: net}
+spec:
+  podSelector: {matchLabels: {rev: "{{ .Values.rev }}"}, matchExpressions: null}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -121,7 +133,8 @@ func TestI4_TheNextUpgradeNeedsNoForce(t *testing.T) {
 }
 
 var nextUpgradeObjects = map[string]schema.GroupVersionResource{
-	"web": resource("deployments"), "texts": resource("secrets"),
+	"web": resource("deployments"), "texts": resource("secrets"), "blank": resource("secrets"),
+	"net":    {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
 	"policy": {Group: admission, Version: "v1", Resource: "validatingadmissionpolicies"},
 }
 
