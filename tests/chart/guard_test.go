@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"net"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +17,7 @@ import (
 func TestGuardThatIsDisabledGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check.NoError(t, err)
-	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", l.Addr().(*net.TCPAddr).Port)
-	check.NoError(t, l.Close())
+	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", freePort(t))
 	ports := freePorts(t)
 	install(e, h, ports, guard)
 	o := startDeployment(e, kit.Shared, "helm-locker")
@@ -49,10 +45,7 @@ func TestGuardThatIsDisabledGoes(t *testing.T) {
 func TestGuardIsPermittedAndGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check.NoError(t, err)
-	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", l.Addr().(*net.TCPAddr).Port)
-	check.NoError(t, l.Close())
+	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", freePort(t))
 	ports := freePorts(t)
 	install(e, h, ports, guard, "{rbac: {profile: scoped}}")
 	o := startDeployment(e, kit.Shared, "helm-locker")

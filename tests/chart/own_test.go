@@ -2,7 +2,6 @@ package chart
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // An operator without its own base permissions cannot write a condition. Its log and its readiness probe name the
@@ -35,10 +35,8 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 	check.NoError(t, err)
 	config, err := kit.Shared.UserConfig(user, cluster.OperatorsGroup)
 	check.NoError(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := process.FreeAddress()
 	check.NoError(t, err)
-	address := l.Addr().String()
-	check.NoError(t, l.Close())
 	op := kit.StartOperator(t, config, e.Operator, func(o *operator.ControllerOptions) {
 		o.SkipCRD, o.LeaderElection, o.HealthAddress = true, true, address
 	})

@@ -2,11 +2,11 @@ package chart
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +18,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // nodeName is the node of the Pods in these tests.
@@ -37,16 +38,11 @@ type deployed struct {
 // freePorts returns chart values with free ports: here all Pods share one network.
 func freePorts(t testing.TB) string {
 	t.Helper()
-	var listeners []net.Listener
 	var numbers []any
-	for range 4 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		check.NoError(t, err)
-		listeners = append(listeners, l)
-		numbers = append(numbers, l.Addr().(*net.TCPAddr).Port)
-	}
-	for _, l := range listeners {
-		check.NoError(t, l.Close())
+	for len(numbers) < 4 {
+		if number := any(freePort(t)); !slices.Contains(numbers, number) {
+			numbers = append(numbers, number)
+		}
 	}
 	return fmt.Sprintf("{ports: {metrics: %d, health: %d}, policies: {ports: {metrics: %d, health: %d}}}\n", numbers...)
 }
@@ -129,10 +125,9 @@ func (o *deployed) url(name string) string {
 // freePort returns a port that is free here.
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	number, err := process.FreePort()
 	check.NoError(t, err)
-	check.NoError(t, l.Close())
-	return l.Addr().(*net.TCPAddr).Port
+	return number
 }
 
 func get(url string) error {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -188,14 +190,28 @@ func (p *Operator) Kill() error {
 	return nil
 }
 
-// FreeAddress returns a loopback address without a listener at the time of the call.
+// FreeAddress returns a loopback address with a FreePort.
 func FreeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
+	port, err := FreePort()
+	return loopback(port), err
 }
+
+// FreePort returns a TCP port without a listener on 127.0.0.1 at the time of the call. It is below the ports that Linux
+// gives to outgoing connections and to listeners without a port of their own: such a one could take it meanwhile.
+func FreePort() (int, error) {
+	const first, end, attempts = 10000, 32768, 100
+	var err error
+	for range attempts {
+		port := first + rand.IntN(end-first)
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", loopback(port)); err == nil {
+			return port, listener.Close()
+		}
+	}
+	return 0, fmt.Errorf("find a free port: %w", err)
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // Ready reports whether the operator with its health endpoint at an address is ready.
 func Ready(ctx context.Context, address string) bool {
