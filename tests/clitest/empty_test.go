@@ -73,6 +73,7 @@ func TestUnknownNames(t *testing.T) {
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", kit.ConfigMap("shop", "one")))
 	w.Helm(kit.Shared.Helm4(), "install", "kiosk", w.Chart("kiosk", kit.ConfigMap("kiosk", "one")))
+	w.Forge(kit.ForgedRecord{Name: "harbour", Manifest: kit.ConfigMap("harbour", "one")}) // no other test has one of that name
 	w.CreateHelmRelease("shop")
 	const accept = "  --allow-empty accepts that\n"
 	w.app("unlock", "kiosk").is(0, "", "release APPS/kiosk is not locked: no HelmRelease in namespace LOCKER names it\n")
@@ -92,7 +93,7 @@ func TestUnknownNames(t *testing.T) {
 	w.app("suspend", "shop", "--name", "nosuch").says(5, "  there is shop\n", accept)
 	w.app("resume", "shpo").says(5, "  did you mean shop?\n", accept)
 	for _, command := range []string{"lock", "diff", "report", "rbac"} {
-		w.cli(command, "shpo", "-A").says(5, "helm-locker: there is no release \"shpo\" in any namespace\n  did you mean ", "shop -n APPS")
+		w.cli(command, "harbuor", "-A").says(5, "helm-locker: there is no release \"harbuor\" in any namespace\n  did you mean harbour -n APPS")
 		w.app(command, "-A", "shop").is(1, "", "helm-locker: --namespace and --all-namespaces exclude each other\n  see helm-locker "+command+" --help\n")
 	}
 	w.cli("rbac", "-n", "no-such-namespace").is(5, "", "helm-locker: namespace \"no-such-namespace\" does not exist\n")

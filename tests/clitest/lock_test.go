@@ -118,12 +118,12 @@ func TestLockWaitsForTheGuard(t *testing.T) {
 
 func TestSuspend(t *testing.T) {
 	w := newFixture(t)
-	w.app("suspend", "shop").is(1, "",
+	w.app("suspend", "shop").is(5, "",
 		"helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
-			"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n")
+			"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n  --allow-empty accepts that\n")
 	w.app("lock", "shop", "--may-not-exist").says(0, "created")
-	w.cli("suspend", "shop", "-n", "elsewhere").is(1, "", "helm-locker: release elsewhere/shop is not locked: no HelmRelease in "+
-		"namespace LOCKER names it\n  did you mean shop -n APPS?\n")
+	w.cli("suspend", "shop", "-n", "elsewhere").is(5, "", "helm-locker: release elsewhere/shop is not locked: no HelmRelease in "+
+		"namespace LOCKER names it\n  did you mean shop -n APPS?\n  --allow-empty accepts that\n")
 	w.cli("unlock", "shop", "-n", "kube-public").is(5, "", "helm-locker: release kube-public/shop is not locked: no HelmRelease in "+
 		"namespace LOCKER names it\n  did you mean shop -n APPS?\n  --allow-empty accepts that\n")
 	w.app("suspend", "shop").is(0, "HelmRelease LOCKER/shop suspended until it is resumed: release APPS/shop\n", "")

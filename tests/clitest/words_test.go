@@ -28,7 +28,7 @@ func TestReleasesAreNamedAsTheyArePrinted(t *testing.T) {
 	web := w.Apps + "/web"
 	w.cli("lock", web, "--yes", "--wait").says(0, "release APPS/web, revision 1", "done: revision 1 is watched")
 	w.cli("status", web).says(0, "APPS/web")
-	w.cli("status", "elsewhere/web").says(1, "no HelmRelease")
+	w.cli("status", "default/web").says(5, "no HelmRelease")
 	w.cli("diff", web).says(0)
 	w.cli("diff", "-A", web).says(1, "--all-namespaces means all")
 	w.cli("inspect", web).says(0, "web")
