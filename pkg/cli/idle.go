@@ -82,7 +82,8 @@ func ruleFindings(ctx context.Context, c *connection, locks []*v1alpha1.HelmRele
 		subject := fmt.Sprintf("HelmRelease %s/%s", hr.Namespace, hr.Name)
 		misspelt, others, err := c.idleOf(ctx, hr)
 		if err != nil {
-			found = append(found, finding{levelWarning, subject, "its ignore rules were not checked: " + err.Error(), ""})
+			unchecked := "its ignore rules were not checked: " + err.Error()
+			found = append(found, finding{levelWarning, subject, unchecked, ""})
 		}
 		for _, text := range misspelt {
 			found = append(found, finding{levelWarning, subject, "it " + text, "kubectl edit changes spec.ignore"})

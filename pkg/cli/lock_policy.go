@@ -75,8 +75,8 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	if policy.OwnRights(p) {
 		a.note("note: %s", policy.Rights(p))
 	}
-	return a.printChanged(cmd, []changed{{policy: p, text: fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s", store.namespace,
-		p.Name, action, matchText(p.Spec.Match))}})
+	return a.printChanged(cmd, []changed{{policy: p, text: fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s",
+		store.namespace, p.Name, action, matchText(p.Spec.Match))}})
 }
 
 // selectsAs reports whether a policy selects the releases of another one, by the same fields.

@@ -113,7 +113,8 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 			return nil, err
 		}
 		keys = slices.DeleteFunc(keysOf(records), func(key release.Key) bool {
-			return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(k release.Key) bool { return k.Name == key.Name })
+			called := func(k release.Key) bool { return k.Name == key.Name }
+			return len(wanted) > 0 && !slices.ContainsFunc(wanted, called)
 		})
 		for _, k := range wanted {
 			if !slices.ContainsFunc(keys, func(found release.Key) bool { return found.Name == k.Name }) {

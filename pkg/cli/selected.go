@@ -78,8 +78,8 @@ func (c *connection) scopeOf(cmd *cli.Command) string {
 	return c.namespace
 }
 
-// checkScopes rejects --namespace with --all-namespaces, of which one would be ignored. A namespace of the environment is
-// a default. For status and migrate, --all-namespaces is about the namespaces of HelmReleases.
+// checkScopes rejects --namespace with --all-namespaces, of which one would be ignored. A namespace of the environment
+// is a default. For status and migrate, --all-namespaces is about the namespaces of HelmReleases.
 func (a *app) checkScopes(ctx context.Context, cmd *cli.Command) error {
 	namespace := cmd.String("namespace")
 	if !cmd.Bool("all-namespaces") || namespace == "" || namespace == a.env("HELM_NAMESPACE") ||

@@ -148,8 +148,8 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 		if err != nil {
 			return err
 		}
-		done = append(done, changed{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace, hr.Name,
-			action, ch.text(hr), t.key)})
+		done = append(done, changed{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s%s %s: release %s", hr.Namespace,
+			hr.Name, action, ch.text(hr), t.key)})
 		return nil
 	})
 	if err := a.finish(ctx, cmd, store, done, ch.done); err != nil {

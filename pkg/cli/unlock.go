@@ -43,8 +43,8 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 			return err
 		}
 		deleted[p.UID] = true
-		done = append(done, changed{policy: p, text: fmt.Sprintf("HelmReleasePolicy %s/%s deleted: %s", p.Namespace, p.Name,
-			matchText(p.Spec.Match))})
+		done = append(done, changed{policy: p, text: fmt.Sprintf("HelmReleasePolicy %s/%s deleted: %s", p.Namespace,
+			p.Name, matchText(p.Spec.Match))})
 		return nil
 	})
 	unlocked := each(ctx, a, targets, func(t target) error {

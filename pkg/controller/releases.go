@@ -134,7 +134,8 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 				first.Namespace, first.Name, rel)})
 		rs.handled(key, hr)
 		rs.claimer.giveWay(key, keyOf(first))
-		if now := rs.claimer.owner(hr); now == nil || now.UID != first.UID { // its event may have been handled just before
+		// Its event may have been handled just before.
+		if now := rs.claimer.owner(hr); now == nil || now.UID != first.UID {
 			rs.queues.releases.Add(key)
 		}
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// remediation is the worker that reverts drift. For each release, it reads the objects of unknown state, has all pending
-// objects judged, leaves those of other releases alone, and has the others reverted.
+// remediation is the worker that reverts drift. For each release, it reads the objects of unknown state, has all
+// pending objects judged, leaves those of other releases alone, and has the others reverted.
 type remediation struct {
 	*common
 	budget    *budget

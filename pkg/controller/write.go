@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/revert"
 )
 
-// writer makes the writes to the objects of locked releases, in the name of Helm. It remembers each one in unproven until
-// the record was read again after it.
+// writer makes the writes to the objects of locked releases, in the name of Helm. It remembers each one in unproven
+// until the record was read again after it.
 type writer struct{ *common }
 
 // holds reports whether the newest record of a locked release is the locked one, as of a moment after the call.

@@ -41,7 +41,8 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 			w.Eventually("the object was created, and taken back if it should be", func() error {
 				var after []string
 				for _, r := range kit.ObjectWrites(w.Proxy) {
-					if answered := r.Code != 0; answered && (r.Method == http.MethodPost || r.Method == http.MethodDelete) {
+					answered := r.Code != 0
+					if answered && (r.Method == http.MethodPost || r.Method == http.MethodDelete) {
 						after = append(after, r.Method)
 					}
 				}
