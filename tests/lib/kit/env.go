@@ -227,14 +227,19 @@ func (e *Env) Until(what string, look func() (saw any, holds bool)) {
 	})
 }
 
-// NextSecond waits for the second after the creation of the last of the objects. Ages are compared by whole seconds of
-// the API server's clock.
+// NextSecond waits for the second after the last creation or change of the objects. Ages are compared by whole seconds
+// of the API server's clock.
 func (e *Env) NextSecond(objects ...*unstructured.Unstructured) {
 	e.Helper()
 	var last time.Time
 	for _, u := range objects {
 		if created := u.GetCreationTimestamp().Time; created.After(last) {
 			last = created
+		}
+		for _, entry := range u.GetManagedFields() {
+			if entry.Time != nil && entry.Time.After(last) {
+				last = entry.Time.Time
+			}
 		}
 	}
 	e.Until("the next second has begun", func() (any, bool) { return last, time.Now().Unix() > last.Unix() })
