@@ -161,6 +161,7 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 	// client-go caches the file's content for 50 seconds.
 	second := token()
 	write(second)
+	check.NoError(t, kit.Shared.Except("I1-proof", e.Apps, "the token expires, perhaps right after a write"))
 	expired.Store(&first)
 	proxy.CutWatches(nil)
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
