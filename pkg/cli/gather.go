@@ -237,13 +237,16 @@ func (c *comparing) compareWith(ctx context.Context, of candidate, options inspe
 		return nil
 	}
 	objects, err := inspect.Objects(details, c.source.Scope())
+	if err != nil {
+		return err
+	}
 	if c.declared == nil {
 		c.declared = map[release.Key][]manifest.Object{}
 	}
 	c.declared[details.Key] = slices.DeleteFunc(objects, func(o manifest.Object) bool {
 		return !slices.ContainsFunc(comparison.Differences, func(d inspect.Difference) bool { return d.ID == o.ID })
 	})
-	return err
+	return nil
 }
 
 // nothingDeployedError reports that no revision of a release is deployed.

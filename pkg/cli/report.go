@@ -85,8 +85,7 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 	return a.exit(ctx, cmd, c, namespace, found)
 }
 
-// driftOf returns the results as a report, in the order of the releases' names.
-// c is nil without a cluster.
+// driftOf returns the results as a report, in the order of the releases' names. c is nil without a cluster.
 func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 	releases := []report.ReleaseDrift{}
 	for _, comparison := range found.comparisons {

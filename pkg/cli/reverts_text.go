@@ -113,8 +113,7 @@ func (d *drifted) fieldText(o *inspect.Difference, change drift.Change) string {
 }
 
 // valuesOf returns the masked live and declared values of a changed field; nil for none. objects are those of the
-// manifest. They are not known for an
-// element of a list without names, which can have another place in each of the objects.
+// manifest. The values are not known for an element of a list without names: its place can differ between the objects.
 func valuesOf(
 	objects []manifest.Object, o *inspect.Difference, change drift.Change,
 ) (live, declared any, known bool) {

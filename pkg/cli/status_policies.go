@@ -16,8 +16,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// statusPolicies prints the policies, a line each.
-// With a namespace it is about those that made a HelmRelease for a release there.
+// statusPolicies prints the policies, a line each; with a namespace, only those that made a HelmRelease for a release
+// there.
 func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmReleases, namespace string) error {
 	all, err := store.listPolicies(ctx)
 	if err != nil {

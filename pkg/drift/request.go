@@ -45,8 +45,8 @@ func withBlank(desired, blank map[string]any, sent func(any) bool) map[string]an
 		switch {
 		case isTree && declared:
 			out[key] = withBlankBelow(want, below, sent)
-		case !isTree && !declared && sent(v): // stringData can stand beside a null
-			out[key] = v
+		case !isTree && !declared && sent(v):
+			out[key] = v // a value that is declared, by stringData, stays beside a declared null
 		}
 	}
 	return out
@@ -113,11 +113,11 @@ func setData(body, data, blank, keys map[string]any) {
 			data[key] = nil
 		}
 	}
-	declared, blanked := blank["data"]
+	value, found := blank["data"]
 	switch {
 	case len(data) > 0:
 		body["data"] = data
-	case blanked && declared == nil:
+	case found && value == nil: // declared as null
 		body["data"] = nil
 	default:
 		delete(body, "data")
