@@ -72,13 +72,12 @@ data: {key: declared}
 	config.QPS, config.NextProtos = -1, []string{"http/1.1"} // no bound of requests under way
 	client, err := dynamic.NewForConfig(config)
 	check.NoError(t, err)
-	// The decisions about the first release wait for its record, and so does the proof of reverts if the fence fails.
-	check.NoError(t, f.Cluster.Except("I1-proof", f.Apps, "its records are not listed"))
-	held := f.Proxy.HoldRequests(func(r *http.Request) bool {
-		return isCheck(r) && strings.Contains(r.URL.Path, "/namespaces/"+f.Apps+"/")
-	})
-	defer held.Release()
 	f.Until("a change in another namespace is refused meanwhile", func() (any, bool) { // at the pace of the machine
+		// The decisions about the first release wait for its record. Between two floods its reverts can be proven.
+		held := f.Proxy.HoldRequests(func(r *http.Request) bool {
+			return isCheck(r) && strings.Contains(r.URL.Path, "/namespaces/"+f.Apps+"/")
+		})
+		defer held.Release()
 		before := f.front.accepted.Load()
 		var flood sync.WaitGroup
 		defer flood.Wait()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -157,11 +158,20 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 		TLSClientConfig: rest.TLSClientConfig{CAData: proxy.RESTConfig().CAData}})
 	kit.StartOperator(t, config, e.Operator, elected(longLease))
 	locked(e, "app")
+	e.Until("the creation is proven, for which the operator needs a token", func() (any, bool) {
+		requests := proxy.Requests()
+		created := slices.IndexFunc(requests, func(r cluster.Request) bool {
+			return r.Resource() == "configmaps" && r.Method == http.MethodPost && r.Code == http.StatusCreated
+		})
+		return requests, created >= 0 && slices.ContainsFunc(requests[created:], func(r cluster.Request) bool {
+			done := r.Code == http.StatusOK || r.Code == http.StatusCreated // the first fence is created
+			return done && kit.ProvesWrite(r, "app")
+		})
+	})
 
 	// client-go caches the file's content for 50 seconds.
 	second := token()
 	write(second)
-	check.NoError(t, kit.Shared.Except("I1-proof", e.Apps, "the token expires, perhaps right after a write"))
 	expired.Store(&first)
 	proxy.CutWatches(nil)
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)

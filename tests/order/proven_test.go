@@ -38,8 +38,7 @@ spec:
 func (b *fixture) checksAfter() (checks int) {
 	for _, r := range b.Proxy.Requests() {
 		switch {
-		case kit.IsFenceWrite(r), r.Method == http.MethodGet && r.Resource() == "secrets" &&
-			r.Query.Get("watch") == "" && strings.Contains(r.Query.Get("labelSelector"), "name=app"):
+		case kit.ProvesWrite(r, "app"):
 			checks++
 		case r.Resource() == "configmaps" && slices.Contains([]string{http.MethodPatch, http.MethodPost}, r.Method):
 			checks = 0

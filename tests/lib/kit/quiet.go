@@ -83,6 +83,13 @@ func IsFenceWrite(r cluster.Request) bool {
 			r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(proof.FenceSuffix)))
 }
 
+// ProvesWrite reports whether a request proves the writes to the objects of a release: it lists the records of the
+// release, or writes a fence.
+func ProvesWrite(r cluster.Request, release string) bool {
+	return IsFenceWrite(r) || r.Method == http.MethodGet && r.Resource() == "secrets" && r.Query.Get("watch") == "" &&
+		strings.Contains(r.Query.Get("labelSelector"), "name="+release)
+}
+
 // isGuardsSecret reports whether a request writes the certificate of the guard.
 func isGuardsSecret(r cluster.Request) bool {
 	return r.Resource() == "secrets" && (strings.HasSuffix(r.Path, "-guard") ||
