@@ -154,6 +154,8 @@ func (s *ignorer) counterpart(kind listKind, i int, want, have []any, n *node) a
 }
 
 // withKeys restores the declared merge keys of an element of a keyed list. The API server would reject it without them.
+// A key that is declared as null or empty is sent as the API server's default of it: an apply merges lists before it
+// sets defaults, so that it would take the element for another one than the live one, and keep both.
 func withKeys(kind listKind, v, want any, n *node) any {
 	element, ok := v.(map[string]any)
 	declared, isMap := want.(map[string]any)
@@ -161,7 +163,10 @@ func withKeys(kind listKind, v, want any, n *node) any {
 		return v
 	}
 	for _, k := range n.keys {
-		if value, found := declared[k.field]; found {
+		if _, found := declared[k.field]; !found {
+			continue
+		}
+		if value := k.of(declared); value != nil {
 			element[k.field] = value
 		}
 	}

@@ -124,6 +124,24 @@ func TestWithoutIgnoredLeavesAMapToWhoAddedToIt(t *testing.T) {
 	}
 }
 
+// An apply merges lists before the API server sets defaults: with another form of a merge key it would add an element.
+func TestWithoutIgnoredSendsTheDefaultOfABlankMergeKey(t *testing.T) {
+	object := func(ports string) map[string]any {
+		return fromYAML(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: ["+ports+"]}}")
+	}
+	for ports, want := range map[string]string{
+		`{port: 80, protocol: "", name: a}`:                     "{port: 80, protocol: TCP, name: a}",
+		`{port: 80, protocol: null}, {port: 80, protocol: UDP}`: "{port: 80, protocol: TCP}, {port: 80, protocol: UDP}",
+		`{port: 80}`: "{port: 80}",
+	} {
+		live := object("{port: 80, protocol: TCP, name: a}, {port: 80, protocol: UDP, name: b}")
+		got := WithoutIgnored(object(ports), live, live, Options{Schema: schemaOf(schemas(t), live)}, nil)
+		if want := object(want); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, want %v", ports, got, want)
+		}
+	}
+}
+
 // under matches paths at or below one of the pointers; nil for none.
 func under(pointers []string) func([]string) bool {
 	if pointers == nil {

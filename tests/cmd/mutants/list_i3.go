@@ -128,6 +128,10 @@ func nextUpgrades() []mutant {
 		breaks("I4", "a map that is one value to the API server is left to the manager that applied it",
 			edit{"pkg/drift/ignored.go", `n.isWhole() && !n.hasDefaults() && !equalButNulls`, `n.isWhole() && !equalButNulls`}, fidelity,
 			name+"/an_apply_of_the_same_values,_suspended_false"),
+		breaks("I4", "a blank merge key is applied as declared",
+			edit{"pkg/drift/ignored.go", `value := k.of(declared); value != nil`,
+				`value := declared[k.field]; k.field != ""`}, drift,
+			"TestWithoutIgnoredSendsTheDefaultOfABlankMergeKey"),
 		breaks("I4", "what others own of declared content is no drift",
 			edit{"pkg/judge/owned.go", `	if r.Changes = r.Owner.Unlike(`, `	if r.State == Missing {
 		return
