@@ -58,7 +58,9 @@ func TestI1_OnlyWritesThatAreAnsweredAreProven(t *testing.T) {
 	w.over()
 	w.Answered(underWay, nil, false)
 	w.over("under way")
-	w.Drop(w.Of(w.rec.Key)[0])
+	for _, write := range w.Of(w.rec.Key) {
+		w.Drop(write)
+	}
 	w.over()
 	if len(w.releases) != 0 {
 		t.Errorf("kept: %v", w.releases)

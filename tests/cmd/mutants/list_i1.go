@@ -135,8 +135,9 @@ func neverRevertHelm() []mutant {
 			over`, `		if w.answered+1 != 0 {
 			over`}, lock, "TestI1_OnlyWritesThatAreAnsweredAreProven"),
 		breaks("I1", "what was taken back stays deleted although a newer revision declares it",
-			edit{amend, `	case w.Deleted:
-		return pr.restore(ctx, w, r, o)`, `	case w.Deleted:
+			edit{amend, `	case w.Deleted && w.Version == "" && r.record.Status != release.StatusDeployed:
+		return pr.restore(ctx, w, r, w.Object)`,
+				`	case w.Deleted && w.Version == "" && r.record.Status != release.StatusDeployed:
 		pr.unproven.Drop(w)
 		return nil`}, order, "TestI1_TakenBackWhileHelmInstallsAgain"),
 		breaks("I1", "a created object stays when a controller has touched it",

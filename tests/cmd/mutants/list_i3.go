@@ -133,7 +133,7 @@ func nextUpgrades() []mutant {
 				`value := declared[k.field]; k.field != ""`}, drift,
 			"TestWithoutIgnoredSendsTheDefaultOfABlankMergeKey"),
 		breaks("I4", "what others own of declared content is no drift",
-			edit{"pkg/judge/owned.go", `	if r.Changes = r.Owner.Unlike(`, `	if r.State == Missing {
+			edit{"pkg/judge/owned.go", `	if r.Changes = r.Owner.Unlike(`, `	if r.State == InSync {
 		return
 	}
 	if r.Changes = r.Owner.Unlike(`}, "./pkg/judge", "TestI4_OwnershipIsJudged"),
