@@ -163,12 +163,12 @@ type candidate struct {
 }
 
 // candidates returns the newest deployed revisions that declared an object at some moment between two revisions of etcd
-// while Helm was not at work on it. An object belongs to the release that it names.
+// and that Helm worked by. An object belongs to the release that it names.
 func (j *judge) candidates(o object, from, to int64) (found []candidate) {
 	id, claimed := o.identity(), false
 	for _, key := range j.releases.of(id) {
 		for _, m := range j.releases.within(key, from, to) {
-			if m.wants(id) && m.newest.status == "deployed" && !j.contested(id, m, from, to) {
+			if m.wants(id) && m.newest.status == "deployed" && !j.outranked(m.newest, max(m.from, from), to) {
 				found = append(found, candidate{m.newest, m.newest.declares(id)})
 				claimed = claimed || m.newest.claims(o)
 			}
@@ -177,21 +177,14 @@ func (j *judge) candidates(o object, from, to int64) (found []candidate) {
 	return slices.DeleteFunc(found, func(c candidate) bool { return claimed && !c.record.claims(o) })
 }
 
-// contested reports whether the same release, stored in its own namespace instead of another one, was at work on an
-// object for all of the time that a record was the newest. Records in third namespaces may be forged.
-func (j *judge) contested(id identity, m moment, from, to int64) bool {
-	native := releaseKey{m.newest.as, m.newest.key.name}
-	if native == m.newest.key {
-		return false
-	}
-	all := j.releases.within(native, max(m.from, from), to)
-	return len(all) > 0 && !slices.ContainsFunc(all, func(m moment) bool { return !m.atWork(id) })
-}
-
-// atWork reports whether Helm is at work on an object declared by one of the records.
-func (m moment) atWork(id identity) bool {
-	return m.newest != nil && (strings.HasPrefix(m.newest.status, "pending-") || m.newest.status == "uninstalling") &&
-		slices.ContainsFunc(m.all, func(r *record) bool { return r.declares(id) != nil })
+// outranked reports whether the release of a record that is stored elsewhere had records in its own namespace for all
+// of the time between two revisions of etcd: Helm works by those. Records in third namespaces may be forged.
+func (j *judge) outranked(r *record, from, to int64) bool {
+	native := releaseKey{r.as, r.key.name}
+	all := j.releases.within(native, from, to)
+	return native != r.key && len(all) > 0 && all[0].from <= from && !slices.ContainsFunc(all, func(m moment) bool {
+		return m.newest == nil || m.newest.status == "uninstalled"
+	})
 }
 
 // bookkeeping reports whether an object is the operator's own by its identity: the closed list.

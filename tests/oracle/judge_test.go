@@ -56,6 +56,20 @@ func TestRules(t *testing.T) {
 			s.put(settings, settingsAs("tampered"))
 			s.write(locker, settings, settingsAs("two"))
 		}, ruleStale},
+		"what failed in a hook, before Helm came to the object, is deployed": {func(s *story) {
+			s.put(settings, settingsAs("two"))
+			s.record(stored{"apps", 2, "pending-upgrade", "apps", "", configMap("two"), "none"})
+			s.write(locker, settings, settingsAs("one"))
+			s.record(stored{"apps", 2, "failed", "apps", "", configMap("two"), "Failed"})
+			s.write(locker, settings, settingsAs("two"))
+		}, ruleStale},
+		"a revert is mended by what Helm began to write after a hook": {func(s *story) {
+			s.put(settings, settingsAs("two"))
+			s.record(stored{"apps", 2, "pending-upgrade", "apps", "", configMap("two"), "Running"})
+			s.write(locker, settings, settingsAs("one"))
+			s.record(stored{"apps", 2, "failed", "apps", "", configMap("two"), "Succeeded"})
+			s.write(locker, settings, settingsAs("two"))
+		}, ""},
 		"what was reverted long ago is taken for overtaken": {func(s *story) {
 			s.put(settings, settingsAs("two"))
 			s.write(locker, settings, settingsAs("one"))
@@ -84,14 +98,50 @@ func TestRules(t *testing.T) {
 			s.write(locker, settings, settingsAs("one"))
 		}, ""},
 		"Helm deletes it for the same release stored elsewhere": {func(s *story) {
-			s.record(stored{"flux", 2, "pending-upgrade", "apps", "", configMap("two")})
+			s.record(stored{"flux", 2, "pending-upgrade", "apps", "", configMap("two"), ""})
 			s.put(settings, nil)
 			s.write(locker, settings, settingsAs("one"))
 		}, ""}, // a native record exists: the other one may be forged
 		"the lock is on the other key, and Helm deletes natively": {func(s *story) {
-			s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one")})
+			s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one"), ""})
 			s.shop(2, "pending-upgrade", configMap("one"))
 			s.put(settings, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ruleStale},
+		"the lock is on the other key, and Helm has deleted natively": {func(s *story) {
+			s.elsewhere()
+			s.shop(2, "deployed", "")
+			s.put(settings, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ruleStale},
+		"the lock is on the other key, and the release was uninstalled natively": {func(s *story) {
+			s.elsewhere()
+			s.shop(1, "uninstalled", configMap("one"))
+			s.put(settings, nil)
+			s.write(locker, settings, settingsAs("one"))
+		}, ""},
+		"the lock is on the other key, and a creation stays that Helm began to do without": {func(s *story) {
+			s.elsewhere()
+			s.put("/registry/secrets/apps/sh.helm.release.v1.shop.v1", nil)
+			s.put(settings, nil)
+			s.shop(1, "deployed", "")
+			s.write(locker, settings, settingsAs("one"))
+			s.check()
+			s.wait(time.Minute)
+			s.check()
+		}, ruleStale},
+		"Helm begins to work natively for the first time, between check and creation": {func(s *story) {
+			s.elsewhere()
+			manifest := strings.Replace(configMap("one"), "settings", "settings, namespace: apps", 1)
+			s.record(stored{"flux", 1, "deployed", "fresh", "", manifest, ""})
+			s.put(settings, nil)
+			s.record(stored{"fresh", 1, "pending-install", "fresh", "", manifest, ""})
+			s.write(locker, settings, settingsAs("one").annotated(releaseNamespace, "fresh"))
+		}, ""},
+		"an object that another release has taken over is reverted": {func(s *story) {
+			s.record(stored{"heirs", 1, "deployed", "heirs", "",
+				strings.Replace(configMap("two"), "settings", "settings, namespace: apps", 1), ""})
+			s.put(settings, settingsAs("two").annotated(releaseNamespace, "heirs"))
 			s.write(locker, settings, settingsAs("one"))
 		}, ruleStale},
 		"a write that is not proven": {func(s *story) {
@@ -105,7 +155,7 @@ func TestRules(t *testing.T) {
 			s.remove(locker, settings)
 		}, ""},
 		"an object that only a record stored elsewhere declares, beside a native one, is taken back": {func(s *story) {
-			s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one")})
+			s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one"), ""})
 			s.shop(2, "deployed", "")
 			s.remove(locker, settings)
 		}, ""},
@@ -180,7 +230,7 @@ func TestRules(t *testing.T) {
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 		}, ""},
 		"the tamperer stays an owner of a release that is applied": {func(s *story) {
-			s.record(stored{"apps", 1, "deployed", "apps", "ssa", configMap("one")})
+			s.record(stored{"apps", 1, "deployed", "apps", "ssa", configMap("one"), ""})
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 			s.write(locker, settings, settingsAs("one", "helm/Apply", "kubectl/Update"))
 			s.check()

@@ -38,15 +38,16 @@ type record struct {
 	stored  int64  // etcd's revision
 	as      string // the namespace that the release itself names, which its objects say
 	ssa     bool
+	before  bool     // a hook before Helm's work on objects has not succeeded
 	objects []object // none if they cannot be read
 }
 
 // newRecord returns the release record in an object of the API; nil when it is none.
 func newRecord(o object) *record {
-	isSecret := o.text("type") == "helm.sh/release.v1"
+	isSecret, of := o.text("type") == "helm.sh/release.v1", o.text("metadata", "namespace")
 	label := func(name string) string { return o.text("metadata", "labels", name) }
-	r := &record{key: releaseKey{o.text("metadata", "namespace"), label("name")}, status: label("status")}
 	version, err := strconv.Atoi(label("version"))
+	r := &record{key: releaseKey{of, label("name")}, status: label("status"), version: version}
 	if err != nil || !isSecret && o.text("kind") != "ConfigMap" || label("owner") != "helm" ||
 		o.text("metadata", "name") != fmt.Sprintf("%s%s.v%d", recordPrefix, r.key.name, version) {
 		return nil
@@ -55,7 +56,6 @@ func newRecord(o object) *record {
 	if isSecret {
 		payload, err = base64.StdEncoding.AppendDecode(nil, payload)
 	}
-	r.version = version
 	if err != nil || r.decode(payload) != nil {
 		r.objects = nil
 	}
@@ -63,23 +63,24 @@ func newRecord(o object) *record {
 }
 
 func (r *record) decode(payload []byte) error {
-	var helm struct {
-		Name, Namespace, Manifest string
-		ApplyMethod               string `json:"apply_method"`
-	}
-	packed, err := base64.StdEncoding.AppendDecode(nil, payload)
-	if err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	helm := object{}
+	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(payload)))
 	if err == nil {
 		err = json.NewDecoder(io.LimitReader(reader, recordLimit)).Decode(&helm)
 	}
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	r.as, r.ssa = helm.Namespace, helm.ApplyMethod == "ssa"
-	r.objects, err = parse(helm.Manifest, helm.Namespace, helm.Name)
+	r.as, r.ssa = helm.text("namespace"), helm.text("apply_method") == "ssa"
+	for _, item := range helm.items("hooks") {
+		hook := object(as[map[string]any](item))
+		for _, event := range hook.items("events") {
+			work, before := strings.CutPrefix(fmt.Sprint(event), "pre-")
+			phase := hook.text("last_run", "phase")
+			r.before = r.before || before && phase != "Succeeded" && (phase != "" || r.status == "pending-"+work)
+		}
+	}
+	r.objects, err = parse(helm.text("manifest"), r.as, helm.text("name"))
 	return err
 }
 
@@ -122,8 +123,7 @@ func parse(manifest, namespace, name string) (all []object, err error) {
 // declares returns the manifest's object with the identity of a live one; nil for none.
 func (r *record) declares(id identity) object {
 	for _, o := range r.objects {
-		d := o.identity()
-		if d.nameless() == id.nameless() && matches(d.namespace, r.as, id.namespace) {
+		if d := o.identity(); d.nameless() == id.nameless() && matches(d.namespace, r.as, id.namespace) {
 			return o
 		}
 	}

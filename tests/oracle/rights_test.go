@@ -93,7 +93,7 @@ func TestRights(t *testing.T) {
 			s.revert("")
 		}, ""},
 		"what another release declares is written, which nobody locks": {func(s *story) {
-			s.record(stored{"mallory", 1, "deployed", "apps", "", configMap("other")})
+			s.record(stored{"mallory", 1, "deployed", "apps", "", configMap("other"), ""})
 			s.put(settings, settingsAs("tampered"))
 			s.write(locker, settings, settingsAs("other"))
 		}, ruleStale},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -92,13 +93,19 @@ type stored struct {
 	as        string // the namespace of the objects
 	method    string
 	manifest  string
+	hook      string // the phase of its pre-upgrade hook, "none" before it began; empty without one
 }
 
 // record stores a record.
 func (s *story) record(r stored) {
 	namespace, version, status := r.namespace, r.version, r.status
-	content, err := json.Marshal(map[string]any{"name": "shop", "namespace": r.as, "version": version,
-		"manifest": r.manifest, "apply_method": r.method, "info": map[string]any{"status": status}})
+	payload := map[string]any{"name": "shop", "namespace": r.as, "version": version, "manifest": r.manifest,
+		"apply_method": r.method, "info": map[string]any{"status": status}}
+	if r.hook != "" {
+		payload["hooks"] = []any{map[string]any{"events": []any{"post-install", "pre-upgrade"},
+			"last_run": map[string]any{"phase": strings.TrimPrefix(r.hook, "none")}}}
+	}
+	content, err := json.Marshal(payload)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -120,7 +127,13 @@ func (s *story) record(r stored) {
 
 // shop stores a record of the release apps/shop.
 func (s *story) shop(version int, status, manifest string) {
-	s.record(stored{"apps", version, status, "apps", "", manifest})
+	s.record(stored{"apps", version, status, "apps", "", manifest, ""})
+}
+
+// elsewhere stores the release in another namespace, too, and locks that.
+func (s *story) elsewhere() {
+	s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one"), ""})
+	s.lock(map[string]any{"release": map[string]any{"namespace": "flux", "name": "shop"}}, nil)
 }
 
 // lock stores a HelmRelease for it, as a user.

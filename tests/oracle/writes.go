@@ -36,7 +36,7 @@ func (j *judge) write(before, after *live) {
 	if after.writes == loopAfter {
 		j.report.fail(ruleLoop, id, "it was written %d times with nobody writing between: %s", loopAfter, r)
 	}
-	candidates := j.candidates(after.value(), from, after.event.Revision-1)
+	candidates := j.candidates(cmp.Or(before, after).value(), from, after.event.Revision-1)
 	asked := slices.DeleteFunc(slices.Clone(candidates), func(c candidate) bool { return !j.asked(c, after.event.At) })
 	switch {
 	case before != nil && sameContent(before.value(), after.value()):
@@ -45,7 +45,7 @@ func (j *judge) write(before, after *live) {
 	case j.mends(base, after, from):
 		j.report.note("mended by what a newer record declares")
 	case len(asked) > 0: // value reported it
-	case len(candidates) > 0:
+	case len(candidates) > 0 && candidates[0].record.claims(after.value()):
 		j.report.fail(ruleMode, id, "no HelmRelease had its release enforced: %s", r)
 	case len(j.releases.of(id)) == 0:
 		j.report.fail(ruleForeign, id, "no release ever declared it: %s", r)
@@ -182,7 +182,7 @@ func (j *judge) mends(base, after *live, from int64) bool {
 	}
 	return slices.ContainsFunc(j.releases.of(after.id), func(key releaseKey) bool {
 		return slices.ContainsFunc(j.releases.within(key, from, after.event.Revision-1), func(m moment) bool {
-			return m.wants(after.id) && len(j.changed(j.objects[after.event.Key], after,
+			return m.wants(after.id) && !m.newest.before && len(j.changed(j.objects[after.event.Key], after,
 				candidate{m.newest, m.newest.declares(after.id)})) == 0
 		})
 	})
@@ -262,7 +262,7 @@ func (m moment) wants(id identity) bool {
 func (j *judge) declaredNow(id identity) bool {
 	return slices.ContainsFunc(j.releases.of(id), func(k releaseKey) bool {
 		return slices.ContainsFunc(j.releases.within(k, math.MaxInt64, math.MaxInt64), func(m moment) bool {
-			return m.wants(id)
+			return m.wants(id) && !j.outranked(m.newest, math.MaxInt64, math.MaxInt64)
 		})
 	})
 }
