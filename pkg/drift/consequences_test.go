@@ -37,6 +37,18 @@ func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
 			target:  "{apiVersion: v1, kind: Service, spec: {type: ClusterIP, ports: [{port: 80}]}}",
 			want:    []string{"Added /spec/externalName", "Modified /spec/type"},
 		},
+		"the rules were changed by an aggregation": {
+			desired: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}]}",
+			live:    "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: null, aggregationRule: {clusterRoleSelectors: [{}]}}",
+			target:  "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}]}",
+			want:    []string{"Added /aggregationRule", "Removed /rules"},
+		},
+		"the rules were aggregated by the manifest": {
+			desired: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}], aggregationRule: {}}",
+			live:    "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [put]}], aggregationRule: {}}",
+			target:  "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}], aggregationRule: {}}",
+			want:    []string{"Modified /rules/0/verbs"},
+		},
 		"all labels were removed": {
 			desired: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,
 			live:    "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, more: b}}, " + template,

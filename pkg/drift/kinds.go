@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
@@ -75,6 +76,8 @@ func unionsOf(t reflect.Type, fields map[string]*node) []union {
 		return byType("type", "externalName")
 	case reflect.TypeFor[corev1.SeccompProfile](), reflect.TypeFor[corev1.AppArmorProfile]():
 		return byType("type", "localhostProfile")
+	case reflect.TypeFor[rbacv1.ClusterRole]():
+		return byType("rules", "aggregationRule") // by which a controller replaces the rules, again and again
 	case reflect.TypeFor[apiextensionsv1.CustomResourceConversion]():
 		return byType("strategy", "webhook")
 	}

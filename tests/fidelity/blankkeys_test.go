@@ -43,7 +43,8 @@ var blankKeyDrifts = []struct{ name, plural, patch string }{
 	{"a key", "services", `[{"op":"replace","path":"/spec/ports/0/port","value":8080}]`},
 	{"a selector", "services", `[{"op":"replace","path":"/spec/selector/app","value":"evil"}]`},
 	{"an image", "deployments", `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"evil"}]`},
-	{"a port", "deployments", `[{"op":"replace","path":"/spec/template/spec/containers/0/ports/0/containerPort","value":8}]`},
+	{"a port", "deployments",
+		`[{"op":"replace","path":"/spec/template/spec/containers/0/ports/0/containerPort","value":8}]`},
 }
 
 // A merge key that is declared as null or empty is the API server's default of it. A revert restores all of the object,

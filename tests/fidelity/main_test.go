@@ -37,7 +37,7 @@ func resource(plural string) schema.GroupVersionResource {
 	group := map[string]string{
 		"deployments": "apps", "statefulsets": "apps", "jobs": "batch", "cronjobs": "batch",
 		"horizontalpodautoscalers": autoscaling, "ingresses": networking, "networkpolicies": networking,
-		"poddisruptionbudgets": "policy", "leases": "coordination.k8s.io", "roles": rbac, "rolebindings": rbac,
+		"poddisruptionbudgets": "policy", "leases": "coordination.k8s.io", "roles": rbac, "rolebindings": rbac, "clusterroles": rbac,
 		"mutatingwebhookconfigurations": admission, "customresourcedefinitions": "apiextensions.k8s.io",
 	}[plural]
 	version := "v1"
