@@ -167,10 +167,11 @@ type candidate struct {
 func (j *judge) candidates(o object, from, to int64) (found []candidate) {
 	id, claimed := o.identity(), false
 	for _, key := range j.releases.of(id) {
-		for _, m := range j.releases.within(key, from, to) {
+		all := j.releases.within(key, from, to)
+		for i, m := range all {
 			if m.wants(id) && m.newest.status == "deployed" && !j.outranked(m.newest, max(m.from, from), to) {
 				found = append(found, candidate{m.newest, m.newest.declares(id)})
-				claimed = claimed || m.newest.claims(o)
+				claimed = claimed || i == len(all)-1 && m.newest.claims(o) // to the end
 			}
 		}
 	}

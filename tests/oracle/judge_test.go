@@ -144,6 +144,13 @@ func TestRules(t *testing.T) {
 			s.put(settings, settingsAs("two").annotated(releaseNamespace, "heirs"))
 			s.write(locker, settings, settingsAs("one"))
 		}, ruleStale},
+		"an object is reverted after the other release that had taken it over is uninstalled": {func(s *story) {
+			manifest := strings.Replace(configMap("two"), "settings", "settings, namespace: apps", 1)
+			s.record(stored{"heirs", 1, "deployed", "heirs", "", manifest, ""})
+			s.put(settings, settingsAs("two").annotated(releaseNamespace, "heirs"))
+			s.record(stored{"heirs", 1, "uninstalled", "heirs", "", manifest, ""})
+			s.write(locker, settings, settingsAs("one"))
+		}, ""},
 		"a write that is not proven": {func(s *story) {
 			s.put(settings, settingsAs("tampered"))
 			s.write(locker, settings, settingsAs("one"))

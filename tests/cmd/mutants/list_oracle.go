@@ -30,6 +30,8 @@ func theOracle() []mutant {
 		breaks("I1", "oracle: what another release has taken over may be written",
 			edit{writes, `j.candidates(cmp.Or(before, after).value(), from`, `j.candidates(after.value(), from`}, pkg,
 			"TestRules"),
+		breaks("I1", "oracle: what another release had taken over is never given back",
+			edit{judge, `i == len(all)-1 && m.newest.claims(o)`, `i >= 0 && m.newest.claims(o)`}, pkg, "TestRules"),
 		breaks("I1", "oracle: what a hook kept Helm from writing mends a write",
 			edit{writes, `m.wants(after.id) && !m.newest.before &&`, `m.wants(after.id) &&`}, pkg, "TestRules"),
 		breaks("I1", "oracle: an answer that names another's write makes that the operator's",
