@@ -220,6 +220,9 @@ func (rv *reverter) report(l *lock.Lock, v *result) {
 			v.found.Owner
 	}
 	rv.complete(l, v.Work, outcome)
+	if l.Doubt != "" {
+		return // nothing shows that the difference is drift
+	}
 	if v.Before != nil && *v.Before == *p {
 		return // the same drift, and something else about the object changed: a controller's annotation, say
 	}

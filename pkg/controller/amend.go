@@ -88,6 +88,12 @@ func (pr *prover) amendWrite(ctx context.Context, w lock.Write, r *newestRevisio
 	if err != nil {
 		return err
 	}
+	if trusted, err := pr.trusted.mayAmend(ctx, w, r); err != nil || !trusted {
+		if err == nil {
+			pr.unproven.Drop(w)
+		}
+		return err
+	}
 	pending, before := r.record.Status.IsPending(), r.loaded.release.BeforeObjects
 	switch {
 	case w.Created && known:

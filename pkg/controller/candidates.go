@@ -27,6 +27,7 @@ type candidates struct {
 	read    map[types.UID][]schema.GroupVersionKind
 	removed map[manifest.ID]removed
 	done    *lock.Lock // the lock with all candidates handled
+	left    *lock.Lock // the lock of a doubted record with an existing candidate
 	waits   *lock.Lock // the lock without pruning because of an unknown kind
 }
 
@@ -92,7 +93,7 @@ func (k *candidates) addAll(l *lock.Lock, rec release.Record, objects []manifest
 // waitForKind schedules another attempt for the release, when an unknown kind may be served.
 func (pr *pruning) waitForKind(l *lock.Lock, known *candidates) {
 	known.waits = l
-	pr.entries.update(l.Key, func(e *entry) { e.candidates = *known })
+	pr.remember(l, *known)
 	wait := pr.kindWait()
 	if wait > kindSoon {
 		wait = historyLater
@@ -128,6 +129,9 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 	}
 	var unknown []schema.GroupVersionKind
 	prob, err := pr.loader.read(ctx, rec, func(found *contents) error {
+		if trusted, err := pr.trusted.wasDeployed(ctx, l, rec, found.release); err != nil || !trusted {
+			return err
+		}
 		for _, o := range found.Unknown {
 			unknown = append(unknown, o.GVK)
 		}

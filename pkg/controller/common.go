@@ -148,5 +148,8 @@ func (c *common) complete(l *lock.Lock, w *lock.Work, o lock.Outcome) {
 	if l.Done(w.ID, o) {
 		c.queues.drift.Add(l.Key)
 	}
+	if l.Doubt != "" {
+		c.queues.pruning.Add(l.Key) // for reviewDoubt
+	}
 	c.statusChanged(l.Key)
 }

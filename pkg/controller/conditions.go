@@ -79,6 +79,9 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	if len(e.denials.objects) > 0 {
 		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, e.denials.message()
 	}
+	if v.lock.Doubt != "" {
+		return doubted(v)
+	}
 	if p := worst(v, nil); p != "" {
 		return metav1.ConditionFalse, p, problems(v, p)
 	}
@@ -94,6 +97,15 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 				plain.Count(v.sum.Tracked, "object"))
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
+}
+
+// doubted is readiness for a record that is not trusted, or not yet.
+func doubted(v *view) (metav1.ConditionStatus, string, string) {
+	if v.entry.doubted {
+		return metav1.ConditionFalse, v1alpha1.ReasonRecordNotTrusted, v.lock.Doubt
+	}
+	return metav1.ConditionFalse, v1alpha1.ReasonLocking,
+		fmt.Sprintf("revision %d is compared before it is trusted", v.lock.Record.Revision)
 }
 
 // asked reports whether the spec asks for this reason of an unlocked release.
@@ -178,6 +190,9 @@ func lockedCondition(v *view, reason, message string, set setter) {
 	switch {
 	case v.lock == nil:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
+	case v.lock.Doubt != "":
+		_, reason, message := doubted(v)
+		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
 	case v.lock.Detect:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly,
 			"mode Detect: drift is reported, nothing is written")
@@ -242,7 +257,8 @@ func stalls(reason string) bool {
 	case v1alpha1.ReasonConflict, v1alpha1.ReasonDecodeFailed, v1alpha1.ReasonManifestInvalid,
 		v1alpha1.ReasonStuckTransitioning, v1alpha1.ReasonInvalidRule, v1alpha1.ReasonInvalidWindow,
 		v1alpha1.ReasonForbidden, v1alpha1.ReasonNotDeployed, v1alpha1.ReasonNoServiceAccount,
-		v1alpha1.ReasonRecordNotRead, v1alpha1.ReasonRecordsInTwoStorages:
+		v1alpha1.ReasonRecordNotRead, v1alpha1.ReasonRecordsInTwoStorages,
+		v1alpha1.ReasonRecordNotTrusted:
 		return true
 	}
 	return false

@@ -31,6 +31,7 @@ type prover struct {
 	loader   *loader
 	reporter *reporter
 	writer   *writer
+	trusted  *trusted
 }
 
 // next proves the writes to one release.

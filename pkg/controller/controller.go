@@ -49,10 +49,11 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	loader := &loader{common: shared, schemas: schemas}
 	reporter := newReporter(shared)
 	remembered := &memory{common: shared, releases: map[types.UID]*settledForms{}}
-	hasher, writer := drift.NewHasher(), &writer{common: shared}
+	hasher, writer, trusted := drift.NewHasher(), &writer{common: shared}, &trusted{common: shared}
 	c.observer = &observer{common: shared, hasher: hasher}
 	c.ownership = &ownership{common: shared, loader: loader}
-	c.prover = &prover{common: shared, loader: loader, reporter: reporter, writer: writer}
+	c.prover = &prover{common: shared, loader: loader, reporter: reporter, writer: writer,
+		trusted: trusted}
 	c.remediation = &remediation{
 		common: shared, budget: &loader.budget, ownership: c.ownership,
 		reader:   &reader{common: shared, hasher: hasher},
@@ -62,11 +63,11 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c.relist = newRelist(shared, c.observer)
 	c.releases = &releases{
 		common: shared, loader: loader, reporter: reporter, memory: remembered, relist: c.relist,
-		claims: &c.ownership.claims, rights: &rights{common: shared},
+		claims: &c.ownership.claims, rights: &rights{common: shared}, trusted: trusted,
 		claimer: &claimer{common: shared, behind: map[string][]string{}},
 	}
 	c.pruning = &pruning{
-		common: shared, loader: loader, reporter: reporter, writer: writer,
+		common: shared, loader: loader, reporter: reporter, writer: writer, trusted: trusted,
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter, memory: remembered}

@@ -60,6 +60,9 @@ func unprotected(p lock.Problem) bool {
 func uncovered(v *view) (reason, message string) {
 	e := v.entry
 	switch {
+	case v.lock != nil && v.lock.Doubt != "":
+		_, reason, message := doubted(v)
+		return reason, message
 	case len(e.conflicts) > 0:
 		return v1alpha1.ReasonConflict, conflictMessage(v)
 	case apierrors.IsForbidden(v.watchErr):

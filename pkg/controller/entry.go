@@ -64,6 +64,8 @@ type facts struct {
 	denials   denials
 	skipped   []manifest.Skipped
 	kinds     []schema.GroupVersionKind
+	// doubted is set once the doubt about the locked record is known to stay.
+	doubted bool
 	// guarded describes the requests for the guard; nil for none.
 	guarded *guard.Wanted
 	// lockedAt is the beginning of the lock.

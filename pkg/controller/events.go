@@ -36,6 +36,11 @@ func lockedEvent(l *lock.Lock, objects int) event {
 		plain.Count(objects, "object"), mode)
 }
 
+// doubtEvent is for a record that is not enforced, because it is not trusted.
+func doubtEvent(l *lock.Lock) event {
+	return warning(v1alpha1.EventReasonRecordNotTrusted, "%s", l.Doubt)
+}
+
 // unlockedEvent is for a release not to be locked now.
 func unlockedEvent(d lock.Decision) event {
 	switch d.Reason {

@@ -66,8 +66,14 @@ func (ad *admission) wanted() guard.Wanted {
 			namespaces[name] = struct{}{}
 		}
 	})
+	var records []string
+	if ad.Witnessed {
+		for _, storage := range ad.Storages {
+			records = append(records, storage.GVR().Resource)
+		}
+	}
 	return guard.Wanted{
-		Resources: slices.SortedFunc(maps.Values(resources), func(a, b guard.Resource) int {
+		Records: records, Resources: slices.SortedFunc(maps.Values(resources), func(a, b guard.Resource) int {
 			return strings.Compare(a.String(), b.String())
 		}),
 		Namespaces: slices.Sorted(maps.Keys(namespaces)),

@@ -50,7 +50,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 			e.names = release.Key{}
 		}
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
-		e.denials = loaded.denials
+		e.denials, e.doubted = loaded.denials, false
 		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}
 		e.kinds, e.lockedAt = l.Kinds(), rs.Clock.Now()
 		e.guarded = guardedBy(l)

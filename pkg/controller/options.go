@@ -47,6 +47,8 @@ type Options struct {
 	GuardSecret string
 	// ObjectSetMetadata writes wrangler's ObjectSet labels and annotations on reverted objects.
 	ObjectSetMetadata bool
+	// Witnessed is set if only trusted records are enforced.
+	Witnessed bool
 	// Accounts selects the user to impersonate for writes to a release.
 	Accounts accounts.Policy
 

@@ -39,6 +39,7 @@ type pruning struct {
 	loader   *loader
 	reporter *reporter
 	writer   *writer
+	trusted  *trusted
 	pace     flowcontrol.RateLimiter
 }
 
@@ -62,6 +63,13 @@ func (pr *pruning) next(ctx context.Context, key string) {
 		pr.queues.pruning.AddRateLimited(key)
 		return
 	}
+	if l.Doubt != "" {
+		if err := pr.reviewDoubt(ctx, l); err != nil {
+			pr.Log.WithField("release", l.Release.String()).Warnf("trust in its record: %s; trying again", safeError(err))
+			pr.queues.pruning.AddRateLimited(key)
+			return
+		}
+	}
 	pr.queues.pruning.Forget(key)
 	pr.statusChanged(key)
 }
@@ -74,7 +82,7 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 	if known.done == l {
 		return nil
 	}
-	if known.read == nil {
+	if known.read == nil || l.Doubt != "" {
 		known.read, known.removed = map[types.UID][]schema.GroupVersionKind{}, map[manifest.ID]removed{}
 	}
 	if err := pr.readHistory(ctx, l, &known); err != nil {
@@ -118,7 +126,11 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 		if err := pr.pace.Wait(ctx); err != nil {
 			return err
 		}
-		if err := pr.prune(ctx, l, id, r); apierrors.IsForbidden(err) {
+		left, err := pr.prune(ctx, l, id, r)
+		if left {
+			known.left = l
+		}
+		if apierrors.IsForbidden(err) {
 			refused = err // of this one; it keeps none of the others
 		} else if err != nil {
 			return err
@@ -128,8 +140,19 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 		return refused
 	}
 	known.done, known.waits = l, nil
-	pr.entries.update(l.Key, func(e *entry) { e.candidates = known })
+	pr.remember(l, known)
 	return nil
+}
+
+// remember keeps the candidates for the next lock. Those of a doubted record are for that lock alone: the objects that
+// it still declares are candidates again under the next record.
+func (pr *pruning) remember(l *lock.Lock, known candidates) {
+	pr.entries.update(l.Key, func(e *entry) {
+		if l.Doubt != "" {
+			known.read, known.removed = e.candidates.read, e.candidates.removed
+		}
+		e.candidates = known
+	})
 }
 
 // place is where objects of one kind are listed.
@@ -169,39 +192,42 @@ func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]b
 }
 
 // prune deletes one object of an earlier revision, if it exists, still belongs to the release, and Helm would
-// delete it.
-func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) error {
+// delete it. For a doubted record it deletes nothing, and reports whether there is such an object.
+func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r removed) (left bool, err error) {
 	kind, err := pr.kinds.Get(r.gvk)
 	if meta.IsNoMatchError(err) {
-		return nil // a kind that discovery does not list has no objects
+		return false, nil // a kind that discovery does not list has no objects
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	o := &lock.Object{ID: id, Kind: &lock.Kind{GVK: r.gvk, GVR: kind.GVR, Namespaced: kind.Namespaced},
 		Account: l.Account}
 	live, err := pr.enforcer.Get(ctx, revert.Object(o))
 	if err != nil {
-		return err
+		return false, err
 	}
 	if live == nil || live.GetDeletionTimestamp() != nil || judge.ClaimedBy(live) != l.As {
-		return nil
+		return false, nil
+	}
+	if l.Doubt != "" {
+		return !r.keep && !manifest.Kept(live.GetAnnotations()), nil
 	}
 	if why := pr.stays(l, o, live, r); why != "" {
 		pr.Log.WithFields(map[string]any{"release": l.Release.String(),
 			"object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
-		return nil
+		return false, nil
 	}
 	v := &result{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()},
 		First: true}, operation: v1alpha1.DriftLeftover}
 	if l.Detect {
 		pr.reporter.record(l, v, v1alpha1.DriftActionReported)
-		return nil
+		return false, nil
 	}
 	if asked, err := pr.stillAsked(ctx, l); err != nil || !asked { // the event of the change is on its way
-		return err
+		return false, err
 	}
-	return pr.deleteCandidate(ctx, l, v)
+	return false, pr.deleteCandidate(ctx, l, v)
 }
 
 // stays returns why an object of an earlier revision is left alone; empty when it may be deleted.

@@ -14,6 +14,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/trust"
 )
 
 // releases is the worker that brings the locks in line with HelmReleases and records.
@@ -26,6 +27,7 @@ type releases struct {
 	claims   *claims
 	claimer  *claimer
 	rights   *rights
+	trusted  *trusted
 	start    startBarrier
 }
 
@@ -141,6 +143,9 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		return nil
 	}
 	if !d.Lock {
+		if err := rs.trusted.forget(ctx, hr, rec); err != nil {
+			return err
+		}
 		rs.unlock(key, problem{})
 		rs.entries.update(key, func(e *entry) { e.fresh = false })
 		rs.handled(key, hr)
@@ -178,7 +183,7 @@ func (rs *releases) lock(
 	reload, fresh := false, false
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
-		!rs.kindArrived(key) && !rs.rights.granted(ctx, key) {
+		!rs.kindArrived(key) && !rs.rights.granted(ctx, key) && !rs.trusted.since(ctx, hr, old) {
 		return false, nil
 	}
 	account, err := rs.Accounts.Of(rec.Key, spec.ServiceAccountName)
@@ -193,7 +198,7 @@ func (rs *releases) lock(
 		return false, nil
 	}
 	begin := rs.Clock.Now()
-	loaded, prob, err := rs.loadOwned(ctx, account, rec, spec)
+	loaded, doubt, prob, err := rs.loadTrusted(ctx, account, rec, hr)
 	if err != nil || prob.reason != "" {
 		rs.unlock(key, prob)
 		refused := release.Record{}
@@ -219,12 +224,34 @@ func (rs *releases) lock(
 		As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
 		Writer: cmp.Or(rs.managerOf(key), loaded.writer),
-		Detect: spec.Mode == v1alpha1.ModeDetect, Strict: spec.Scope == v1alpha1.ScopeStrict,
+		Detect: spec.Mode == v1alpha1.ModeDetect || doubt != "", Doubt: doubt,
+		Digest: trust.Digest(rec.Key.Namespace, loaded.release), Strict: spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Ignore:           loaded.ignore, Exceptions: loaded.exceptions, Untracked: loaded.untracked,
 		Unknown: len(loaded.waiting) > 0, Account: account, Hooks: loaded.release.Hooks,
 	}, loaded.objects))
 	return false, nil
+}
+
+// loadTrusted is loadOwned. For a record that is not trusted it returns the doubt as well, and objects without ignored
+// fields: a revert may write these, too.
+func (rs *releases) loadTrusted(
+	ctx context.Context, account string, rec release.Record, hr *v1alpha1.HelmRelease,
+) (ld *loaded, doubt string, prob problem, err error) {
+	spec := followed(hr.Spec)
+	ld, prob, err = rs.loadOwned(ctx, account, rec, spec)
+	if err != nil || prob.reason != "" || !rs.trusted.needed(account) {
+		return ld, "", prob, err
+	}
+	doubt, err = rs.trusted.doubt(ctx, hr, rec, trust.Digest(rec.Key.Namespace, ld.release))
+	if err != nil {
+		return nil, "", problem{v1alpha1.ReasonLocking, safeError(err)}, err
+	}
+	if doubt != "" && len(spec.Ignore) > 0 {
+		spec.Ignore = nil
+		ld, prob, err = rs.loadOwned(ctx, account, rec, spec)
+	}
+	return ld, doubt, prob, err
 }
 
 // loadOwned loads a record without the objects that the account of the release may not change.

@@ -165,6 +165,9 @@ func (rep *reporter) emit(about runtime.Object, e event) {
 const maxEventBytes = 1024
 
 func (rep *reporter) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
+	if l.Doubt != "" {
+		return // it is locked once it is trusted; until then reviewDoubt announces the doubt
+	}
 	rep.announcements.hold(l.Key, func() { rep.event(hr, lockedEvent(l, objects)) })
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision,
 		"objects": objects}).Info("locked")

@@ -149,22 +149,22 @@ type view struct {
 	guard    guard.State
 }
 
-func (st *statuses) view(key string) (*view, bool) {
+func (c *common) view(key string) (*view, bool) {
 	v := &view{guard: notServed}
-	if state := st.guardState.Load(); state != nil {
+	if state := c.guardState.Load(); state != nil {
 		v.guard = *state
 	}
-	known := st.entries.update(key, func(e *entry) {
+	known := c.entries.update(key, func(e *entry) {
 		v.entry = e.facts
 		v.recent, v.reverted = e.history.snapshot()
 	})
 	if !known {
 		return nil, false
 	}
-	if v.lock = st.table.Get(key); v.lock != nil {
-		v.sum = v.lock.Summarize(st.Clock.Now())
+	if v.lock = c.table.Get(key); v.lock != nil {
+		v.sum = v.lock.Summarize(c.Clock.Now())
 	}
-	v.watchErr = firstError(st.objects.Errors(v.entry.kinds))
+	v.watchErr = firstError(c.objects.Errors(v.entry.kinds))
 	return v, true
 }
 

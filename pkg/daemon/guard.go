@@ -23,6 +23,9 @@ func guardFlags() []cli.Flag {
 			Usage: "leave that Secret to cert-manager, and only read it"},
 		&cli.StringFlag{Name: "guard-client-ca", Sources: cli.EnvVars("GUARD_CLIENT_CA"), Category: categoryGuard,
 			Usage: "`FILE` with the authorities that sign the client certificates of API servers; other clients are then turned away (docs/guard.md)"},
+		&cli.StringFlag{Name: "trust-records", Sources: cli.EnvVars("TRUST_RECORDS"), Category: categoryGuard,
+			Value: operator.TrustAny,
+			Usage: "`Any`, or Witnessed: the API server asks about each write of a release record, and the record is enforced if its writer may do what it declares (docs/security.md)"},
 		&cli.StringFlag{Name: "guard-owner", Sources: cli.EnvVars("GUARD_OWNER"), Category: categoryGuard,
 			Usage: "`NAME` of a ClusterRole with which Kubernetes deletes the ValidatingWebhookConfiguration"},
 	}

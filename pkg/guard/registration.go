@@ -8,6 +8,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 )
 
@@ -15,6 +16,7 @@ import (
 const (
 	objectsWebhook      = "guard.helm-locker.cattle.io"
 	subresourcesWebhook = "subresources.guard.helm-locker.cattle.io"
+	recordsWebhook      = "records.guard.helm-locker.cattle.io"
 )
 
 // exemptUsers are users whose requests pass without the guard: parts of Kubernetes that finish deletions, and the API
@@ -49,13 +51,66 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 	}
 	hook.MatchConditions = append(conditions(self), admissionregistrationv1.MatchCondition{
 		Name: "object-or-metadata", Expression: objectOrMetadata})
-	hooks := []admissionregistrationv1.ValidatingWebhook{hook}
+	var hooks []admissionregistrationv1.ValidatingWebhook
+	if len(w.Resources) > 0 {
+		hooks = append(hooks, hook)
+	}
+	if len(w.Records) > 0 {
+		hooks = append(hooks, recordsHook(hook, w.Records, self))
+	}
 	if rules := subresourceRules(w.Resources); len(rules) > 0 {
 		hook.Name, hook.Rules, hook.MatchConditions = subresourcesWebhook, rules, conditions(self)
 		hook.ObjectSelector = &metav1.LabelSelector{} // a Scale has no labels
 		hooks = append(hooks, hook)
 	}
 	return hooks
+}
+
+// recordsPath is the path of the witness, below that of the guard.
+const recordsPath = "/records"
+
+// recordsHook returns the webhook for release records. base has what it shares with the others.
+func recordsHook(base admissionregistrationv1.ValidatingWebhook, resources []string, self string,
+) admissionregistrationv1.ValidatingWebhook {
+	base.Name, base.Rules = recordsWebhook, nil
+	for _, resource := range resources {
+		base.Rules = append(base.Rules, rule(Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1"},
+			Namespaced: true}, resource, admissionregistrationv1.Create, admissionregistrationv1.Update,
+			admissionregistrationv1.Delete))
+	}
+	base.NamespaceSelector, base.ObjectSelector = &metav1.LabelSelector{}, &metav1.LabelSelector{}
+	base.MatchConditions = []admissionregistrationv1.MatchCondition{
+		{Name: "record", Expression: isRecord}, {Name: "changes", Expression: changesRecord},
+	}
+	if self != "" {
+		base.MatchConditions = append(base.MatchConditions, notOfTheOperator(self))
+	}
+	at := base.ClientConfig
+	if at.URL != nil {
+		base.ClientConfig.URL = ptr.To(*at.URL + recordsPath)
+	} else {
+		service := *at.Service
+		service.Path = ptr.To(*service.Path + recordsPath)
+		base.ClientConfig.Service = &service
+	}
+	return base
+}
+
+// isRecord selects records of Helm, and no dry run. A ConfigMap has no type.
+const isRecord = `!(has(request.dryRun) && request.dryRun == true) && [object, oldObject].exists(o, o != null &&
+o.metadata.name.startsWith("sh.helm.release.v1.") &&
+(request.resource.resource == "configmaps" || has(o.type) && o.type == "helm.sh/release.v1"))`
+
+// changesRecord leaves out the updates of annotations and managed fields.
+const changesRecord = `request.operation != "UPDATE" || has(object.data) != has(oldObject.data) ||
+has(object.data) && object.data != oldObject.data ||
+has(object.metadata.labels) != has(oldObject.metadata.labels) ||
+has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels`
+
+func notOfTheOperator(self string) admissionregistrationv1.MatchCondition {
+	return admissionregistrationv1.MatchCondition{
+		Name: "not-of-the-operator", Expression: "request.userInfo.username != " + strconv.Quote(self),
+	}
 }
 
 // conditions returns CEL expressions that exclude requests which the guard would allow anyway.
@@ -69,9 +124,7 @@ func conditions(self string) []admissionregistrationv1.MatchCondition {
 		Expression: fmt.Sprintf("!(request.userInfo.username in [%s])", strings.Join(users, ", ")),
 	}}
 	if self != "" {
-		conditions = append(conditions, admissionregistrationv1.MatchCondition{
-			Name: "not-of-the-operator", Expression: "request.userInfo.username != " + strconv.Quote(self),
-		})
+		conditions = append(conditions, notOfTheOperator(self))
 	}
 	return conditions
 }

@@ -49,8 +49,9 @@ var classes = []struct {
 // sets failurePolicy Ignore.
 type handler struct {
 	// path returns the path in the registration; empty while there is none.
-	path   func() string
-	decide Decide
+	path func() string
+	// decide answers requests for objects, and witness those for release records.
+	decide, witness Decide
 	// rooms holds the slots for each of classes.
 	rooms []*fair.Semaphore
 
@@ -59,8 +60,10 @@ type handler struct {
 }
 
 // NewHandler returns the handler for the API server's requests. Its path may change, and is empty until it is known.
-func NewHandler(path func() string, decide Decide, log logrus.FieldLogger) http.Handler {
-	return newHandler(path, decide, log)
+func NewHandler(path func() string, decide, witness Decide, log logrus.FieldLogger) http.Handler {
+	h := newHandler(path, decide, log)
+	h.witness = witness
+	return h
 }
 
 func newHandler(path func() string, decide Decide, log logrus.FieldLogger) *handler {
@@ -74,8 +77,8 @@ func newHandler(path func() string, decide Decide, log logrus.FieldLogger) *hand
 // ServeHTTP answers one request. The path must stay secret: answers to arbitrary requests would reveal the content of
 // objects.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := h.path()
-	if path == "" || subtle.ConstantTimeCompare([]byte(r.URL.Path), []byte(path)) != 1 {
+	decide := h.at(r.URL.Path)
+	if decide == nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -94,12 +97,27 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no review that can be answered now", code)
 		return
 	}
-	decision := h.ask(ctx, review.Request, leave)
+	decision := h.ask(ctx, decide, review.Request, leave)
 	review.Response, review.Request = response(review.Request, decision), nil
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(review); err != nil {
 		h.log.Debugf("guard: answer the API server: %v", err)
 	}
+}
+
+// at returns the function that answers the requests at a path; nil for none.
+func (h *handler) at(asked string) Decide {
+	path := h.path()
+	same := func(path string) bool { return subtle.ConstantTimeCompare([]byte(asked), []byte(path)) == 1 }
+	switch {
+	case path == "":
+		return nil
+	case same(path):
+		return h.decide
+	case same(path + recordsPath):
+		return h.witness
+	}
+	return nil
 }
 
 // read reads a review once there is a slot for it. The caller releases the slot by leave. Before, only the head is in
@@ -163,7 +181,9 @@ var errFound = errors.New("found")
 
 // ask returns the decision on a request, or the zero value when ctx ends first. The slot is released at the end of the
 // decision, even if that is later: until then the request is in memory.
-func (h *handler) ask(ctx context.Context, r *admissionv1.AdmissionRequest, leave func()) Decision {
+func (h *handler) ask(
+	ctx context.Context, decide Decide, r *admissionv1.AdmissionRequest, leave func(),
+) Decision {
 	decided := make(chan Decision, 1)
 	go func() {
 		defer leave()
@@ -174,7 +194,7 @@ func (h *handler) ask(ctx context.Context, r *admissionv1.AdmissionRequest, leav
 				decided <- Decision{}
 			}
 		}()
-		decided <- h.decide(ctx, r)
+		decided <- decide(ctx, r)
 	}()
 	select {
 	case decision := <-decided:

@@ -60,7 +60,7 @@ func TestHandlerAnswers(t *testing.T) {
 			body, err := json.Marshal(admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{UID: "42",
 				DryRun: ptr.To(test.dryRun)}})
 			check.NoError(t, err)
-			w := post(t, NewHandler(at("/x"), always(test.decision), quiet()), "/x", string(body))
+			w := post(t, NewHandler(at("/x"), always(test.decision), nil, quiet()), "/x", string(body))
 			var review admissionv1.AdmissionReview
 			check.NoError(t, json.Unmarshal(w.Body.Bytes(), &review))
 			r := review.Response
@@ -92,7 +92,7 @@ func TestHandlerTurnsAway(t *testing.T) {
 		"just small enough":   {"/x", "/x", strings.Repeat(" ", maxReview-len(review)) + review, http.StatusOK},
 		"one that is in time": {"/x", "/x", review, http.StatusOK},
 	} {
-		h := NewHandler(at(test.served), denies, quiet())
+		h := NewHandler(at(test.served), denies, nil, quiet())
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader([]byte(test.body)))
 		r.URL.Path = test.path
 		w := httptest.NewRecorder()

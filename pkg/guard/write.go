@@ -48,7 +48,7 @@ func (k *Keeper) writeCertificate(ctx context.Context, old *corev1.Secret) (*cor
 func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted) error {
 	configurations := k.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	have := k.registration.Load()
-	if len(wanted.Resources) == 0 {
+	if len(wanted.Resources) == 0 && len(wanted.Records) == 0 {
 		if have == nil {
 			return nil
 		}
@@ -96,7 +96,7 @@ func Retire(ctx context.Context, client kubernetes.Interface, name string) error
 	case err != nil:
 		return fmt.Errorf("read the ValidatingWebhookConfiguration: %w", err)
 	case !slices.ContainsFunc(have.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
-		return w.Name == objectsWebhook
+		return w.Name == objectsWebhook || w.Name == recordsWebhook
 	}):
 		return nil
 	}

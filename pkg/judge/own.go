@@ -33,6 +33,12 @@ const settledInfix = "-settled-"
 // SettledName returns the name of the Secret for the settled forms of the objects of a HelmRelease, by its uid.
 func (own Own) SettledName(uid types.UID) string { return own.Name + settledInfix + string(uid) }
 
+// trustInfix is in the names of the Secrets with the trust in release records.
+const trustInfix = "-trust-"
+
+// TrustName returns the name of the Secret for the trust in the records of a HelmRelease, by its uid.
+func (own Own) TrustName(uid types.UID) string { return own.Name + trustInfix + string(uid) }
+
 // Registration returns the name of the guard's ValidatingWebhookConfiguration.
 func Registration(namespace, secret string) string { return namespace + "-" + secret }
 
@@ -84,6 +90,8 @@ func (own Own) reservedSecret(o manifest.Object, mine bool) string {
 		return "it holds the certificate of the guard of an operator"
 	case mine && strings.Contains(o.ID.Name, settledInfix):
 		return "an operator remembers settled forms of objects in it"
+	case mine && strings.Contains(o.ID.Name, trustInfix):
+		return "an operator remembers in it which release records it trusts"
 	case o.Content["type"] == release.SecretType || strings.HasPrefix(o.ID.Name, recordPrefix):
 		return "it is a record of a Helm release, which only Helm writes"
 	}

@@ -127,7 +127,7 @@ func (p *program) serveGuard(ctx context.Context) error {
 		return fmt.Errorf("guard address: %w", err)
 	}
 	o.Log.Debugf("guard on %s", listener.Addr())
-	handler := guard.NewHandler(p.guard.Path, p.controller.Admit, o.Log)
+	handler := guard.NewHandler(p.guard.Path, p.controller.Admit, p.controller.Witness, o.Log)
 	if err := serving.Run(ctx, tls.NewListener(listener, p.guard.TLS()), handler, guardLimits(), o.Log); err != nil {
 		return fmt.Errorf("guard: %w", err)
 	}

@@ -72,7 +72,8 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
 		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Shard: o.shard,
 		Storages: o.storages, GuardSecret: o.Guard.Secret,
-		Accounts: o.accounts(), Clock: o.Clock, Log: o.Log, Metrics: m, Events: events, Notify: happened.notifier(),
+		Witnessed: o.TrustRecords == TrustWitnessed, Accounts: o.accounts(), Clock: o.Clock, Log: o.Log, Metrics: m,
+		Events: events, Notify: happened.notifier(),
 	})
 	if ctx.Err() != nil {
 		return nil

@@ -26,6 +26,15 @@ const (
 	DefaultControllerName = v1alpha1.DefaultControllerName
 )
 
+// Values of TrustRecords.
+const (
+	// TrustAny enforces every release record.
+	TrustAny = "Any"
+	// TrustWitnessed enforces a release record as far as its writer may carry it out without the operator. It needs a
+	// guard: the API server asks about each record.
+	TrustWitnessed = "Witnessed"
+)
+
 // ControllerOptions configure an operator. The first five are the classic ones. An embedded operator with no others set
 // opens no port.
 type ControllerOptions struct {
@@ -55,6 +64,8 @@ type ControllerOptions struct {
 	MetricsAuth bool
 	// Guard configures the guard, which denies changes in advance; none when unset.
 	Guard GuardOptions
+	// TrustRecords is TrustAny (when empty) or TrustWitnessed.
+	TrustRecords string
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
 	LeaderElection bool
 	// LeaseDuration is the time after which a standby replaces a vanished leader; 15 s when zero.
@@ -105,6 +116,15 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	}
 	if _, _, err := o.Guard.check(); err != nil {
 		return o, err
+	}
+	switch {
+	case o.TrustRecords == "":
+		o.TrustRecords = TrustAny
+	case o.TrustRecords != TrustAny && o.TrustRecords != TrustWitnessed:
+		return o, fmt.Errorf("trust in records %q: use %s or %s", o.TrustRecords, TrustAny, TrustWitnessed)
+	case o.TrustRecords == TrustWitnessed && !o.Guard.served():
+		return o, errors.New("the API server has to ask about records: with --trust-records=Witnessed, set " +
+			"--guard-address")
 	}
 	if o.Guard.Secret == "" {
 		o.Guard.Secret = o.lease + judge.GuardSuffix

@@ -26,6 +26,6 @@ func mutants() []mutant {
 		noDriftLost(), noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
 		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue(),
-		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews(), whatIsRefused())
+		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews(), whatIsRefused(), noRightByARecord())
 	return slices.Concat(all, theOracle(), seenByTheOracle(all))
 }

@@ -128,7 +128,7 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "a dry run is refused", edit{server, `	case d.Denied && !dryRun:`, `	case d.Denied || d.Denied && dryRun:`}, guardPkg,
 			"TestHandlerAnswers"),
 		breaks("I13", "strangers may ask what an object holds",
-			edit{server, `subtle.ConstantTimeCompare([]byte(r.URL.Path), []byte(path)) != 1`, `subtle.ConstantTimeCompare([]byte(r.URL.Path), nil) == 1`}, guardPkg,
+			edit{server, `subtle.ConstantTimeCompare([]byte(asked), []byte(path)) == 1`, `subtle.ConstantTimeCompare([]byte(asked), nil) != 1`}, guardPkg,
 			"TestHandlerTurnsAway"),
 		breaks("I12", "reviews take as much memory as they like", edit{server, `		defer leave()`, `		leave()`}, guardPkg,
 			"TestASlotIsHeldUntilTheDecisionHasEnded"),
@@ -180,7 +180,9 @@ func guardNeverRefusesHelm() []mutant {
 		ad.Log.WithField("object", q.ID.String()).`, `	case err != nil && ctx.Err() != nil:
 		ad.Log.WithField("object", q.ID.String()).`}, guardSuite, "TestI13_AnErrorOfTheCheckPasses"),
 		breaks("I13", "the API server asks the operator about its own requests",
-			edit{registration, `	if self != "" {`, `	if self == "-" {`}, guardPkg, "TestKeeperRegistersWhatIsWanted"),
+			edit{registration, `	if self != "" {
+		conditions`, `	if self == "-" {
+		conditions`}, guardPkg, "TestKeeperRegistersWhatIsWanted"),
 		breaks("I13", "the API server waits for a guard that hangs",
 			edit{server, `	timeoutSeconds = 2
 `, `	timeoutSeconds = 30

@@ -1,0 +1,56 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/trust"
+)
+
+// reviewDoubt trusts a doubted record if enforcing it would write and delete nothing now: a writer with the rights made
+// it so. Otherwise it announces the doubt, once for each lock. The prune candidates are known.
+func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
+	hr := pr.cached(l.Key)
+	v, known := pr.view(l.Key)
+	if hr == nil || !known || v.lock != l || v.sum.Unjudged > 0 {
+		return nil
+	}
+	left, pruned := false, false
+	pr.entries.update(l.Key, func(e *entry) { left, pruned = e.candidates.left == l, e.candidates.done == l })
+	switch {
+	case pr.wouldWrite(v) || left:
+		announced := true
+		pr.entries.update(l.Key, func(e *entry) { announced, e.doubted = e.doubted, true })
+		if !announced {
+			pr.reporter.Log.WithField("release", l.Release.String()).Warn("not enforced: " + l.Doubt)
+			pr.reporter.event(hr, doubtEvent(l))
+		}
+		return nil
+	case !pruned:
+		return nil // a kind of an earlier revision is not served
+	}
+	err := pr.trusted.change(ctx, hr, func(s *trust.State) bool {
+		s.Trust(trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest, Replace: true})
+		return true
+	})
+	if err == nil {
+		pr.queues.releases.Add(l.Key)
+	}
+	return err
+}
+
+// wouldWrite reports whether the lock of a record would write something, or whether that is not known. While Helm works
+// on an earlier revision, what is as declared now may be about to go.
+func (pr *pruning) wouldWrite(v *view) bool {
+	e := v.entry
+	return v.lock.Unknown || len(e.conflicts) > 0 || len(e.waiting) > 0 || v.watchErr != nil ||
+		slices.ContainsFunc(v.sum.Problems, func(p lock.ObjectProblem) bool {
+			return p.Reason != v1alpha1.ReasonNotRecreated
+		}) ||
+		slices.ContainsFunc(pr.records.Before(v.lock.Record), func(rec release.Record) bool {
+			return release.Transitioning(rec.Status)
+		})
+}

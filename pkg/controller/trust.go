@@ -1,0 +1,149 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/trust"
+)
+
+// trustKey is the only key of the Secret with the trust in the records of a HelmRelease.
+const trustKey = "trust"
+
+// trusted knows the release records whose writers could have carried them out.
+type trusted struct{ *common }
+
+// of returns the trust in the records of the HelmRelease with this uid, and the Secret with it; nil for none. An
+// unreadable Secret trusts none.
+func (td *trusted) of(ctx context.Context, uid types.UID) (*trust.State, *corev1.Secret, error) {
+	secret, err := td.clients.Kubernetes.CoreV1().Secrets(td.Namespace).Get(ctx, td.own.TrustName(uid),
+		metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return &trust.State{}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the trust in release records: %w", err)
+	}
+	state := &trust.State{}
+	if err := json.Unmarshal(secret.Data[trustKey], state); err != nil {
+		td.Log.Warnf("Secret %s holds no trust in records, so none is trusted: %v", secret.Name, err)
+		state = &trust.State{}
+	}
+	return state, secret, nil
+}
+
+// change changes the trust in the records of a HelmRelease. change may run again, with a newer state. It returns
+// false for a state to leave as it is.
+func (td *trusted) change(
+	ctx context.Context, hr *v1alpha1.HelmRelease, change func(*trust.State) bool,
+) error {
+	return retry.OnError(retry.DefaultRetry, func(err error) bool {
+		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err))
+	}, func() error {
+		state, secret, err := td.of(ctx, hr.UID)
+		if err != nil || !change(state) {
+			return err
+		}
+		return td.write(ctx, hr, secret, state)
+	})
+}
+
+// write replaces the state that was read with a Secret; nil for none.
+func (td *trusted) write(
+	ctx context.Context, hr *v1alpha1.HelmRelease, read *corev1.Secret, state *trust.State,
+) error {
+	text, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode the trust in release records: %w", err)
+	}
+	secrets := td.clients.Kubernetes.CoreV1().Secrets(td.Namespace)
+	if read != nil {
+		read.Data = map[string][]byte{trustKey: text}
+		_, err = secrets.Update(ctx, read, metav1.UpdateOptions{})
+		return err
+	}
+	_, err = secrets.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: td.own.TrustName(hr.UID), OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind, Name: hr.Name, UID: hr.UID,
+		}}},
+		Data: map[string][]byte{trustKey: text},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// needed reports whether only trusted records of a release may be enforced. An account has rights of its own.
+func (td *trusted) needed(account string) bool { return td.Witnessed && account == "" }
+
+// doubt returns why a record may not be enforced under a spec; empty when it may.
+func (td *trusted) doubt(
+	ctx context.Context, hr *v1alpha1.HelmRelease, rec release.Record, digest string,
+) (string, error) {
+	state, _, err := td.of(ctx, hr.UID)
+	if err != nil {
+		return "", err
+	}
+	r := trust.Record{UID: rec.UID, Revision: rec.Revision, Digest: digest, Replace: hr.Spec.ReplaceImmutable}
+	if state.Trusts(r) {
+		return "", nil
+	}
+	return state.Doubt(r), nil
+}
+
+// since reports whether a doubted record has become trusted since its lock.
+func (td *trusted) since(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) bool {
+	if l.Doubt == "" {
+		return false
+	}
+	doubt, err := td.doubt(ctx, hr, l.Record, l.Digest)
+	return err == nil && doubt == ""
+}
+
+// forget ends the trust in the records of a release that is uninstalled.
+func (td *trusted) forget(ctx context.Context, hr *v1alpha1.HelmRelease, rec release.Record) error {
+	if !td.Witnessed || !td.leading.Load() || rec.Status != release.StatusUninstalled {
+		return nil
+	}
+	return td.change(ctx, hr, func(s *trust.State) bool { return s.Forget(rec.Revision) })
+}
+
+// mayAmend reports whether a write may be corrected by the newest revision: the revision has to be trusted. If not, the
+// object is compared again under the next lock.
+func (td *trusted) mayAmend(ctx context.Context, w lock.Write, r *newestRevision) (bool, error) {
+	if !td.needed(w.Object.Account) {
+		return true, nil
+	}
+	var uid types.UID
+	td.entries.update(w.Key, func(e *entry) { uid = e.uid })
+	state, _, err := td.of(ctx, uid)
+	if err != nil {
+		return false, err
+	}
+	return state.Knows(trust.Record{UID: r.record.UID, Revision: r.record.Revision,
+		Digest: trust.Digest(r.record.Key.Namespace, r.loaded.release)}), nil
+}
+
+// wasDeployed reports whether an earlier revision counts for pruning.
+func (td *trusted) wasDeployed(
+	ctx context.Context, l *lock.Lock, rec release.Record, rel *release.Release,
+) (bool, error) {
+	if !td.needed(l.Account) {
+		return true, nil
+	}
+	var uid types.UID
+	td.entries.update(l.Key, func(e *entry) { uid = e.uid })
+	state, _, err := td.of(ctx, uid)
+	if err != nil {
+		return false, err
+	}
+	return state.WasDeployed(trust.Digest(rec.Key.Namespace, rel)), nil
+}

@@ -1,0 +1,91 @@
+package trust
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxEarlier bounds the digests of earlier revisions: Helm keeps ten records of a release by default.
+const maxEarlier = 10
+
+// Record identifies a stored record and its content.
+type Record struct {
+	UID      types.UID `json:"uid"`
+	Revision int       `json:"revision"`
+	Digest   string    `json:"digest"`
+	// Replace is set if the writer may also have objects deleted and created again.
+	Replace bool `json:"replace,omitempty"`
+}
+
+func (r *Record) is(o Record) bool {
+	return r != nil && r.UID == o.UID && r.Digest == o.Digest && (r.Replace || !o.Replace)
+}
+
+// Refusal is a witnessed write of a record whose writer lacks a right.
+type Refusal struct {
+	Record
+	Writer  string `json:"writer"`
+	Missing Right  `json:"missing"`
+}
+
+// State is the knowledge about the records of one HelmRelease. The zero value trusts none.
+type State struct {
+	// Trusted is the newest trusted deployed revision, and Next a trusted one that Helm deploys.
+	Trusted *Record `json:"trusted,omitempty"`
+	Next    *Record `json:"next,omitempty"`
+	// Refused is the last refusal.
+	Refused *Refusal `json:"refused,omitempty"`
+	// Earlier are the digests of earlier trusted deployed revisions, oldest first.
+	Earlier []string `json:"earlier,omitempty"`
+}
+
+// Trusts reports whether a deployed record may be enforced.
+func (s *State) Trusts(r Record) bool { return s.Trusted.is(r) }
+
+// Knows reports whether a record in any status is trusted.
+func (s *State) Knows(r Record) bool { return s.Trusted.is(r) || s.Next.is(r) }
+
+// Trust records a trusted deployed revision. An older one does not count from then on.
+func (s *State) Trust(r Record) {
+	if s.Trusted != nil && s.Trusted.Digest != r.Digest {
+		s.Earlier = append(slices.DeleteFunc(s.Earlier, func(d string) bool { return d == s.Trusted.Digest }),
+			s.Trusted.Digest)
+		s.Earlier = s.Earlier[max(0, len(s.Earlier)-maxEarlier):]
+	}
+	if s.Next != nil && s.Next.Revision <= r.Revision {
+		s.Next = nil
+	}
+	s.Trusted = &r
+}
+
+// WasDeployed reports whether the content of an earlier revision was trusted when it was deployed.
+func (s *State) WasDeployed(digest string) bool {
+	return s.Trusted != nil && s.Trusted.Digest == digest || slices.Contains(s.Earlier, digest)
+}
+
+// Forget ends the trust if the trusted revision, or a later one, is deleted or uninstalled: what becomes the newest
+// record then is not what Helm deployed last. It reports whether it changed something.
+func (s *State) Forget(revision int) bool {
+	if s.Next != nil && revision >= s.Next.Revision {
+		s.Next = nil
+	}
+	if s.Trusted == nil || revision < s.Trusted.Revision {
+		return false
+	}
+	*s = State{Refused: s.Refused}
+	return true
+}
+
+// Doubt returns the sentence for the condition of a record that is not trusted.
+func (s *State) Doubt(r Record) string {
+	const remedy = "it is compared, and nothing is written; have a user with the rights deploy it (helm upgrade), " +
+		"or restore its objects"
+	if s.Refused != nil && s.Refused.is(r) {
+		return fmt.Sprintf("revision %d was stored by user %s, who may not %s; %s", r.Revision, s.Refused.Writer,
+			s.Refused.Missing, remedy)
+	}
+	return fmt.Sprintf("nothing shows that the writer of revision %d may deploy it, and its objects are not as it "+
+		"declares; %s", r.Revision, remedy)
+}

@@ -1,0 +1,127 @@
+package trust
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// object declares an object of a kind, with one field.
+func object(t *testing.T, group, kind, field string, value any) Object {
+	t.Helper()
+	id := manifest.ID{Group: group, Kind: kind, Namespace: "apps", Name: "it"}
+	o, err := ObjectOf(&manifest.Object{ID: id, Content: map[string]any{field: value}},
+		schema.GroupResource{Group: group, Resource: strings.ToLower(kind) + "s"})
+	check.NoError(t, err)
+	return o
+}
+
+func TestADifferenceTakesRights(t *testing.T) {
+	const rbac = "rbac.authorization.k8s.io"
+	settings := func(value string) []Object { return []Object{object(t, "", "ConfigMap", "data", value)} }
+	role := func(rule string) []Object { return []Object{object(t, rbac, "Role", "rules", rule)} }
+	labelled := object(t, rbac, "Role", "metadata", "label")
+	binding := []Object{object(t, rbac, "RoleBinding", "roleRef", map[string]any{"kind": "ClusterRole", "name": "view"})}
+	kept := settings("a")
+	kept[0].keep = true
+	for name, tc := range map[string]struct {
+		before, after []Object
+		replace       bool
+		want          string
+	}{
+		"a new object":     {nil, settings("a"), false, "patch configmaps, create configmaps"},
+		"the same object":  {settings("a"), settings("a"), true, ""},
+		"a changed object": {settings("a"), settings("b"), false, "patch configmaps"},
+		"a changed object, to replace": {settings("a"), settings("b"), true,
+			"patch configmaps, create configmaps, delete configmaps"},
+		"a removed object":            {settings("a"), nil, false, "delete configmaps"},
+		"a removed object that stays": {kept, nil, false, ""},
+		"a changed role":              {role("a"), role("b"), false, "patch roles." + rbac + ", escalate roles." + rbac},
+		"a role with the same rules": {[]Object{object(t, rbac, "Role", "metadata", "x")}, []Object{labelled}, false,
+			"patch roles." + rbac},
+		"a new binding": {nil, binding, false,
+			"patch rolebindings." + rbac + ", create rolebindings." + rbac + ", bind clusterroles." + rbac},
+	} {
+		rights, doubt := Rights(tc.before, tc.after, tc.replace)
+		var got []string
+		for _, r := range rights {
+			got = append(got, r.Verb+" "+r.GroupResource.String())
+			if r.Namespace != "apps" {
+				t.Errorf("%s: %s", name, r)
+			}
+		}
+		if text := strings.Join(got, ", "); text != tc.want || doubt != "" {
+			t.Errorf("%s: %s %s, want %s", name, text, doubt, tc.want)
+		}
+	}
+	if _, doubt := Rights(nil, []Object{object(t, "", "Pod", "spec", "x")}, false); doubt == "" {
+		t.Error("rights decide about a Pod")
+	}
+}
+
+func TestTheDigestCoversWhatDecides(t *testing.T) {
+	of := func(change func(*release.Release), namespace string) string {
+		r := &release.Release{Key: release.Key{Namespace: "apps", Name: "shop"}, Manifest: "a: b", Status: "deployed"}
+		change(r)
+		return Digest(namespace, r)
+	}
+	same := of(func(*release.Release) {}, "apps")
+	if got := of(func(r *release.Release) { r.Status, r.Notes = "superseded", "x" }, "apps"); got != same {
+		t.Error("the status changes the digest")
+	}
+	all := []string{same, of(func(*release.Release) {}, "other"),
+		of(func(r *release.Release) { r.Manifest = "a: c" }, "apps"),
+		of(func(r *release.Release) { r.ApplyMethod = "ssa" }, "apps"),
+		of(func(r *release.Release) { r.Namespace = "other" }, "apps"),
+		of(func(r *release.Release) { r.Name = "other" }, "apps")}
+	slices.Sort(all)
+	if len(slices.Compact(all)) != 6 {
+		t.Errorf("digests are equal: %v", all)
+	}
+}
+
+func TestTrustIsInTheNewestRevision(t *testing.T) {
+	rec := func(n int) Record { return Record{UID: "u", Revision: n, Digest: fmt.Sprint(n)} }
+	s := &State{}
+	s.Trust(rec(1))
+	next := rec(2)
+	s.Next = &next
+	if !s.Trusts(rec(1)) || s.Trusts(rec(2)) || !s.Knows(rec(2)) {
+		t.Errorf("%+v", s)
+	}
+	s.Trust(rec(2))
+	if s.Trusts(rec(1)) || !s.Trusts(rec(2)) || !s.WasDeployed("1") || !s.WasDeployed("2") || s.Next != nil {
+		t.Errorf("%+v", s)
+	}
+	other, replaced := rec(2), rec(2)
+	other.UID, replaced.Replace = "v", true
+	if s.Trusts(other) || s.Trusts(replaced) {
+		t.Error("another record is trusted, or to be replaced")
+	}
+	if s.Forget(1) || !s.Trusts(rec(2)) {
+		t.Error("trimming the history ends the trust")
+	}
+	for n := 3; n < 100; n++ {
+		s.Trust(rec(n))
+	}
+	if len(s.Earlier) != maxEarlier || s.WasDeployed("1") {
+		t.Errorf("%d earlier revisions are remembered", len(s.Earlier))
+	}
+	if !s.Forget(99) || s.Trusts(rec(99)) || s.WasDeployed("98") {
+		t.Errorf("%+v", s)
+	}
+	s.Refused = &Refusal{Record: rec(100), Writer: "mallory", Missing: Right{Verb: "bind", Name: "admin"}}
+	if got := s.Doubt(rec(100)); !strings.Contains(got, "user mallory, who may not bind") {
+		t.Error(got)
+	}
+	if got := s.Doubt(rec(101)); !strings.Contains(got, "nothing shows") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+// noRightByARecord are the mutants of trust in records: a record is worth what its writer could have done.
+func noRightByARecord() []mutant {
+	const trust, rights, state = "./pkg/trust", "pkg/trust/rights.go", "pkg/trust/state.go"
+	const witness, core, pruning = "pkg/controller/witness.go", "pkg/controller/trust.go", "pkg/controller/pruning.go"
+	const doubt = "pkg/controller/doubt.go"
+	const forged, replayed = "TestI14_AForgedRecordGivesItsWriterNoRight", "TestI14_AnEarlierManifestIsNotReplayed"
+	const unseen = "TestI14_AnUnwitnessedRecordIsTrustedIfNothingIsToBeWritten"
+	return []mutant{
+		breaks("I14", "a changed object takes no right", edit{rights, `		if old != nil && old.content == o.content {`,
+			`		if old != nil {`}, trust, "TestADifferenceTakesRights"),
+		breaks("I14", "a removed object takes no right", edit{rights, `was[o.id] != nil && !o.keep {`,
+			`was[o.id] != nil && o.keep {`}, trust, "TestADifferenceTakesRights"),
+		breaks("I14", "a role takes no right beyond that for the object",
+			edit{rights, `		if o.grants != nil && (`, `		if o.grants != nil && replace && (`}, trust,
+			"TestADifferenceTakesRights"),
+		breaks("I14", "an older trusted revision counts", edit{state, `	s.Trusted = &r
+`, `	if s.Trusted == nil {
+		s.Trusted = &r
+	}
+`}, trust, "TestTrustIsInTheNewestRevision"),
+		breaks("I14", "a record of the same content is the trusted one",
+			edit{state, `r.UID == o.UID && r.Digest == o.Digest`, `r.Digest == o.Digest`}, trust,
+			"TestTrustIsInTheNewestRevision"),
+		breaks("I14", "a writer without rights is trusted", edit{witness, `		if missing != nil {`,
+			`		if missing != nil && rec.Replace {`}, guardSuite, forged),
+		breaks("I14", "a doubted record is enforced", edit{core, `	if state.Trusts(r) {`,
+			`	if state.Trusts(r) || r.Revision > 0 {`}, guardSuite, forged),
+		breaks("I14", "a creation that fails counts as a record",
+			edit{witness, `		if err != nil || exists {`, `		if err != nil || exists && after == nil {`}, guardSuite, forged),
+		breaks("I14", "a doubted record without an object is trusted", edit{pruning, `		return !r.keep &&`,
+			`		return l.Doubt == "" && !r.keep &&`}, guardSuite, forged),
+		breaks("I14", "a deletion of the trusted revision keeps the trust",
+			edit{state, `	*s = State{Refused: s.Refused}`, `	s.Earlier = nil`}, trust, "TestTrustIsInTheNewestRevision"),
+		breaks("I14", "a doubted record is trusted although something is to be written",
+			edit{doubt, `	case pr.wouldWrite(v) ||`, `	case pr.wouldWrite(v) && l.Unknown ||`}, guardSuite, replayed),
+		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
+			`	case pruned:`}, guardSuite, unseen),
+	}
+}
