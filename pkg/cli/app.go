@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // the ways of logging in that kubeconfigs name
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
@@ -121,6 +122,12 @@ func clusterFlags(namespaceUsage string) []cli.Flag {
 		&cli.StringFlag{Name: "context", Aliases: []string{"kube-context"}, Sources: cli.EnvVars("HELM_KUBECONTEXT"),
 			Category: categoryCluster,
 			Usage:    "`NAME` of the kubeconfig's context; the current one without it"},
+		&cli.StringFlag{Name: "as", Sources: cli.EnvVars("HELM_KUBEASUSER"), Category: categoryCluster,
+			Usage: "`USER` or ServiceAccount to impersonate, as for kubectl"},
+		&cli.StringSliceFlag{Name: "as-group", Sources: cli.EnvVars("HELM_KUBEASGROUPS"), Category: categoryCluster,
+			Usage: "`GROUP` to impersonate, with --as; repeat it for more"},
+		&cli.DurationFlag{Name: "request-timeout", Category: categoryCluster, HideDefault: true,
+			Usage: "`DURATION` of one request to the API server, for example 10s; 30s without it, and watches without limit"},
 		&cli.StringFlag{Name: "release-storage", Value: release.Secrets.String(), Sources: cli.EnvVars("HELM_DRIVER"),
 			Category: categoryCluster,
 			Usage:    "where Helm keeps its `RECORDS`: secret, configmap, or secret,configmap"},
@@ -146,7 +153,8 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = cmd.String("kubeconfig")
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
-		CurrentContext: cmd.String("context"),
+		CurrentContext: cmd.String("context"), Timeout: cmd.Duration("request-timeout").String(),
+		AuthInfo: clientcmdapi.AuthInfo{Impersonate: cmd.String("as"), ImpersonateGroups: cmd.StringSlice("as-group")},
 	})
 	config, err := loader.ClientConfig()
 	if err != nil {

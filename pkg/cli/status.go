@@ -32,7 +32,9 @@ func (a *app) statusCommand() *cli.Command {
 				&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Category: categoryOutput,
 					Usage: "go on with a line for everything that happens"},
 				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
-					Usage: "`FORMAT`: table, wide, json (with --watch one object a line) or yaml"}, formatTable, formatWide, formatJSON, formatYAML),
+					Usage: "`FORMAT`: table, wide, name, json (with --watch one object a line) or yaml"},
+					formatTable, formatWide, formatName, formatJSON, formatYAML),
+				&cli.BoolFlag{Name: "no-headers", Category: categoryOutput, Usage: "the rows of the table alone"},
 				command.OneOf(&cli.StringFlag{Name: "state", Category: categoryWhat,
 					Usage: "only releases that are `STATE`: locked, detect (watched only), suspended, unlocked, unknown, drifted, contended or attention (any of what wants it)"},
 					stateLocked, "detect", "suspended", "unlocked", "unknown", stateDrifted, stateContended, stateAttention),
@@ -51,6 +53,7 @@ func (a *app) statusCommand() *cli.Command {
 const (
 	formatTable = "table"
 	formatWide  = "wide"
+	formatName  = "name"
 	formatText  = "text"
 	formatJSON  = "json"
 	formatYAML  = "yaml"
@@ -78,7 +81,7 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
 	}
 	format := cmd.String("output")
-	if cmd.Bool("watch") && format == formatYAML {
+	if cmd.Bool("watch") && (format == formatYAML || format == formatName) {
 		return command.UsageError(ctx, cmd, errors.New("--watch prints lines or, with -o json, one JSON object a line"), true)
 	}
 	if cmd.Bool("watch") && (cmd.String("state") != "" || cmd.Bool("policies")) {
@@ -203,6 +206,10 @@ func (a *app) printStatus(
 		if text, err = encodeList(kindLocks, out, format); err != nil {
 			return err
 		}
+	case format == formatName:
+		for _, hr := range found {
+			text += changed{hr: hr}.named() + "\n"
+		}
 	case len(found) == 0 && (query.state != "" || query.policy != ""):
 		a.note("no HelmRelease%s fits", inNamespace(namespace))
 	case len(found) == 0 && query.namespace != "":
@@ -219,7 +226,7 @@ func (a *app) printStatus(
 		text = strings.Join(parts, "\n")
 	default:
 		text = statusTable(found, tableOptions{namespaces: namespace == "", wide: format == formatWide, now: a.now(),
-			style: a.style(cmd), width: a.width()})
+			style: a.style(cmd), width: a.width(), rowsAlone: cmd.Bool("no-headers")})
 	}
 	_, err := fmt.Fprint(a.out, text)
 	return err

@@ -53,6 +53,10 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 		if text, err = encodeList(kindPolicies, out, format); err != nil {
 			return err
 		}
+	case format == formatName:
+		for _, p := range all {
+			text += changed{policy: p}.named() + "\n"
+		}
 	case len(all) == 0 && namespace != "":
 		a.note("no HelmReleasePolicy%s has made a HelmRelease for a release in namespace %s", inNamespace(store.namespace),
 			namespace)
@@ -60,7 +64,7 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmR
 		a.note("there is no HelmReleasePolicy%s; %s lock --all -n NAMESPACE makes one", inNamespace(store.namespace), a.name)
 	default:
 		text = policyTable(all, tableOptions{namespaces: store.namespace == "", wide: format == formatWide,
-			now: a.now(), style: a.style(cmd), width: a.width()})
+			now: a.now(), style: a.style(cmd), width: a.width(), rowsAlone: cmd.Bool("no-headers")})
 	}
 	_, err = io.WriteString(a.out, text)
 	return err
@@ -123,8 +127,10 @@ func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
 		}
 		t.Add(func(_ int, text string) string { return paint(text) }, cells...)
 	}
-	row(o.style.Bold, "NAMESPACE", "MESSAGE", "POLICY", "MODE", "MATCHED", "MADE", "LOCKED", "DRIFTED", "ROLLOUT", "SINCE",
-		"REASON")
+	if !o.rowsAlone {
+		row(o.style.Bold, "NAMESPACE", "MESSAGE", "POLICY", "MODE", "MATCHED", "MADE", "LOCKED", "DRIFTED", "ROLLOUT", "SINCE",
+			"REASON")
+	}
 	for _, p := range all {
 		counts, rollout, reason, message, since := p.Status.Releases, "-", "", "no operator has looked at it yet", ""
 		if r := p.Status.Rollout; r != nil {

@@ -123,6 +123,12 @@ paused  apps/paused  3    suspended  0/4
 NEEDS ATTENTION  WHY                          WHAT TO DO
 apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
 `},
+		"rows alone": {tableOptions{rowsAlone: true}, `
+web     apps/web     3  yes        0/4  0  0  5m   Deployed  Locked
+cache   apps/cache   3  yes        1/4  3  1  5m   Deployed  Locked
+new     apps/new     -  unknown    0/0  0  0  60m
+paused  apps/paused  3  suspended  0/4  0  0  60s  Deployed  Suspended
+`},
 		"wide": {tableOptions{wide: true, namespaces: true}, `
 NAMESPACE  NAME    RELEASE      REV  LOCKED     DRIFTED  RECENT  CONTENDED  SINCE  STATE     REASON     MODE     SCOPE     MESSAGE
 locker     web     apps/web     3    yes        0/4      0       0          5m     Deployed  Locked     Enforce  Declared  revision 3 locked: 4 objects\x1b[2J

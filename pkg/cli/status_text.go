@@ -17,6 +17,8 @@ type tableOptions struct {
 	now              time.Time
 	style            report.Style
 	width            int
+	// rowsAlone leaves out the titles, and all below the table.
+	rowsAlone bool
 }
 
 // statusTable returns a table of HelmReleases.
@@ -31,9 +33,11 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 		}
 		t.Add(paint, cells...)
 	}
-	row(func(_ int, text string) string { return o.style.Bold(text) }, "NAMESPACE",
-		[]string{"NAME", "RELEASE", "REV", "LOCKED", "DRIFTED", "RECENT", "CONTENDED", "SINCE", "STATE", "REASON"},
-		[]string{"MODE", "SCOPE", "MESSAGE"})
+	if !o.rowsAlone {
+		row(func(_ int, text string) string { return o.style.Bold(text) }, "NAMESPACE",
+			[]string{"NAME", "RELEASE", "REV", "LOCKED", "DRIFTED", "RECENT", "CONTENDED", "SINCE", "STATE", "REASON"},
+			[]string{"MODE", "SCOPE", "MESSAGE"})
+	}
 	for _, hr := range releases {
 		status, locked := hr.Status, report.LockState(hr, o.now)
 		reason, message, since := report.Ready(hr)
@@ -46,6 +50,9 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 			fmt.Sprintf("%d/%d", status.Objects.Drifted, status.Objects.Tracked), fmt.Sprint(len(status.RecentDrift)),
 			fmt.Sprint(status.Objects.Contended), report.Age(since, o.now), status.State, reason,
 		}, []string{string(hr.Spec.Mode), string(hr.Spec.Scope), message})
+	}
+	if o.rowsAlone {
+		return t.String(o.width)
 	}
 	return t.String(o.width) + section(o.style, attention(releases, o.now), "NEEDS ATTENTION", "WHY", "WHAT TO DO")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/urfave/cli/v3"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -21,8 +22,8 @@ func (a *app) suspendCommand() *cli.Command {
 		Description: "Suspends the lock, until a time or, without --for and --until, until it is resumed. Drift that is made meanwhile is\n" +
 			"reverted when the release locks again.",
 		Flags: changeFlags(slices.Concat(lockSelectFlags(), waitFlags(), []cli.Flag{
-			&cli.DurationFlag{Name: "for", Category: categoryWhat, HideDefault: true,
-				Usage: "lock again after a `DURATION`, for example 30m"},
+			&cli.StringFlag{Name: "for", Category: categoryWhat,
+				Usage: "lock again after a `DURATION`, for example 30m, 1d or 1w"},
 			&cli.StringFlag{Name: "until", Category: categoryWhat,
 				Usage: "lock again at a `TIME`, for example 2026-01-31T18:00:00Z"},
 			&cli.StringFlag{Name: "reason", Category: categoryWhat,
@@ -41,7 +42,7 @@ func (a *app) resumeCommand() *cli.Command {
 
 // suspensionEnd returns until when to suspend, by the flags; nil for until it is resumed.
 func (a *app) suspensionEnd(ctx context.Context, cmd *cli.Command) (*time.Time, error) {
-	span, given := cmd.Duration("for"), cmd.String("until")
+	given := cmd.String("until")
 	if cmd.IsSet("for") && given != "" {
 		return nil, command.UsageError(ctx, cmd, errors.New("--for and --until exclude each other"), true)
 	}
@@ -57,6 +58,10 @@ func (a *app) suspensionEnd(ctx context.Context, cmd *cli.Command) (*time.Time, 
 			return nil, fmt.Errorf("--until %s is in the past", given)
 		}
 	case cmd.IsSet("for"):
+		span, err := duration(cmd.String("for"))
+		if err != nil {
+			return nil, command.UsageError(ctx, cmd, err, true)
+		}
 		if span < time.Second {
 			return nil, fmt.Errorf("--for %s is no time to come", span)
 		}
@@ -66,6 +71,18 @@ func (a *app) suspensionEnd(ctx context.Context, cmd *cli.Command) (*time.Time, 
 	}
 	until = until.UTC().Truncate(time.Second) // what the API keeps
 	return &until, nil
+}
+
+// duration parses the value of --for. Days, weeks and years have a fixed length, as in Prometheus.
+func duration(text string) (time.Duration, error) {
+	if span, err := time.ParseDuration(text); err == nil {
+		return span, nil
+	}
+	span, err := model.ParseDuration(text)
+	if err != nil {
+		return 0, command.Hinted(fmt.Errorf("--for %q is no duration", text), "write it like 30m, 1h30m, 1d or 1w")
+	}
+	return time.Duration(span), nil
 }
 
 func (a *app) suspend(ctx context.Context, cmd *cli.Command) error {

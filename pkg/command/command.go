@@ -87,13 +87,20 @@ type Choice struct {
 	Values []string
 }
 
-// OneOf makes a flag refuse all values but the listed ones. Shells complete these.
+// OneOf makes a flag refuse all values but the listed ones, which may be written in upper or lower case. Shells
+// complete these.
 func OneOf(flag *cli.StringFlag, values ...string) cli.Flag {
+	listed := func(value string) int {
+		return slices.IndexFunc(values, func(v string) bool { return strings.EqualFold(v, value) })
+	}
 	flag.Validator = func(value string) error {
-		if slices.Contains(values, value) {
+		if listed(value) >= 0 {
 			return nil
 		}
 		return fmt.Errorf("%q is none of %s", value, strings.Join(values, ", "))
+	}
+	flag.Action = func(_ context.Context, cmd *cli.Command, value string) error {
+		return cmd.Set(flag.Name, values[listed(value)])
 	}
 	return &Choice{flag, values}
 }

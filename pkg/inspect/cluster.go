@@ -51,7 +51,9 @@ func Connect(config *rest.Config, accounts *enforce.Accounts, storages ...releas
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	config.Timeout = requestTimeout
+	if config.Timeout == 0 {
+		config.Timeout = requestTimeout
+	}
 	if len(storages) == 0 {
 		storages = []release.Storage{release.Secrets}
 	}

@@ -115,6 +115,18 @@ APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; 
 		"helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n")
 	w.cli("status", "zzzzz").says(5, "helm-locker lock zzzzz -n NAMESPACE locks a release; -A looks in all namespaces")
 	w.cli("status", "-w", "-o", "yaml").says(1, "--watch prints lines")
+
+	// As kubectl's flags.
+	w.cli("status", "-o", "name").is(0,
+		"helmrelease.helm.cattle.io/kiosk\nhelmrelease.helm.cattle.io/stall\n", "")
+	if got, want := columns(w.cli("status", "-o", "Table", "--state", "LOCKED", "--no-headers")),
+		"kiosk APPS/kiosk 1 yes 0/4 1 0 AGE Deployed Locked"; got != want {
+		t.Errorf("table is\n%s\nwant\n%s", got, want)
+	}
+	w.cli("status", "--as", "nobody").says(1, `User "nobody" cannot list resource "helmreleases"`)
+	w.cli("status", "--as", "nobody", "--as-group", "system:masters", "-o", "name").says(0, "/kiosk\n")
+	w.cli("status", "--request-timeout", "1ns").says(1, "does not answer", "deadline exceeded")
+	w.cli("status", "--request-timeout", "soon").says(1, "invalid value \"soon\" for flag --request-timeout")
 }
 
 func TestStatusWatch(t *testing.T) {
