@@ -45,6 +45,16 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry, lost ...string) Owner 
 	return Owner{Manager: best.Manager, Operation: best.Operation, Known: true}
 }
 
+// Replaced reports whether the owner of Helm's metadata on an object is not Helm, but a client that deleted the object
+// and created it again with that metadata. manager is Helm's on other objects of the release; empty when unknown. A
+// tool built on Helm without helm in its name is that manager, and applies if the release is applied server-side.
+func (o Owner) Replaced(manager string, serverSide bool) bool {
+	if o.Manager == manager || namesHelm(o.Manager) {
+		return false
+	}
+	return namesHelm(manager) || serverSide && o.Operation == metav1.ManagedFieldsOperationUpdate
+}
+
 // OwnerOf returns the owner of an object that shows none: the manager of its release, helm when empty.
 func OwnerOf(manager string, serverSide bool) Owner {
 	owner := Owner{Manager: cmp.Or(manager, defaultManager), Operation: metav1.ManagedFieldsOperationUpdate}
@@ -75,9 +85,9 @@ func helmScore(entry *metav1.ManagedFieldsEntry, lost []string) int {
 	return score
 }
 
-func hasHelmName(entry *metav1.ManagedFieldsEntry) bool {
-	return strings.Contains(entry.Manager, "helm")
-}
+func hasHelmName(entry *metav1.ManagedFieldsEntry) bool { return namesHelm(entry.Manager) }
+
+func namesHelm(manager string) bool { return strings.Contains(manager, "helm") }
 
 // outranks reports whether an entry precedes the first entry of the same score.
 func outranks(entry, first *metav1.ManagedFieldsEntry) bool {

@@ -59,6 +59,30 @@ func TestOfTwoToolsTheOneThatWroteLastIsHelm(t *testing.T) {
 	}
 }
 
+func TestReplaced(t *testing.T) {
+	for name, test := range map[string]struct {
+		owner      Owner
+		manager    string
+		serverSide bool
+		want       bool
+	}{
+		"Helm":                              {Owner{"helm", "Update", true}, "helm", true, false},
+		"another tool built on Helm":        {Owner{"helm-controller", "Apply", true}, "helm", true, false},
+		"a tool without helm in its name":   {Owner{"pulumi", "Apply", true}, "pulumi", true, false},
+		"its only object":                   {Owner{"pulumi", "Apply", true}, "", true, false},
+		"its record, restored from backup":  {Owner{"pulumi", "Apply", true}, "velero-server", true, false},
+		"a client that created the object":  {Owner{"kubectl-replace", "Update", true}, "helm", true, true},
+		"the same, and Helm's is not known": {Owner{"kubectl-replace", "Update", true}, "", true, true},
+		"a client that applied the object":  {Owner{"kubectl", "Apply", true}, "helm", true, true},
+		"a client, and Helm 3":              {Owner{"kubectl-replace", "Update", true}, "helm", false, true},
+		"an adopted object, and Helm 3":     {Owner{"kubectl-annotate", "Update", true}, "", false, false},
+	} {
+		if got := test.owner.Replaced(test.manager, test.serverSide); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
 func TestWriterOf(t *testing.T) {
 	const data, labels = `{"f:data":{".":{},"f:release":{}},"f:type":{}}`, `{"f:metadata":{"f:labels":{"f:x":{}}}}`
 	for name, test := range map[string]struct {

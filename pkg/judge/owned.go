@@ -16,17 +16,18 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 	if in.Owner.Manager != "" && len(changes) > 0 {
 		return in.Owner
 	}
+	manager := ""
+	if in.Manager != nil {
+		manager = in.Manager()
+	}
 	if live != nil {
-		if owner := helmOf(live, in.managedFieldsOf(live), in.Release); owner.Known {
+		owner := helmOf(live, in.managedFieldsOf(live), in.Release)
+		if owner.Known && !owner.Replaced(manager, in.ServerSide) {
 			return owner
 		}
 	}
 	if in.Owner.Manager != "" {
 		return in.Owner
-	}
-	manager := ""
-	if in.Manager != nil {
-		manager = in.Manager()
 	}
 	return drift.OwnerOf(manager, in.ServerSide)
 }

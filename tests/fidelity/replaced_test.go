@@ -1,0 +1,117 @@
+package fidelity
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// replace deletes an object and creates it again as it was, as kubectl replace --force does, or by a server-side apply.
+func (w *fixture) replace(gvr schema.GroupVersionResource, name string, applies bool) {
+	w.Helper()
+	u := w.Get(gvr, name)
+	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp"} {
+		delete(u.Object["metadata"].(map[string]any), field)
+	}
+	if spec, ok := u.Object["spec"].(map[string]any); ok {
+		delete(spec, "clusterIP")
+		delete(spec, "clusterIPs")
+	}
+	w.Delete(gvr, name)
+	resource, err := w.Dynamic.Resource(gvr).Namespace(w.Apps), error(nil)
+	if applies {
+		_, err = resource.Apply(w.Ctx, name, u, metav1.ApplyOptions{FieldManager: kit.Tamperer})
+	} else {
+		_, err = resource.Create(w.Ctx, u, metav1.CreateOptions{FieldManager: kit.Tamperer})
+	}
+	check.NoError(w, err)
+}
+
+// isHelms returns an error for a Service unless Helm applied it, and nobody else owns a declared field.
+func (w *fixture) isHelms(name string) error {
+	u, applied := w.Get(kit.Services, name), false
+	if u == nil {
+		return errors.New("it does not exist")
+	}
+	for _, e := range u.GetManagedFields() {
+		owned := string(e.FieldsV1.GetRawBytes())
+		switch {
+		case e.Manager == "helm" && e.Operation == metav1.ManagedFieldsOperationApply:
+			applied = true
+		case strings.Contains(owned, "f:rev") || strings.Contains(owned, `"f:port"`) || strings.Contains(owned, "f:app"):
+			return fmt.Errorf("%s owns %s", e.Manager, owned)
+		}
+	}
+	if !applied {
+		return errors.New("Helm has not applied it")
+	}
+	return nil
+}
+
+// Somebody replaces an object while it is not enforced: its creator owns all of it, Helm's metadata included. With
+// Helm 4, the next upgrade would be refused for each changed field.
+func TestI4_AReplacedObjectIsHelmsAgain(t *testing.T) {
+	const service = `apiVersion: v1
+kind: Service
+metadata: {name: web, annotations: {rev: "{{ .Values.port }}"}}
+spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
+`
+	const settings = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: first}\n"
+	for name, test := range map[string]struct {
+		chart   string
+		applies bool
+		after   func(w *fixture)
+	}{
+		"as it was":                {service + settings, false, func(*fixture) {}},
+		"as it was, only object":   {service, false, func(*fixture) {}},
+		"as it was, by an apply":   {service + settings, true, func(*fixture) {}},
+		"only object, by an apply": {service, true, func(*fixture) {}},
+		"then changed": {service + settings, false, func(w *fixture) {
+			w.Patch(kit.Services, "web", `{"spec":{"ports":[{"port":81}]}}`)
+		}},
+		"then deleted": {service + settings, false, func(w *fixture) { w.Delete(kit.Services, "web") }},
+	} {
+		for version, helm := range kit.Helms(kit.Shared) {
+			t.Run(version+" "+name, func(t *testing.T) {
+				t.Parallel()
+				w := newFixture(t)
+				chart := w.Chart("app", test.chart)
+				w.Helm(helm, "install", "app", chart, "--set", "port=80")
+				w.Lock("app")
+				w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
+				w.WaitReason("app", "Locked", "Suspended")
+				w.replace(kit.Services, "web", test.applies)
+				w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+				w.WaitReady("app", 1)
+				test.after(w)
+				if version == "helm 4" {
+					w.Eventually("the declared fields are Helm's alone", func() error { return w.isHelms("web") })
+				}
+				w.Eventually("it is restored", func() error {
+					u := w.Get(kit.Services, "web")
+					if u == nil {
+						return errors.New("it does not exist")
+					}
+					port := kit.Field(u, "spec.ports").([]any)[0].(map[string]any)["port"]
+					if port != int64(80) {
+						return fmt.Errorf("its port is %v", port)
+					}
+					return nil
+				})
+				w.Helm(helm, "upgrade", "app", chart, "--set", "port=8080")
+				w.WaitReady("app", 2)
+				ports := kit.Field(w.Get(kit.Services, "web"), "spec.ports").([]any)
+				if len(ports) != 1 || ports[0].(map[string]any)["port"] != int64(8080) {
+					t.Errorf("after the upgrade the ports are %v", ports)
+				}
+			})
+		}
+	}
+}
