@@ -192,8 +192,9 @@ func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
 	}
 	w.measures(locked(0))
 
-	w.DeleteHelmRelease("app")
 	w.PatchIn(policies, w.Operator, "every", `{"spec":{"rollout":{"interval":"1m"}}}`)
+	w.policySays("every", v1alpha1.ReasonApplied) // else the release may be enforced without the rollout
+	w.DeleteHelmRelease("app")
 	w.Says(w.made("app"), v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared)
 	w.Until("the rollout names the release that it waits for", func() (any, bool) {
 		r := w.policyStatus("every").Rollout
