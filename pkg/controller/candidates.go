@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,4 +154,18 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 		).Debugf("revision %d is passed over when prune candidates are collected: %s", rec.Revision, prob.message)
 	}
 	return nil
+}
+
+// gone returns the candidates that a lock does not declare, sorted. It drops the others: they have come back.
+func (k *candidates) gone(l *lock.Lock) []manifest.ID {
+	ids := make([]manifest.ID, 0, len(k.removed))
+	for id := range k.removed {
+		if l.Declares(id) {
+			delete(k.removed, id)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+	return ids
 }

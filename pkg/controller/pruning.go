@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +63,8 @@ func (pr *pruning) next(ctx context.Context, key string) {
 	}
 	if l.Doubt != "" {
 		if err := pr.reviewDoubt(ctx, l); err != nil {
-			pr.Log.WithField("release", l.Release.String()).Warnf("trust in its record: %s; trying again", safeError(err))
+			pr.Log.WithField("release", l.Release.String()).Warnf("trust in its record: %s; trying again",
+				safeError(err))
 			pr.queues.pruning.AddRateLimited(key)
 			return
 		}
@@ -97,14 +96,7 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]manifest.ID, 0, len(known.removed))
-	for id := range known.removed {
-		if l.Declares(id) {
-			delete(known.removed, id) // it has come back
-			continue
-		}
-		ids = append(ids, id)
-	}
+	ids := known.gone(l)
 	if unknown {
 		if len(ids) > 0 {
 			pr.Log.WithField("release", l.Release.String()).Infof("%d objects of earlier revisions are not pruned: "+
@@ -113,7 +105,6 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 		pr.waitForKind(l, &known)
 		return nil
 	}
-	slices.SortFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 	var refused error
 	for _, id := range ids {
 		if l.Closed() {

@@ -36,7 +36,8 @@ type witness struct {
 
 // Witness records whether the writer of a release record may carry out the record. Every request passes.
 func (c *Controller) Witness(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
-	wi := &witness{common: c.common, loader: c.releases.loader, claimer: c.releases.claimer, trusted: c.releases.trusted}
+	wi := &witness{common: c.common, loader: c.releases.loader, claimer: c.releases.claimer,
+		trusted: c.releases.trusted}
 	defer func() {
 		if wi.slot != nil {
 			wi.slot()

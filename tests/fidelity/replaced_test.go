@@ -25,7 +25,8 @@ func (w *fixture) replace(gvr schema.GroupVersionResource, name string, applies 
 		delete(spec, "clusterIPs")
 	}
 	w.Delete(gvr, name)
-	resource, err := w.Dynamic.Resource(gvr).Namespace(w.Apps), error(nil)
+	resource := w.Dynamic.Resource(gvr).Namespace(w.Apps)
+	var err error
 	if applies {
 		_, err = resource.Apply(w.Ctx, name, u, metav1.ApplyOptions{FieldManager: kit.Tamperer})
 	} else {

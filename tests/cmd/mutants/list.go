@@ -26,6 +26,7 @@ func mutants() []mutant {
 		noDriftLost(), noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
 		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue(),
-		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews(), whatIsRefused(), noRightByARecord())
+		policiesAreKept(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews(), whatIsRefused(),
+		noRightByARecord())
 	return slices.Concat(all, theOracle(), seenByTheOracle(all))
 }

@@ -65,8 +65,8 @@ const (
 	// it is unknown which one, so nothing is locked.
 	ReasonRecordsInTwoStorages = "RecordsInTwoStorages"
 
-	// ReasonRecordNotTrusted: the operator enforces only what the writer of a record may do, and the writer of the newest
-	// record lacks a right or is unknown; the message names them. The release is compared, and nothing is written.
+	// ReasonRecordNotTrusted: the operator enforces only what the writer of a record may do, and the writer of the
+	// newest record lacks a right or is unknown; the message names them. The release is compared, and nothing is written.
 	ReasonRecordNotTrusted = "RecordNotTrusted"
 
 	// ReasonNotDeployed: the newest revision is not deployed (failed, uninstalled, superseded or unknown), and no Helm

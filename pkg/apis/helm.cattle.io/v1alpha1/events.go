@@ -69,8 +69,8 @@ const (
 	// EventReasonManifestInvalid (Warning): the manifest of the revision does not parse completely.
 	EventReasonManifestInvalid = "ManifestInvalid"
 
-	// EventReasonRecordNotTrusted (Warning): the release is not enforced, because the writer of its newest record may not
-	// do what the record declares, or is unknown.
+	// EventReasonRecordNotTrusted (Warning): the release is not enforced, because the writer of its newest record may
+	// not do what the record declares, or is unknown.
 	EventReasonRecordNotTrusted = "RecordNotTrusted"
 
 	// EventReasonAutoscaled (Normal): an undeclared object has a controller set the number of replicas of a locked
