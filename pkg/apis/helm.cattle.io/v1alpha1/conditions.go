@@ -66,7 +66,8 @@ const (
 	ReasonRecordsInTwoStorages = "RecordsInTwoStorages"
 
 	// ReasonRecordNotTrusted: the operator enforces only what the writer of a record may do, and the writer of the
-	// newest record lacks a right or is unknown; the message names them. The release is compared, and nothing is written.
+	// newest record lacks a right or is unknown; the message names them. The release is compared, and nothing is
+	// written.
 	ReasonRecordNotTrusted = "RecordNotTrusted"
 
 	// ReasonNotDeployed: the newest revision is not deployed (failed, uninstalled, superseded or unknown), and no Helm
