@@ -169,10 +169,7 @@ func (pr *prover) amendment(
 	if len(a.Changes) == 0 {
 		return nil, nil
 	}
-	owner := judge.HelmOf(live, r.loaded.release.Key)
-	if !owner.Known {
-		owner = pr.ownerIn(w, r)
-	}
+	owner := pr.helm(w, r).On(live)
 	same := *o
 	same.Account = w.Object.Account
 	amended := &amendment{object: &same, Revert: revert.Amendment(&same, live, a, blank, owner)}
@@ -226,10 +223,11 @@ func (pr *prover) amend(ctx context.Context, w lock.Write, r *newestRevision, am
 	return nil
 }
 
-// ownerIn returns Helm's field manager in a release, for a write to an object that does not show it.
-func (pr *prover) ownerIn(w lock.Write, r *newestRevision) drift.Owner {
-	return drift.OwnerOf(cmp.Or(pr.managerOf(w.Key), r.loaded.writer),
-		r.loaded.release.ApplyMethod == release.ApplyMethodServerSide)
+// helm returns Helm's way to write the newest revision.
+func (pr *prover) helm(w lock.Write, r *newestRevision) judge.Helm {
+	return judge.Helm{Release: r.loaded.release.Key,
+		Manager:    func() string { return cmp.Or(pr.managerOf(w.Key), r.loaded.writer) },
+		ServerSide: r.loaded.release.ApplyMethod == release.ApplyMethodServerSide}
 }
 
 // restore creates a deleted object again from the declaration o: Helm may have found the object before the deletion,
@@ -253,7 +251,7 @@ func (pr *prover) restore(ctx context.Context, w lock.Write, r *newestRevision, 
 	}
 	same := *o
 	same.Account = w.Object.Account
-	again := revert.Creation(&same, desired, blank, pr.ownerIn(w, r))
+	again := revert.Creation(&same, desired, blank, pr.helm(w, r).Owner())
 	again.Record = r.record
 	next := &lock.Write{Key: w.Key, Object: &same, Record: r.under(w), Created: true, Begun: pr.Clock.Now(),
 		Manager: again.Creator()}

@@ -98,6 +98,7 @@ func (wr *writer) manager(ctx context.Context, l *lock.Lock, v *result) string {
 	if manager := l.Manager(); manager != "" { // by an object that was judged after this one
 		return manager
 	}
+	helm := judge.Helm{Release: l.As, Manager: l.HelmManager, ServerSide: l.ServerSide}
 	for _, o := range l.Siblings(v.ID, maxSiblings) {
 		live, err := wr.enforcer.Get(ctx, revert.Object(o))
 		if err != nil { // another one is read, or the manager of the record stays
@@ -107,7 +108,7 @@ func (wr *writer) manager(ctx context.Context, l *lock.Lock, v *result) string {
 		if live == nil {
 			continue
 		}
-		if owner := judge.HelmOf(live, l.As); owner.Known {
+		if owner := helm.On(live); owner.Known {
 			return owner.Manager
 		}
 	}

@@ -45,14 +45,21 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry, lost ...string) Owner 
 	return Owner{Manager: best.Manager, Operation: best.Operation, Known: true}
 }
 
-// Replaced reports whether the owner of Helm's metadata on an object is not Helm, but a client that deleted the object
-// and created it again with that metadata. manager is Helm's on other objects of the release; empty when unknown. A
-// tool built on Helm without helm in its name is that manager, and applies if the release is applied server-side.
-func (o Owner) Replaced(manager string, serverSide bool) bool {
-	if o.Manager == manager || namesHelm(o.Manager) {
+// Replaced reports whether the owner of Helm's metadata on an object is a client that deleted the object and created it
+// again with that metadata, and not Helm. A manager with helm in its name is Helm. Any other one is a tool built on
+// Helm if it is the manager of the release's other objects; where that is unknown, or another unknown name, if it writes
+// as the release is written. helm returns the manager of the other objects, empty when unknown; nil for unknown. It is
+// called only where the name does not decide.
+func (o Owner) Replaced(helm func() string, serverSide bool) bool {
+	if namesHelm(o.Manager) {
 		return false
 	}
-	return namesHelm(manager) || serverSide && o.Operation == metav1.ManagedFieldsOperationUpdate
+	manager := ""
+	if helm != nil {
+		manager = helm()
+	}
+	return manager != o.Manager &&
+		(namesHelm(manager) || serverSide && o.Operation == metav1.ManagedFieldsOperationUpdate)
 }
 
 // OwnerOf returns the owner of an object that shows none: the manager of its release, helm when empty.

@@ -77,7 +77,7 @@ func TestReplaced(t *testing.T) {
 		"a client, and Helm 3":              {Owner{"kubectl-replace", "Update", true}, "helm", false, true},
 		"an adopted object, and Helm 3":     {Owner{"kubectl-annotate", "Update", true}, "", false, false},
 	} {
-		if got := test.owner.Replaced(test.manager, test.serverSide); got != test.want {
+		if got := test.owner.Replaced(func() string { return test.manager }, test.serverSide); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

@@ -16,41 +16,58 @@ func (in *Input) owner(live *unstructured.Unstructured, changes []drift.Change) 
 	if in.Owner.Manager != "" && len(changes) > 0 {
 		return in.Owner
 	}
-	manager := ""
-	if in.Manager != nil {
-		manager = in.Manager()
-	}
+	helm := Helm{Release: in.Release, Manager: in.Manager, ServerSide: in.ServerSide}
 	if live != nil {
-		owner := helmOf(live, in.managedFieldsOf(live), in.Release)
-		if owner.Known && !owner.Replaced(manager, in.ServerSide) {
+		if owner := helm.on(live, in.managedFieldsOf(live)); owner.Known || in.Owner.Manager == "" {
 			return owner
 		}
 	}
 	if in.Owner.Manager != "" {
 		return in.Owner
 	}
-	return drift.OwnerOf(manager, in.ServerSide)
+	return helm.Owner()
 }
 
-// HelmOf returns Helm's field manager on a live object of a release: see drift.ManagedBy.
-func HelmOf(live *unstructured.Unstructured, of release.Key) drift.Owner {
-	return helmOf(live, live.GetManagedFields(), of)
+// Helm is Helm's way to write one release.
+type Helm struct {
+	// Release is the release that its objects name.
+	Release release.Key
+	// Manager returns Helm's field manager on the other objects of the release, empty when unknown; nil for unknown.
+	Manager func() string
+	// ServerSide is set if Helm applies the release server-side.
+	ServerSide bool
 }
 
-// helmOf is HelmOf with the managed fields of the object. A writer that gave another value to Helm's metadata, to take
-// the object away from its release, is not Helm.
-func helmOf(live *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry, of release.Key) drift.Owner {
+// On returns Helm's field manager on a live object: see drift.ManagedBy. For an object that shows none it is Owner.
+func (h Helm) On(live *unstructured.Unstructured) drift.Owner { return h.on(live, live.GetManagedFields()) }
+
+// Owner returns Helm's field manager for an object that shows none: that of the other objects. Known is false.
+func (h Helm) Owner() drift.Owner {
+	manager := ""
+	if h.Manager != nil {
+		manager = h.Manager()
+	}
+	return drift.OwnerOf(manager, h.ServerSide)
+}
+
+// on is On with the managed fields of the object. A writer that gave another value to
+// Helm's metadata, to take the object away from its release, is not Helm; nor is the creator of a replaced object.
+func (h Helm) on(live *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry) drift.Owner {
 	annotations, lost := live.GetAnnotations(), []string(nil)
-	if annotations[manifest.ReleaseNameAnnotation] != of.Name {
+	if annotations[manifest.ReleaseNameAnnotation] != h.Release.Name {
 		lost = append(lost, managers.ReleaseName)
 	}
-	if annotations[manifest.ReleaseNamespaceAnnotation] != of.Namespace {
+	if annotations[manifest.ReleaseNamespaceAnnotation] != h.Release.Namespace {
 		lost = append(lost, managers.ReleaseNamespace)
 	}
 	if live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm {
 		lost = append(lost, managers.ManagedByLabel)
 	}
-	return drift.ManagedBy(managed, lost...)
+	owner := drift.ManagedBy(managed, lost...)
+	if !owner.Known || owner.Replaced(h.Manager, h.ServerSide) {
+		return h.Owner()
+	}
+	return owner
 }
 
 // owned judges the ownership of an object in sync. Fields of other managers would make Helm's next server-side apply

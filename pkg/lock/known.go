@@ -90,9 +90,12 @@ func (l *Lock) Manager() string {
 	defer l.mu.Unlock()
 	owned, votes := map[string]int{}, 0
 	for _, s := range l.objects {
-		if owner := s.helm(); owner.Known && votes < maxVotes {
+		if owner := s.helm(); owner.Known {
 			owned[owner.Manager]++
 			votes++
+		}
+		if votes == maxVotes {
+			break
 		}
 	}
 	most := ""

@@ -78,6 +78,12 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 			w.Patch(kit.Services, "web", `{"spec":{"ports":[{"port":81}]}}`)
 		}},
 		"then deleted": {service + settings, false, func(w *fixture) { w.Delete(kit.Services, "web") }},
+		"deleted, and the other object replaced, before the lock": {service + settings, false, func(w *fixture) {
+			w.DeleteHelmRelease("app")
+			w.replace(kit.ConfigMaps, "settings", false)
+			w.Delete(kit.Services, "web")
+			w.Lock("app")
+		}},
 	} {
 		for version, helm := range kit.Helms(kit.Shared) {
 			t.Run(version+" "+name, func(t *testing.T) {
