@@ -198,7 +198,7 @@ func (rs *releases) lock(
 		return false, nil
 	}
 	begin := rs.Clock.Now()
-	loaded, doubt, prob, err := rs.loadTrusted(ctx, account, rec, hr)
+	loaded, prob, err := rs.loadTrusted(ctx, account, rec, hr)
 	if err != nil || prob.reason != "" {
 		rs.unlock(key, prob)
 		refused := release.Record{}
@@ -224,8 +224,8 @@ func (rs *releases) lock(
 		As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
 		Writer: cmp.Or(rs.managerOf(key), loaded.writer),
-		Detect: spec.Mode == v1alpha1.ModeDetect || doubt != "", Doubt: doubt,
-		Digest: trust.Digest(rec.Key.Namespace, loaded.release), Strict: spec.Scope == v1alpha1.ScopeStrict,
+		Detect: spec.Mode == v1alpha1.ModeDetect || loaded.doubt != "", Doubt: loaded.doubt, Digest: loaded.digest,
+		Strict:           spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Ignore:           loaded.ignore, Exceptions: loaded.exceptions, Untracked: loaded.untracked,
 		Unknown: len(loaded.waiting) > 0, Account: account, Hooks: loaded.release.Hooks,
@@ -233,25 +233,32 @@ func (rs *releases) lock(
 	return false, nil
 }
 
-// loadTrusted is loadOwned. For a record that is not trusted it returns the doubt as well, and objects without ignored
-// fields: a revert may write these, too.
+// loadTrusted is loadOwned with the doubt about a record that is not trusted. The objects of such a record are without
+// ignored fields: a revert may write these, too.
 func (rs *releases) loadTrusted(
 	ctx context.Context, account string, rec release.Record, hr *v1alpha1.HelmRelease,
-) (ld *loaded, doubt string, prob problem, err error) {
+) (*loaded, problem, error) {
 	spec := followed(hr.Spec)
-	ld, prob, err = rs.loadOwned(ctx, account, rec, spec)
+	ld, prob, err := rs.loadOwned(ctx, account, rec, spec)
 	if err != nil || prob.reason != "" || !rs.trusted.needed(account) {
-		return ld, "", prob, err
+		return ld, prob, err
 	}
-	doubt, err = rs.trusted.doubt(ctx, hr, rec, trust.Digest(rec.Key.Namespace, ld.release))
+	digest := trust.Digest(rec.Key.Namespace, ld.release)
+	doubt, err := rs.trusted.doubt(ctx, hr, rec, digest)
 	if err != nil {
-		return nil, "", problem{v1alpha1.ReasonLocking, safeError(err)}, err
+		return nil, problem{v1alpha1.ReasonLocking, safeError(err)}, err
 	}
-	if doubt != "" && len(spec.Ignore) > 0 {
+	if doubt == "" {
+		return ld, prob, nil
+	}
+	if len(spec.Ignore) > 0 {
 		spec.Ignore = nil
-		ld, prob, err = rs.loadOwned(ctx, account, rec, spec)
+		if ld, prob, err = rs.loadOwned(ctx, account, rec, spec); err != nil || prob.reason != "" {
+			return ld, prob, err
+		}
 	}
-	return ld, doubt, prob, err
+	ld.doubt, ld.digest = doubt, digest
+	return ld, prob, nil
 }
 
 // loadOwned loads a record without the objects that the account of the release may not change.

@@ -122,14 +122,9 @@ func (td *trusted) mayAmend(ctx context.Context, w lock.Write, r *newestRevision
 	if !td.needed(w.Object.Account) {
 		return true, nil
 	}
-	var uid types.UID
-	td.entries.update(w.Key, func(e *entry) { uid = e.uid })
-	state, _, err := td.of(ctx, uid)
-	if err != nil {
-		return false, err
-	}
-	return state.Knows(trust.Record{UID: r.record.UID, Revision: r.record.Revision,
-		Digest: trust.Digest(r.record.Key.Namespace, r.loaded.release)}), nil
+	state, err := td.ofKey(ctx, w.Key)
+	return err == nil && state.Knows(trust.Record{UID: r.record.UID, Revision: r.record.Revision,
+		Digest: trust.Digest(r.record.Key.Namespace, r.loaded.release)}), err
 }
 
 // wasDeployed reports whether an earlier revision counts for pruning.
@@ -139,11 +134,14 @@ func (td *trusted) wasDeployed(
 	if !td.needed(l.Account) {
 		return true, nil
 	}
+	state, err := td.ofKey(ctx, l.Key)
+	return err == nil && state.WasDeployed(trust.Digest(rec.Key.Namespace, rel)), err
+}
+
+// ofKey is of for the HelmRelease with this key.
+func (td *trusted) ofKey(ctx context.Context, key string) (*trust.State, error) {
 	var uid types.UID
-	td.entries.update(l.Key, func(e *entry) { uid = e.uid })
+	td.entries.update(key, func(e *entry) { uid = e.uid })
 	state, _, err := td.of(ctx, uid)
-	if err != nil {
-		return false, err
-	}
-	return state.WasDeployed(trust.Digest(rec.Key.Namespace, rel)), nil
+	return state, err
 }

@@ -39,7 +39,9 @@ type Helm struct {
 }
 
 // On returns Helm's field manager on a live object: see drift.ManagedBy. For an object that shows none it is Owner.
-func (h Helm) On(live *unstructured.Unstructured) drift.Owner { return h.on(live, live.GetManagedFields()) }
+func (h Helm) On(live *unstructured.Unstructured) drift.Owner {
+	return h.on(live, live.GetManagedFields())
+}
 
 // Owner returns Helm's field manager for an object that shows none: that of the other objects. Known is false.
 func (h Helm) Owner() drift.Owner {

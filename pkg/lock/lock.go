@@ -52,8 +52,8 @@ type Lock struct {
 	Writer string
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
-	// Doubt is why the record is not trusted; empty when it may be enforced. Detect is set with it. Digest is that of
-	// the record.
+	// Doubt is why the record is not trusted; empty when it may be enforced. Detect, and the Digest of the record, are
+	// set with it.
 	Doubt, Digest string
 	// Fresh is set when the revision became deployed under the operator's eyes: Helm may have left less than it
 	// declares.

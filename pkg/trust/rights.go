@@ -57,15 +57,15 @@ type Object struct {
 
 // ObjectOf returns the Object of a declaration. It returns an error for content without a JSON form.
 func ObjectOf(o *manifest.Object, resource schema.GroupResource) (Object, error) {
-	out := Object{id: o.ID, resource: resource, keep: o.Keep}
-	err := out.setAccess(o)
+	declared := Object{id: o.ID, resource: resource, keep: o.Keep}
+	err := declared.setAccess(o)
 	if err == nil {
-		out.content, err = digest(o.Content, o.Blank)
+		declared.content, err = digest(o.Content, o.Blank)
 	}
 	if err != nil {
 		return Object{}, fmt.Errorf("%s: %w", o.ID, err)
 	}
-	return out, nil
+	return declared, nil
 }
 
 func digest(parts ...any) (sum [sha256.Size]byte, err error) {
@@ -76,28 +76,30 @@ func digest(parts ...any) (sum [sha256.Size]byte, err error) {
 // setAccess sets the right for an object that the API server checks beyond create and patch: escalate for a role, bind
 // for a binding. Both suffice without the rights that the role grants, and are needed here even with these: a writer
 // with the granted rights alone is trusted once the objects are as declared.
-func (out *Object) setAccess(o *manifest.Object) (err error) {
-	switch o.ID.GroupKind() {
+func (o *Object) setAccess(of *manifest.Object) (err error) {
+	switch of.ID.GroupKind() {
 	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"},
 		schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRole"}:
-		out.access, err = digest(o.Content["rules"], o.Content["aggregationRule"])
-		out.grants = &Right{"escalate", out.resource, o.ID.Namespace, o.ID.Name}
+		o.access, err = digest(of.Content["rules"], of.Content["aggregationRule"])
+		o.grants = &Right{"escalate", o.resource, of.ID.Namespace, of.ID.Name}
 	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"},
 		schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}:
-		out.access, err = digest(o.Content["roleRef"], o.Content["subjects"])
-		ref, _ := o.Content["roleRef"].(map[string]any)
-		kind, _ := ref["kind"].(string)
+		o.access, err = digest(of.Content["roleRef"], of.Content["subjects"])
+		ref, _ := of.Content["roleRef"].(map[string]any)
 		name, _ := ref["name"].(string)
-		role := schema.GroupResource{Group: rbacv1.GroupName, Resource: strings.ToLower(kind) + "s"}
-		out.grants = &Right{"bind", role, o.ID.Namespace, name}
+		role := schema.GroupResource{Group: rbacv1.GroupName, Resource: "roles"}
+		if ref["kind"] == "ClusterRole" { // the API server accepts no third kind
+			role.Resource = "clusterroles"
+		}
+		o.grants = &Right{"bind", role, of.ID.Namespace, name}
 	case schema.GroupKind{Kind: "Namespace"}:
-		spec, _ := o.Content["spec"].(map[string]any)
+		spec, _ := of.Content["spec"].(map[string]any)
 		if spec["finalizers"] == nil {
 			return nil
 		}
-		out.access, err = digest(spec["finalizers"])
+		o.access, err = digest(spec["finalizers"])
 		finalize := schema.GroupResource{Resource: "namespaces/finalize"}
-		out.grants = &Right{"update", finalize, o.ID.Namespace, o.ID.Name}
+		o.grants = &Right{"update", finalize, of.ID.Namespace, of.ID.Name}
 	}
 	return err
 }
@@ -156,6 +158,6 @@ func Rights(before, after []Object, replace bool) (rights []Right, doubt string)
 	return rights, doubt
 }
 
-func (out *Object) right(verb string) Right {
-	return Right{verb, out.resource, out.id.Namespace, out.id.Name}
+func (o *Object) right(verb string) Right {
+	return Right{verb, o.resource, o.id.Namespace, o.id.Name}
 }
