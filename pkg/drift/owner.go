@@ -48,8 +48,8 @@ func ManagedBy(managedFields []metav1.ManagedFieldsEntry, lost ...string) Owner 
 // Replaced reports whether the owner of Helm's metadata on an object is a client that deleted the object and created it
 // again with that metadata, and not Helm. A manager with helm in its name is Helm. Another one is a tool built on Helm
 // if it is the manager of the release's other objects. Where that is unknown, or has no helm in its name either, the
-// tool writes as the release is written: by an apply if it is applied server-side. helm returns the manager of the other
-// objects, empty when unknown; nil for unknown. It is called only where the name does not decide.
+// tool writes as the release is written: by an apply if it is applied server-side. helm returns the manager of the
+// other objects, empty when unknown; nil for unknown. It is called only where the name does not decide.
 func (o Owner) Replaced(helm func() string, serverSide bool) bool {
 	if namesHelm(o.Manager) {
 		return false
