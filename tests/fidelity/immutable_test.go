@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -69,12 +70,36 @@ func TestMoments_ImmutableDifference(t *testing.T) {
 // replaceWhileSuspended replaces an object before the lock can re-create it.
 func (w *fixture) replaceWhileSuspended(plural string, object *unstructured.Unstructured) {
 	w.Helper()
+	w.whileSuspended(func() { w.replace(resource(plural), object, false) })
+}
+
+// whileSuspended does something to the release app while its lock is suspended.
+func (w *fixture) whileSuspended(do func()) {
+	w.Helper()
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
-	w.Delete(resource(plural), object.GetName())
-	w.Eventually("it can be made anew", func() error {
-		_, err := w.In(resource(plural), w.Apps).Create(w.Ctx, object, metav1.CreateOptions{FieldManager: kit.Tamperer})
+	do()
+	w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+}
+
+// replace deletes an object and creates another one of its name, as kubectl replace --force does, or applies it.
+func (w *fixture) replace(gvr schema.GroupVersionResource, object *unstructured.Unstructured, applies bool) {
+	w.Helper()
+	w.Delete(gvr, object.GetName())
+	w.Eventually("it can be made anew", func() (err error) {
+		if applies {
+			_, err = w.In(gvr, w.Apps).Apply(w.Ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: kit.Tamperer})
+		} else {
+			_, err = w.In(gvr, w.Apps).Create(w.Ctx, object, metav1.CreateOptions{FieldManager: kit.Tamperer})
+		}
 		return err
 	})
-	w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+}
+
+// anew returns an object without the metadata of the API server, to be created again.
+func anew(object *unstructured.Unstructured) *unstructured.Unstructured {
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(object.Object, "metadata", field)
+	}
+	return object
 }

@@ -81,10 +81,7 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 		t.Run("replaced with larger claims", func(t *testing.T) {
 			w := w.on(t)
 			sets := resource("statefulsets")
-			larger := w.Get(sets, "db")
-			for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
-				unstructured.RemoveNestedField(larger.Object, "metadata", field)
-			}
+			larger := anew(w.Get(sets, "db"))
 			claims, _, err := unstructured.NestedSlice(larger.Object, "spec", "volumeClaimTemplates")
 			check.NoError(t, err)
 			check.NoError(t, unstructured.SetNestedField(claims[0].(map[string]any), "3Gi",

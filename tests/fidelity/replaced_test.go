@@ -7,33 +7,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
-
-// replace deletes an object and creates it again as it was, as kubectl replace --force does, or by a server-side apply.
-func (w *fixture) replace(gvr schema.GroupVersionResource, name string, applies bool) {
-	w.Helper()
-	u := w.Get(gvr, name)
-	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp"} {
-		delete(u.Object["metadata"].(map[string]any), field)
-	}
-	if spec, ok := u.Object["spec"].(map[string]any); ok {
-		delete(spec, "clusterIP")
-		delete(spec, "clusterIPs")
-	}
-	w.Delete(gvr, name)
-	resource := w.Dynamic.Resource(gvr).Namespace(w.Apps)
-	var err error
-	if applies {
-		_, err = resource.Apply(w.Ctx, name, u, metav1.ApplyOptions{FieldManager: kit.Tamperer})
-	} else {
-		_, err = resource.Create(w.Ctx, u, metav1.CreateOptions{FieldManager: kit.Tamperer})
-	}
-	check.NoError(w, err)
-}
 
 // isHelms returns an error for a Service unless Helm applied it, and nobody else owns a declared field.
 func (w *fixture) isHelms(name string) error {
@@ -80,7 +56,7 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 		"then deleted": {service + settings, false, func(w *fixture) { w.Delete(kit.Services, "web") }},
 		"deleted, and the other object replaced, before the lock": {service + settings, false, func(w *fixture) {
 			w.DeleteHelmRelease("app")
-			w.replace(kit.ConfigMaps, "settings", false)
+			w.replace(kit.ConfigMaps, anew(w.Get(kit.ConfigMaps, "settings")), false)
 			w.Delete(kit.Services, "web")
 			w.Lock("app")
 		}},
@@ -92,10 +68,7 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 				chart := w.Chart("app", test.chart)
 				w.Helm(helm, "install", "app", chart, "--set", "port=80")
 				w.Lock("app")
-				w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
-				w.WaitReason("app", "Locked", "Suspended")
-				w.replace(kit.Services, "web", test.applies)
-				w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+				w.whileSuspended(func() { w.replace(kit.Services, anew(w.Get(kit.Services, "web")), test.applies) })
 				w.WaitReady("app", 1)
 				test.after(w)
 				if version == "helm 4" {
