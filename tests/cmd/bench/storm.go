@@ -10,6 +10,9 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
+// afterStorms names the memory of the operator after the storms.
+const afterStorms = "after the storms"
+
 // bursts measures one release whose objects all drift at once.
 func (b *bench) bursts(ctx context.Context) error {
 	w, err := b.world(ctx, "burst", 1, b.burst)
@@ -51,7 +54,7 @@ func (b *bench) storms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.section.memory("after the storms", after, empty, len(w.locked))
+	b.section.memory(afterStorms, after, empty, len(w.locked))
 	return nil
 }
 
