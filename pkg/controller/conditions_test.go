@@ -210,6 +210,24 @@ func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
 	}
 }
 
+// A removal and a deletion have no author in the object's managed fields.
+func TestAContendedObjectIsNamedWithItsPathsWithoutAnAuthor(t *testing.T) {
+	for want, r := range map[string]v1alpha1.DriftRecord{
+		"apps/a is changed again and again (/data/x), by user alice; ": {Paths: []string{"/data/x"}},
+		"apps/a is changed again and again (deleted), by user alice; ": {Operation: v1alpha1.DriftDeleted},
+	} {
+		v := lockedView(func(v *view) {
+			v.sum.Fights = []lock.Fight{{ID: configMap("a"), User: "alice"}}
+			r.Object = driftedObject(configMap("a"))
+			v.recent = []v1alpha1.DriftRecord{r, {Object: r.Object, Paths: []string{"/data/earlier"}}}
+		})
+		c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("Contended is %q, want %q", c.Message, want)
+		}
+	}
+}
+
 func TestAnAdditionCountsAsItsParentInAFight(t *testing.T) {
 	v := &result{Work: &lock.Work{Observation: lock.Observation{Live: &unstructured.Unstructured{}}}}
 	v.found.Changes = []drift.Change{{Path: "/data/a", Op: drift.Modified}, {Path: "/data/x1", Op: drift.Added},

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,18 +38,25 @@ func contentionCondition(v *view, set setter) {
 		strings.Join(texts, "; ")+andMore(len(v.sum.Fights)-len(texts))+"; "+paced+". To end this: "+waysOut)
 }
 
-// fighters names the known authors of the newest changes of an object, their paths, and the user of the last change if
-// the guard was asked about it.
+// fighters names the newest changes of an object: their authors where known, their paths, and the user of the last
+// change if the guard was asked about it. A removal and a deletion have no author.
 func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
 	var texts []string
 	var at metav1.MicroTime
-	object := driftedObject(f.ID)
+	object, anyone := driftedObject(f.ID), ""
 	for _, r := range recent {
-		if r.Object != object || r.FieldManager == "" || len(texts) > 0 && !r.Time.Equal(&at) {
+		if r.Object != object || len(texts) > 0 && !r.Time.Equal(&at) {
+			continue
+		}
+		if r.FieldManager == "" {
+			anyone = cmp.Or(anyone, " ("+cmp.Or(strings.Join(r.Paths, ", "), strings.ToLower(string(r.Operation)))+")")
 			continue
 		}
 		at = r.Time
 		texts = append(texts, fmt.Sprintf(" by %s (%s)", r.FieldManager, strings.Join(r.Paths, ", ")))
+	}
+	if len(texts) == 0 {
+		texts = append(texts, anyone)
 	}
 	if f.User != "" {
 		texts = append(texts, " by user "+f.User)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A fight is a path that changes again, within answerWithin, after each of fightAfter reverts. Neither the new value
-// nor the name of the writer counts, because a writer chooses both.
+// A fight is an object of which fightAfter-1 reverts, one within answerWithin after the other, were of paths reverted
+// just before. Neither the new value nor the name of the writer counts, because a writer chooses both, nor the order of
+// the paths, because a writer may take them in turns.
 const (
 	answerWithin = 10 * time.Second
 	fightAfter   = 8
@@ -29,6 +30,7 @@ const (
 // for concurrent use; Lock guards it.
 type budget struct {
 	changes map[string]streak // by path, of the last answerWithin
+	repeats streak            // of the reverts of a path that was reverted just before
 	last    time.Time         // the newest revert
 	bucket  bucket
 
@@ -37,11 +39,22 @@ type budget struct {
 	next  time.Time     // when that wait ends
 }
 
-// streak is how often a path was reverted, each time soon after the last.
+// streak is a number of reverts, each of a change soon after the last revert.
 type streak struct {
 	reverts int
 	last    time.Time
 }
+
+// after returns the streak with a revert, made at now, of a change observed at seen.
+func (s streak) after(seen, now time.Time) streak {
+	if s.over(seen) {
+		s.reverts = 0
+	}
+	return streak{s.reverts + 1, now}
+}
+
+// over reports whether a change observed at seen is not soon after the last revert.
+func (s streak) over(seen time.Time) bool { return seen.Sub(s.last).Abs() > answerWithin }
 
 // Contended reports whether the object is in a fight.
 func (b *budget) Contended() bool { return b.fight }
@@ -67,15 +80,15 @@ func (b *budget) RecordRevert(seen, now time.Time, paths []string, all *bucket) 
 	}
 	b.wait = max(b.bucket.take(now, revertBurst, revertPerSecond), all.take(now, stormBurst, stormPerSecond))
 	b.next = now.Add(b.wait)
-	begins := !b.fight && longest >= fightAfter
+	b.repeats = b.repeats.after(seen, now)
+	begins := !b.fight && b.repeats.reverts >= fightAfter-1
 	b.fight = b.fight || begins
 	return begins
 }
 
 // count counts the changed paths, and returns the longest streak of one of them.
 func (b *budget) count(seen, now time.Time, paths []string) (longest int) {
-	old := func(_ string, s streak) bool { return seen.Sub(s.last).Abs() > answerWithin }
-	maps.DeleteFunc(b.changes, old)
+	maps.DeleteFunc(b.changes, func(_ string, s streak) bool { return s.over(seen) })
 	if b.changes == nil {
 		b.changes = map[string]streak{}
 	}
@@ -86,7 +99,7 @@ func (b *budget) count(seen, now time.Time, paths []string) (longest int) {
 			longest = max(longest, 2)
 			continue
 		}
-		s = streak{s.reverts + 1, now}
+		s = s.after(seen, now)
 		b.changes[path] = s
 		longest = max(longest, s.reverts)
 	}

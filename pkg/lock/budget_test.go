@@ -52,6 +52,29 @@ func TestDeletingAgainAndAgainIsAFight(t *testing.T) {
 	}
 }
 
+// A writer that takes a few paths in turns, or deletes the object between its changes, is noticed within ten reverts.
+func TestTakingPathsInTurnsHidesNoFight(t *testing.T) {
+	for _, paths := range [][]string{{"", "/data/key"}, {"/data/a", "/data/b"}, {"/data/a", "/data/b", ""}} {
+		next := func(n int) string { return paths[n%len(paths)] }
+		if noticed, _, _ := insist(t, &budget{}, 5*time.Second, next); noticed == 0 || noticed > 10 {
+			t.Errorf("%q: noticed at revert %d", paths, noticed)
+		}
+	}
+}
+
+// Seven repetitions, each long after the last one, are no fight.
+func TestRepetitionsNowAndThenAreNoFight(t *testing.T) {
+	var b budget
+	for i := range 3 * fightAfter {
+		now := epoch.Add(time.Duration(i) * (answerWithin + time.Second))
+		for range 2 {
+			if b.revert(now, &bucket{}, fmt.Sprint("/data/", i)) {
+				t.Fatalf("the second change of path %d counts as a fight", i)
+			}
+		}
+	}
+}
+
 func TestDifferentChangesAreNoFightAndAtFullSpeed(t *testing.T) {
 	var b budget
 	for i := range maxPaths {

@@ -184,3 +184,18 @@ func (w *fixture) appendPullSecrets(account string) (stop func() (made int)) {
 	w.Cleanup(func() { stop() })
 	return stop
 }
+
+// A writer that deletes the object after each of its changes is noticed as soon as one that only changes it.
+func TestI6_AWriterThatDeletesAndChangesInTurns(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
+	w.Lock("app")
+	for range 5 {
+		w.Reverts("contested", "declared")
+		w.Delete(kit.ConfigMaps, "contested")
+		w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
+	}
+	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, w.Apps+"/contested", kit.Tamperer,
+		"/data/key")
+}
