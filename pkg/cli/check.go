@@ -97,6 +97,7 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 	if namespace != "" {
 		policiesIn = []string{usual.Namespace, namespace}
 	}
+	found = append(found, trustFindings(locks)...)
 	found = append(found, policyFindings(ctx, c, policiesIn...)...)
 	return append(found, recordFindings(ctx, c, namespace, locks)...)
 }
@@ -205,7 +206,11 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 	case meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled):
 		f.Level, f.Message = levelError, ready.Reason+": "+ready.Message
 		f.Advice = details
-		if ready.Reason == v1alpha1.ReasonForbidden {
+		switch ready.Reason {
+		case v1alpha1.ReasonRecordNotTrusted:
+			f.Advice = "have it deployed by a user with the rights, or see what enforcing it would do, and accept it: " +
+				command.Program + " accept " + name
+		case v1alpha1.ReasonForbidden:
 			f.Advice = "let the account do what the release takes, which this prints: " + command.Program + " rbac " + name
 		}
 	case ready.Status != metav1.ConditionTrue:

@@ -87,7 +87,8 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			a.diffCommand(), a.valuesCommand(), a.reportCommand(), a.statusCommand(), a.traceCommand(),
 			a.checkCommand(), a.inspectCommand(),
 			a.rbacCommand(), a.policyCommand(),
-			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.migrateCommand(),
+			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.acceptCommand(),
+			a.migrateCommand(),
 		}, processCommands(), []*cli.Command{command.Version(categorySetUp, stdout)}),
 		// A pipeline with a missing command must not pass.
 		Action: func(_ context.Context, cmd *cli.Command) error {
@@ -108,6 +109,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		"inspect": a.completeWith(releaseNames, 1), "values": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 0),
 		"unlock": a.completeWith(lockedNames, 0), "suspend": a.completeWith(lockedNames, 0),
 		"resume":  a.completeWith(lockedNames, 0),
+		"accept":  a.completeWith(lockedNames, 0),
 		"policy":  a.completeWith(policyArguments, 2),
 		"trace":   a.completeWith(tracedNames, 2),
 		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),

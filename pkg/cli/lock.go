@@ -118,7 +118,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 		)
 		// A read HelmRelease can be outdated when it is written: the operator writes to HelmReleases, too.
 		err := retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
-			hr, action, err = ensureLock(ctx, store, of.key, cmd)
+			hr, action, err = ensureLock(ctx, store, of, cmd)
 			return err
 		})
 		if err != nil {
@@ -138,6 +138,8 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 type lockState struct {
 	key  release.Key
 	text string
+	// accepted is the record whose drift was confirmed; empty for none.
+	accepted string
 }
 
 // lockStates returns the releases that can be locked, after a question about those with drift. An error of one of
@@ -161,27 +163,44 @@ func (a *app) lockStates(
 		if beginsToRevert(before, after, a.now()) {
 			begun = append(begun, after)
 		}
-		states = append(states, lockState{key, text})
+		states = append(states, lockState{key: key, text: text})
 		return nil
 	})
-	return states, failed, a.confirmReverts(ctx, cmd, store.cluster, begun)
+	confirmed, err := a.confirmReverts(ctx, cmd, store.cluster, begun)
+	for i := range states {
+		states[i].accepted = acceptedBy(confirmed, states[i].key)
+	}
+	return states, failed, err
 }
 
 func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// ensureLock creates or changes the HelmRelease of a release, and reports which.
+// ensureLock creates or changes the HelmRelease of a release, and reports which. The record whose drift was confirmed is
+// accepted, unless the operator enforces the records of any writer.
 func ensureLock(
-	ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command,
+	ctx context.Context, store *helmReleases, of lockState, cmd *cli.Command,
 ) (*v1alpha1.HelmRelease, string, error) {
-	before, after, err := plannedLock(ctx, store, key, cmd)
+	before, after, err := plannedLock(ctx, store, of.key, cmd)
 	if err != nil {
 		return nil, "", err
+	}
+	if of.accepted != "" {
+		all, err := store.list(ctx, trustsAny)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(all) == 0 {
+			after.Spec.AcceptedRecord = of.accepted
+		}
 	}
 	if before == nil {
 		created, err := store.create(ctx, after)
 		return created, "created", err
 	}
 	spec := changedSpec(&before.Spec.Protection, &after.Spec.Protection)
+	if after.Spec.AcceptedRecord != before.Spec.AcceptedRecord {
+		spec["acceptedRecord"] = after.Spec.AcceptedRecord
+	}
 	if len(spec) == 0 {
 		return before, "unchanged", nil
 	}

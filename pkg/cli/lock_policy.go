@@ -65,7 +65,7 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	if action == "changed" && reflect.DeepEqual(before, p) {
 		action = "unchanged"
 	} else {
-		if err := a.confirmReverts(ctx, cmd, c, a.begunBy(ctx, store, p, all, c.scopeOf(cmd))); err != nil {
+		if _, err := a.confirmReverts(ctx, cmd, c, a.begunBy(ctx, store, p, all, c.scopeOf(cmd))); err != nil {
 			return err
 		}
 		if p, err = store.putPolicy(ctx, p, store.dryRun); err != nil {

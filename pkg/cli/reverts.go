@@ -43,28 +43,29 @@ func beginsToRevert(before, after *v1alpha1.HelmRelease, now time.Time) bool {
 // drifted is a release whose drift an operator reverts by a HelmRelease that is not stored yet.
 type drifted struct {
 	hr *v1alpha1.HelmRelease
+	// record was compared.
+	record release.Record
 	*inspect.Comparison
 	// declared are the objects of the manifest. They are not masked.
 	declared []manifest.Object
 }
 
 // confirmReverts prints the drift that an operator reverts by HelmReleases that are not stored yet, and asks once for
-// all. The error is about a question without the answer yes. A release that cannot be compared is only noted: a user
-// with the right to change locks needs none to read objects.
+// all. It returns the drift with the answer yes; the error is about another answer. A release that cannot be compared is
+// only noted: a user with the right to change locks needs none to read objects.
 func (a *app) confirmReverts(
 	ctx context.Context, cmd *cli.Command, c *connection, begun []*v1alpha1.HelmRelease,
-) error {
+) (found []drifted, err error) {
 	masker, err := a.masker(false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var found []drifted
 	for i, hr := range begun {
 		key := keyOf(hr)
 		d, err := c.drifted(ctx, hr, inspect.CompareOptions{Masker: masker, Progress: a.progress(key, i+1, len(begun))})
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return nil, ctx.Err()
 		case err != nil:
 			a.note("note: drift that is reverted in release %s is not known: %v", key, err)
 		case d != nil:
@@ -75,15 +76,15 @@ func (a *app) confirmReverts(
 		}
 	}
 	if len(found) == 0 {
-		return nil
+		return nil, nil
 	}
 	if _, err := io.WriteString(a.errOut, a.revertsText(found)); err != nil {
-		return err
+		return nil, err
 	}
 	if cmd.Bool("dry-run") || cmd.Bool("yes") {
-		return nil
+		return found, nil
 	}
-	return a.askReverts()
+	return found, a.askReverts()
 }
 
 // askReverts asks about the printed drift. The error is about another answer than yes.
@@ -125,7 +126,7 @@ func (c *connection) drifted(
 	if err != nil {
 		return nil, err
 	}
-	d := &drifted{hr: hr}
+	d := &drifted{hr: hr, record: newest}
 	if d.Comparison, err = inspect.Compare(ctx, c, details, options); err != nil {
 		return nil, err
 	}

@@ -140,22 +140,18 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 		return a.nothingChosen(ctx, cmd, store)
 	}
 	if ch.resumes {
-		if err := a.confirmReverts(ctx, cmd, store.cluster, a.resumed(targets)); err != nil {
+		if _, err := a.confirmReverts(ctx, cmd, store.cluster, a.resumed(targets)); err != nil {
 			return err
 		}
 	}
 	var done []changed
 	failed := each(ctx, a, targets, func(t target) error {
-		switch len(t.locks) {
-		case 0:
-			return a.empty(ctx, cmd, store.cluster, a.notLocked(t, store.namespace), store.namespace, t.key.Namespace)
-		case 1:
-		default:
-			return command.Hinted(fmt.Errorf("%s name release %s", plain.Count(len(t.locks), "HelmRelease"), t.key),
-				"choose one with --name")
+		before, err := a.lockOfTarget(ctx, cmd, store, t)
+		if err != nil {
+			return err
 		}
 		action := ""
-		hr, err := store.update(ctx, t.locks[0], func(hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+		hr, err := store.update(ctx, before, func(hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
 			if ch.same(hr) {
 				action = " already"
 				return hr, nil
@@ -173,6 +169,20 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 		return err
 	}
 	return failed
+}
+
+// lockOfTarget returns the only HelmRelease of a target.
+func (a *app) lockOfTarget(
+	ctx context.Context, cmd *cli.Command, store *helmReleases, t target,
+) (*v1alpha1.HelmRelease, error) {
+	switch len(t.locks) {
+	case 0:
+		return nil, a.empty(ctx, cmd, store.cluster, a.notLocked(t, store.namespace), store.namespace, t.key.Namespace)
+	case 1:
+		return t.locks[0], nil
+	}
+	return nil, command.Hinted(fmt.Errorf("%s name release %s", plain.Count(len(t.locks), "HelmRelease"), t.key),
+		"choose one with --name")
 }
 
 // resumed returns the HelmReleases of targets whose suspension ends, without it.

@@ -25,15 +25,15 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 		announced := true
 		pr.entries.update(l.Key, func(e *entry) { announced, e.doubted = e.doubted, true })
 		if !announced {
-			pr.reporter.Log.WithField("release", l.Release.String()).Warn("not enforced: " + l.Doubt)
-			pr.reporter.event(hr, doubtEvent(l))
+			pr.reporter.announceDoubt(hr, l)
 		}
 		return nil
 	case !pruned:
 		return nil // a kind of an earlier revision is not served
 	}
 	err := pr.trusted.change(ctx, hr, func(s *trust.State) bool {
-		s.Trust(trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest, Replace: true})
+		s.Trust(trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest, Replace: true,
+			Reason: v1alpha1.TrustAsDeclared, Time: pr.trusted.now()})
 		return true
 	})
 	if err == nil {

@@ -35,8 +35,7 @@ type loaded struct {
 	ignore *rules.Rules
 	// denials are the objects outside the rights of the release's account.
 	denials denials
-	// doubt is why the record is not trusted, with the digest of the record; empty when it may be enforced.
-	doubt, digest string
+	judged
 	// strict is set in scope Strict. scalable is set when the release has an object with replicas for an autoscaler to
 	// set.
 	strict, scalable bool

@@ -24,6 +24,7 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 	for _, kind := range measured {
 		conditions[kind] = meta.IsStatusConditionTrue(s.Conditions, kind)
 	}
+	conditions[v1alpha1.ReasonRecordNotTrusted] = s.Trust != nil && s.Trust.State == v1alpha1.TrustStateNotTrusted
 	n := s.Objects
 	state := metrics.State{Name: s.State,
 		Locked: v.lock != nil && v.coverage().reason == "", Conditions: conditions,

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
@@ -49,6 +50,8 @@ type Options struct {
 	ObjectSetMetadata bool
 	// Witnessed is set if only trusted records are enforced.
 	Witnessed bool
+	// NeverWriters are users whose writes make no record trusted.
+	NeverWriters []v1alpha1.GuardSubject
 	// Accounts selects the user to impersonate for writes to a release.
 	Accounts accounts.Policy
 

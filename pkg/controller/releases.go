@@ -225,6 +225,7 @@ func (rs *releases) lock(
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
 		Writer: cmp.Or(rs.managerOf(key), loaded.writer),
 		Detect: spec.Mode == v1alpha1.ModeDetect || loaded.doubt != "", Doubt: loaded.doubt, Digest: loaded.digest,
+		Trust:            loaded.trust,
 		Strict:           spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Ignore:           loaded.ignore, Exceptions: loaded.exceptions, Untracked: loaded.untracked,
@@ -241,14 +242,17 @@ func (rs *releases) loadTrusted(
 	spec := followed(hr.Spec)
 	ld, prob, err := rs.loadOwned(ctx, account, rec, spec)
 	if err != nil || prob.reason != "" || !rs.trusted.needed(account) {
+		if ld != nil {
+			ld.trust = rs.trusted.unneeded(account)
+		}
 		return ld, prob, err
 	}
-	digest := trust.Digest(rec.Key.Namespace, ld.release)
-	doubt, err := rs.trusted.doubt(ctx, hr, rec, digest)
-	if err != nil {
+	now := judged{digest: trust.Digest(rec.Key.Namespace, ld.release)}
+	if err := rs.trusted.judge(ctx, hr, rec, &now); err != nil {
 		return nil, problem{v1alpha1.ReasonLocking, safeError(err)}, err
 	}
-	if doubt == "" {
+	ld.judged = now
+	if now.doubt == "" {
 		return ld, prob, nil
 	}
 	if len(spec.Ignore) > 0 {
@@ -257,7 +261,7 @@ func (rs *releases) loadTrusted(
 			return ld, prob, err
 		}
 	}
-	ld.doubt, ld.digest = doubt, digest
+	ld.judged = now
 	return ld, prob, nil
 }
 
@@ -291,8 +295,9 @@ func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool)
 	return refused
 }
 
-// followed returns the part of a spec that a lock follows. The suspension only decides whether there is a lock.
+// followed returns the part of a spec that a lock follows. The suspension only decides whether there is a lock, and an
+// acceptance whether its record is trusted.
 func followed(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
-	spec.Suspend, spec.SuspendUntil, spec.Windows = false, nil, nil
+	spec.Suspend, spec.SuspendUntil, spec.Windows, spec.AcceptedRecord = false, nil, nil, ""
 	return *spec.DeepCopy()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -171,6 +172,16 @@ func (rep *reporter) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, obje
 	rep.announcements.hold(l.Key, func() { rep.event(hr, lockedEvent(l, objects)) })
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision,
 		"objects": objects}).Info("locked")
+}
+
+// announceDoubt records that a record is not enforced, on the HelmRelease and on the record.
+func (rep *reporter) announceDoubt(hr *v1alpha1.HelmRelease, l *lock.Lock) {
+	rep.Log.WithField("release", l.Release.String()).Warn("not enforced: " + l.Doubt)
+	rep.event(hr, doubtEvent(l))
+	if rep.mayRecord(l) {
+		rep.emit(&corev1.ObjectReference{APIVersion: "v1", Kind: l.Record.Storage.Kind(), UID: l.Record.UID,
+			Namespace: l.Record.Key.Namespace, Name: l.Record.ObjectName}, doubtEvent(l))
+	}
 }
 
 func (rep *reporter) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock.Decision) {

@@ -168,6 +168,15 @@ func (c *common) view(key string) (*view, bool) {
 	return v, true
 }
 
+// trust returns the trust in the record of the lock.
+func (v *view) trust() *v1alpha1.TrustStatus {
+	t := v.lock.Trust.DeepCopy()
+	if v.lock.Doubt != "" && !v.entry.doubted {
+		t.State = v1alpha1.TrustStateComparing
+	}
+	return t
+}
+
 // firstError returns the most informative error of the failed watches, nil for none. The order is fixed, so the same
 // errors give the same result: a missing permission first, then by kind.
 func firstError(errs map[schema.GroupVersionKind]error) error {
@@ -211,7 +220,7 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 		s.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(w.Start.UTC()), End: metav1.NewTime(w.End.UTC())}
 	}
 	if v.lock != nil {
-		s.Revision = v.lock.Record.Revision
+		s.Revision, s.Trust = v.lock.Record.Revision, v.trust()
 		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended,
 			Waiting: v.sum.Waiting, Additions: v.sum.Additions, Unmanaged: v.sum.Unmanaged}
 		s.Exceptions = st.exceptions(v)

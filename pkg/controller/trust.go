@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,19 +85,50 @@ func (td *trusted) write(
 // needed reports whether only trusted records of a release may be enforced. An account has rights of its own.
 func (td *trusted) needed(account string) bool { return td.Witnessed && account == "" }
 
-// doubt returns why a record may not be enforced under a spec; empty when it may.
-func (td *trusted) doubt(
-	ctx context.Context, hr *v1alpha1.HelmRelease, rec release.Record, digest string,
-) (string, error) {
+// unneeded returns the trust in a record that is enforced whoever wrote it.
+func (td *trusted) unneeded(account string) *v1alpha1.TrustStatus {
+	if account != "" {
+		return &v1alpha1.TrustStatus{State: v1alpha1.TrustStateAccount}
+	}
+	return &v1alpha1.TrustStatus{State: v1alpha1.TrustStateAny}
+}
+
+// judged is the trust in a record with a digest. doubt is why it may not be enforced; empty when it may.
+type judged struct {
+	digest, doubt string
+	trust         *v1alpha1.TrustStatus
+}
+
+// judge sets the trust in a record that was read under a spec, and the doubt about it. The leader keeps an acceptance,
+// so that later changes of the record's labels do not end it.
+func (td *trusted) judge(ctx context.Context, hr *v1alpha1.HelmRelease, rec release.Record, l *judged) error {
 	state, _, err := td.of(ctx, hr.UID)
 	if err != nil {
-		return "", err
+		return err
 	}
-	r := trust.Record{UID: rec.UID, Revision: rec.Revision, Digest: digest, Replace: hr.Spec.ReplaceImmutable}
-	if state.Trusts(r) {
-		return "", nil
+	r := trust.Record{UID: rec.UID, Revision: rec.Revision, Digest: l.digest, Replace: hr.Spec.ReplaceImmutable}
+	if !state.Trusts(r) && hr.Spec.AcceptedRecord == rec.Version() && td.leading.Load() {
+		r.Replace, r.Reason, r.Time = true, v1alpha1.TrustAccepted, td.now()
+		err = td.change(ctx, hr, func(s *trust.State) bool { s.Trust(r); return true })
+		state.Trust(r)
 	}
-	return state.Doubt(r), nil
+	l.doubt, l.trust = "", state.Status(r)
+	if !state.Trusts(r) {
+		l.doubt = state.Doubt(r) + remedy(hr, rec)
+	}
+	return err
+}
+
+// remedy ends the sentence about a doubt.
+func remedy(hr *v1alpha1.HelmRelease, rec release.Record) string {
+	return fmt.Sprintf("; it is compared, and nothing is written; accept it (helm-locker accept %s -n %s, or kubectl -n "+
+		`%s patch helmrelease %s --type=merge -p '{"spec":{"acceptedRecord":"%s"}}'), have it deployed by a user with `+
+		"the rights, or restore its objects", rec.Key.Name, rec.Key.Namespace, hr.Namespace, hr.Name, rec.Version())
+}
+
+// now returns the time of a decision, in the precision of the API server.
+func (td *trusted) now() *metav1.Time {
+	return &metav1.Time{Time: td.Clock.Now().UTC().Truncate(time.Second)}
 }
 
 // since reports whether a doubted record has become trusted since its lock.
@@ -104,8 +136,8 @@ func (td *trusted) since(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.
 	if l.Doubt == "" {
 		return false
 	}
-	doubt, err := td.doubt(ctx, hr, l.Record, l.Digest)
-	return err == nil && doubt == ""
+	now := judged{digest: l.Digest}
+	return td.judge(ctx, hr, l.Record, &now) == nil && now.doubt == ""
 }
 
 // forget ends the trust in the records of a release that is uninstalled.

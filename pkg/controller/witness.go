@@ -17,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/guard"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -127,6 +128,9 @@ func (wi *witness) exists(ctx context.Context, rec release.Record) (bool, error)
 func (wi *witness) judge(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, after *stored,
 ) (string, error) {
+	if by := (judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}); by.IsOneOf(wi.NeverWriters) {
+		return "NeverWriter", nil
+	}
 	rel, err := wi.decode(ctx, after)
 	if err != nil {
 		return "", err
@@ -136,7 +140,8 @@ func (wi *witness) judge(
 		return "", err
 	}
 	rec := trust.Record{UID: after.UID, Revision: after.Revision, Digest: trust.Digest(after.Key.Namespace, rel),
-		Replace: hr.Spec.ReplaceImmutable}
+		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.trusted.now(),
+		Writer: plain.Cut(plain.Line(r.UserInfo.Username), v1alpha1.MaxUserBytes)}
 	declared, err := wi.objects(rel, after.Record)
 	if err != nil {
 		return "", err
@@ -151,9 +156,11 @@ func (wi *witness) judge(
 			return "", err
 		}
 		if missing != nil {
-			refusal := &trust.Refusal{Record: rec, Missing: *missing,
-				Writer: plain.Cut(plain.Line(r.UserInfo.Username), v1alpha1.MaxUserBytes)}
-			return "Refused", wi.trusted.change(ctx, hr, func(s *trust.State) bool { s.Refused = refusal; return true })
+			rec.Reason = v1alpha1.TrustRefused
+			return "Refused", wi.trusted.change(ctx, hr, func(s *trust.State) bool {
+				s.Refused = &trust.Refusal{Record: rec, Missing: *missing}
+				return true
+			})
 		}
 	}
 	return "Trusted", wi.trusted.change(ctx, hr, func(s *trust.State) bool {

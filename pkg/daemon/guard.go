@@ -26,6 +26,8 @@ func guardFlags() []cli.Flag {
 		&cli.StringFlag{Name: "trust-records", Sources: cli.EnvVars("TRUST_RECORDS"), Category: categoryGuard,
 			Value: operator.TrustAny,
 			Usage: "`Any`, or Witnessed: the API server asks about each write of a release record, and the record is enforced if its writer may do what it declares (docs/security.md)"},
+		&cli.StringSliceFlag{Name: "trust-never-writer", Sources: cli.EnvVars("TRUST_NEVER_WRITER"), Category: categoryGuard,
+			Usage: "`WRITER` whose writes make no record trusted, as User:NAME, Group:NAME or ServiceAccount:NAMESPACE/NAME; may be repeated"},
 		&cli.StringFlag{Name: "guard-owner", Sources: cli.EnvVars("GUARD_OWNER"), Category: categoryGuard,
 			Usage: "`NAME` of a ClusterRole with which Kubernetes deletes the ValidatingWebhookConfiguration"},
 	}

@@ -79,8 +79,8 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		LeaderElection: cmd.Bool("leader-elect"), LeaseDuration: cmd.Duration("lease-duration"),
 		MetricsAuth: cmd.Bool("metrics-auth"), MetricsHosts: cmd.StringSlice("metrics-host"),
 		ObjectSetMetadata: cmd.Bool("objectset-metadata"), SkipCRD: cmd.Bool("skip-crd"),
-		TrustRecords: cmd.String("trust-records"),
-		Impersonate:  cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"),
+		TrustRecords: cmd.String("trust-records"), NeverWriters: cmd.StringSlice("trust-never-writer"),
+		Impersonate: cmd.Bool("impersonate"), DefaultServiceAccount: cmd.String("default-service-account"),
 		Guard: guardOptions(cmd), Events: cmd.Bool("events"), Log: log,
 	})
 }

@@ -90,7 +90,7 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	switch {
 	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:
 		return AdmitOff, nil
-	case a.By.isOneOf(a.Exempt):
+	case a.By.IsOneOf(a.Exempt):
 		return AdmitExempt, nil
 	case a.By.collects(), a.After == nil && a.By.isOfCluster():
 		return AdmitCluster, nil
@@ -217,8 +217,8 @@ func (a *Admission) claimantOf(object *unstructured.Unstructured) release.Key {
 	return in.claimant()
 }
 
-// isOneOf reports whether a list of subjects names the requester.
-func (r *Requester) isOneOf(subjects []v1alpha1.GuardSubject) bool {
+// IsOneOf reports whether a list of subjects names the requester.
+func (r *Requester) IsOneOf(subjects []v1alpha1.GuardSubject) bool {
 	return slices.ContainsFunc(subjects, func(s v1alpha1.GuardSubject) bool {
 		switch s.Kind {
 		case v1alpha1.GuardSubjectUser:

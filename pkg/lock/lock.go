@@ -55,6 +55,8 @@ type Lock struct {
 	// Doubt is why the record is not trusted; empty when it may be enforced. Detect, and the Digest of the record, are
 	// set with it.
 	Doubt, Digest string
+	// Trust is the trust in the record, for the status.
+	Trust *v1alpha1.TrustStatus
 	// Fresh is set when the revision became deployed under the operator's eyes: Helm may have left less than it
 	// declares.
 	Fresh bool

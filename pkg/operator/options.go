@@ -66,6 +66,9 @@ type ControllerOptions struct {
 	Guard GuardOptions
 	// TrustRecords is TrustAny (when empty) or TrustWitnessed.
 	TrustRecords string
+	// NeverWriters are users whose writes make no record trusted, such as programs that store Secrets for others, each
+	// as User:NAME, Group:NAME or ServiceAccount:NAMESPACE/NAME. Those of the operator itself never do.
+	NeverWriters []string
 	// LeaderElection lets only one of several operators of one name write; the others stand by with warm watches.
 	LeaderElection bool
 	// LeaseDuration is the time after which a standby replaces a vanished leader; 15 s when zero.
@@ -96,6 +99,8 @@ type ControllerOptions struct {
 	shard    labels.Selector
 	lease    string
 	storages []release.Storage
+	// never is parsed from NeverWriters.
+	never []v1alpha1.GuardSubject
 }
 
 func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
@@ -115,6 +120,9 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 		return o, err
 	}
 	if _, _, err := o.Guard.check(); err != nil {
+		return o, err
+	}
+	if o.never, err = neverWriters(o.NeverWriters); err != nil {
 		return o, err
 	}
 	switch {
@@ -167,4 +175,22 @@ func (o ControllerOptions) accounts() accounts.Policy {
 // NewLogger returns a logger that writes to w at a level (error, warn, info, debug, trace) in a format (text, json).
 func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
 	return process.NewLogger(w, level, format)
+}
+
+// neverWriters parses NeverWriters.
+func neverWriters(texts []string) (subjects []v1alpha1.GuardSubject, _ error) {
+	for _, text := range texts {
+		kind, name, _ := strings.Cut(text, ":")
+		s := v1alpha1.GuardSubject{Kind: v1alpha1.GuardSubjectKind(kind), Name: name}
+		valid := s.Kind == v1alpha1.GuardSubjectUser || s.Kind == v1alpha1.GuardSubjectGroup
+		if s.Kind == v1alpha1.GuardSubjectServiceAccount {
+			s.Namespace, s.Name, valid = strings.Cut(name, "/")
+			valid = valid && s.Namespace != ""
+		}
+		if !valid || s.Name == "" {
+			return nil, fmt.Errorf("writer %q: use User:NAME, Group:NAME or ServiceAccount:NAMESPACE/NAME", text)
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects, nil
 }

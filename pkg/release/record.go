@@ -74,6 +74,9 @@ func (r Record) Object() string {
 	return fmt.Sprintf("%s %s/%s", r.Storage.Kind(), r.Key.Namespace, r.ObjectName)
 }
 
+// Version identifies the content of the record: UID/RESOURCEVERSION of its object.
+func (r Record) Version() string { return string(r.UID) + "/" + r.ResourceVersion }
+
 // Selector returns the label selector for the records of the release called name, or for all records when name is
 // empty. It returns an error for a name that is no valid value of a label.
 func Selector(name string) (string, error) {

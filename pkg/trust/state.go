@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
 // maxEarlier bounds the digests of earlier revisions: Helm keeps ten records of a release by default.
@@ -17,6 +20,10 @@ type Record struct {
 	Digest   string    `json:"digest"`
 	// Replace is set if the writer may also have objects deleted and created again.
 	Replace bool `json:"replace,omitempty"`
+	// Reason, Writer and Time describe the decision. Older states lack them.
+	Reason v1alpha1.TrustReason `json:"reason,omitempty"`
+	Writer string               `json:"writer,omitempty"`
+	Time   *metav1.Time         `json:"time,omitempty"`
 }
 
 func (r *Record) is(o Record) bool {
@@ -26,8 +33,7 @@ func (r *Record) is(o Record) bool {
 // Refusal is a witnessed write of a record whose writer lacks a right.
 type Refusal struct {
 	Record
-	Writer  string `json:"writer"`
-	Missing Right  `json:"missing"`
+	Missing Right `json:"missing"`
 }
 
 // State is the knowledge about the records of one HelmRelease. The zero value trusts none.
@@ -78,14 +84,29 @@ func (s *State) Forget(revision int) bool {
 	return true
 }
 
-// Doubt returns the sentence for the condition of a record that is not trusted.
+// Status returns the trust in a deployed record.
+func (s *State) Status(r Record) *v1alpha1.TrustStatus {
+	status := &v1alpha1.TrustStatus{State: v1alpha1.TrustStateNotTrusted, Revision: r.Revision,
+		Reason: v1alpha1.TrustUnwitnessed}
+	known := s.Trusted
+	switch {
+	case s.Trusts(r):
+		status.State = v1alpha1.TrustStateTrusted
+	case s.Refused != nil && s.Refused.is(r):
+		known = &s.Refused.Record
+	default:
+		return status
+	}
+	status.Reason, status.Writer, status.Time = known.Reason, known.Writer, known.Time
+	return status
+}
+
+// Doubt returns why a record is not trusted, without a full stop. The remedy follows it.
 func (s *State) Doubt(r Record) string {
-	const remedy = "it is compared, and nothing is written; have a user with the rights deploy it (helm upgrade), " +
-		"or restore its objects"
 	if s.Refused != nil && s.Refused.is(r) {
-		return fmt.Sprintf("revision %d was stored by user %s, who may not %s; %s", r.Revision, s.Refused.Writer,
-			s.Refused.Missing, remedy)
+		return fmt.Sprintf("revision %d was stored by user %s, who may not %s", r.Revision, s.Refused.Writer,
+			s.Refused.Missing)
 	}
 	return fmt.Sprintf("nothing shows that the writer of revision %d may deploy it, and its objects are not as it "+
-		"declares; %s", r.Revision, remedy)
+		"declares", r.Revision)
 }

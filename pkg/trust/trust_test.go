@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -117,11 +118,27 @@ func TestTrustIsInTheNewestRevision(t *testing.T) {
 	if !s.Forget(99) || s.Trusts(rec(99)) || s.WasDeployed("98") {
 		t.Errorf("%+v", s)
 	}
-	s.Refused = &Refusal{Record: rec(100), Writer: "mallory", Missing: Right{Verb: "bind", Name: "admin"}}
+	refused := rec(100)
+	refused.Writer, refused.Reason = "mallory", v1alpha1.TrustRefused
+	s.Refused = &Refusal{Record: refused, Missing: Right{Verb: "bind", Name: "admin"}}
 	if got := s.Doubt(rec(100)); !strings.Contains(got, "user mallory, who may not bind") {
 		t.Error(got)
 	}
 	if got := s.Doubt(rec(101)); !strings.Contains(got, "nothing shows") {
 		t.Error(got)
+	}
+	if got := s.Status(rec(100)); got.State != v1alpha1.TrustStateNotTrusted || got.Reason != v1alpha1.TrustRefused ||
+		got.Writer != "mallory" {
+		t.Errorf("%+v", got)
+	}
+	if got := s.Status(rec(101)); got.State != v1alpha1.TrustStateNotTrusted ||
+		got.Reason != v1alpha1.TrustUnwitnessed || got.Writer != "" {
+		t.Errorf("%+v", got)
+	}
+	accepted := rec(101)
+	accepted.Reason = v1alpha1.TrustAccepted
+	s.Trust(accepted)
+	if got := s.Status(rec(101)); got.State != v1alpha1.TrustStateTrusted || got.Reason != v1alpha1.TrustAccepted {
+		t.Errorf("%+v", got)
 	}
 }

@@ -38,7 +38,7 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "a release without a guard has one",
 			edit{decision, `	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:`, `	case a.Guard == "-":`},
 			judgePkg, "TestAdmit"),
-		breaks("I13", "no one is exempt", edit{decision, `	case a.By.isOneOf(a.Exempt):`,
+		breaks("I13", "no one is exempt", edit{decision, `	case a.By.IsOneOf(a.Exempt):`,
 			`	case a.By.isOneOf(a.Exempt[:0]):`}, judgePkg, "TestAdmit"),
 		breaks("I13", "a ServiceAccount of any namespace is exempt",
 			edit{decision, `return r.User == "system:serviceaccount:"+s.Namespace+":"+s.Name`,

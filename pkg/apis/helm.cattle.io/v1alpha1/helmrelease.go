@@ -60,6 +60,15 @@ type HelmReleaseSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.release is immutable: to lock another release, delete this HelmRelease (that changes none of the release's objects) and create a new one"
 	Release ReleaseReference `json:"release"`
 
+	// AcceptedRecord is a release record to enforce whatever its writer may do, as `UID/RESOURCEVERSION` of its Secret
+	// or ConfigMap. It accepts that content only: a record that has changed since has another resourceVersion.
+	// `helm-locker accept` sets it. It has an effect where the operator runs with `--trust-records=Witnessed`.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=85
+	// +kubebuilder:validation:Pattern=`^[-0-9A-Za-z]{1,64}/[0-9]{1,20}$`
+	AcceptedRecord string `json:"acceptedRecord,omitempty"`
+
 	Protection `json:",inline"`
 }
 

@@ -68,6 +68,10 @@ type HelmReleaseStatus struct {
 	// +optional
 	Window *WindowStatus `json:"window,omitempty"`
 
+	// Trust is the trust in the record of the locked revision. It is absent while the release is unlocked.
+	// +optional
+	Trust *TrustStatus `json:"trust,omitempty"`
+
 	// Objects counts the objects of the locked revision.
 	// +optional
 	Objects ObjectCounts `json:"objects"`

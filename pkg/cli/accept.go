@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+func (a *app) acceptCommand() *cli.Command {
+	return &cli.Command{
+		Name: "accept", Category: categoryChange, Usage: "have the operator enforce records that it does not trust",
+		ArgsUsage: "RELEASE...",
+		Description: "An operator with --trust-records=Witnessed enforces a release record as far as the writer of the record has the rights\n" +
+			"for it. accept sets spec.acceptedRecord, so that the operator enforces the newest record as it is now, whoever wrote it.\n" +
+			"A record that changes before the operator reads it is not accepted.\n\n" +
+			"accept prints the writer, and the objects that the operator writes and deletes then, and asks. Without a terminal it\n" +
+			"needs --yes: else it changes nothing, and exits with 2.",
+		Flags: changeFlags(append(waitFlags(), yesFlag())...), Action: a.accept,
+	}
+}
+
+// doubted is a release with a record to accept.
+type doubted struct {
+	*drifted
+	left []manifest.ID
+}
+
+func (a *app) accept(ctx context.Context, cmd *cli.Command) error {
+	store, targets, err := a.choose(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	var found []*doubted
+	failed := each(ctx, a, targets, func(t target) error {
+		hr, err := a.lockOfTarget(ctx, cmd, store, t)
+		if err != nil {
+			return err
+		}
+		d, err := a.doubted(ctx, store.cluster, hr)
+		if err == nil {
+			found = append(found, d)
+		}
+		return err
+	})
+	if len(found) == 0 {
+		return failed
+	}
+	if err := a.confirmAccepted(cmd, found); err != nil {
+		return err
+	}
+	var done []changed
+	written := each(ctx, a, found, func(d *doubted) error {
+		hr, err := d.acceptRecord(ctx, store)
+		if err != nil {
+			return err
+		}
+		done = append(done, changed{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s accepts revision %d of release %s",
+			hr.Namespace, hr.Name, d.record.Revision, d.record.Key)})
+		return nil
+	})
+	if err := a.finish(ctx, cmd, store, done, isEnforced); err != nil {
+		return err
+	}
+	return cmp.Or(failed, written)
+}
+
+// isEnforced waits for a lock at a trusted record.
+func isEnforced(hr *v1alpha1.HelmRelease) (bool, string) {
+	if hr.Status.ObservedGeneration < hr.Generation {
+		return false, "an operator"
+	}
+	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
+	if locked == nil {
+		return false, "an operator"
+	}
+	return locked.Status == "True", locked.Reason + ": " + locked.Message
+}
+
+// doubted compares a release whose record is not trusted. The error is the reason why there is nothing to accept.
+func (a *app) doubted(ctx context.Context, c *connection, hr *v1alpha1.HelmRelease) (*doubted, error) {
+	key, status := keyOf(hr), hr.Status.Trust
+	switch {
+	case status == nil:
+		_, message, _ := report.Ready(hr)
+		return nil, fmt.Errorf("there is nothing to accept: release %s is not compared now: %s", key,
+			cmp.Or(message, "no operator has taken up its HelmRelease"))
+	case status.State == v1alpha1.TrustStateAny:
+		return nil, command.Hinted(errors.New("there is nothing to accept: the operator enforces the records of any writer"),
+			"trust.records=Witnessed in the values of its chart has it ask for the rights of writers")
+	case status.State == v1alpha1.TrustStateAccount:
+		return nil, fmt.Errorf("there is nothing to accept: the account of release %s limits what is enforced", key)
+	}
+	masker, err := a.masker(false)
+	if err != nil {
+		return nil, err
+	}
+	compared, err := c.drifted(ctx, hr, inspect.CompareOptions{Masker: masker, Progress: a.progress(key, 1, 1)})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("release %s: %w", key, err)
+	case compared == nil:
+		return nil, fmt.Errorf("there is nothing to accept: release %s does not exist", key)
+	case status.State == v1alpha1.TrustStateTrusted && status.Revision == compared.record.Revision:
+		return nil, fmt.Errorf("revision %d of release %s is trusted already (%s)", status.Revision, key, status.Reason)
+	}
+	a.noteUncompared(key, compared.Comparison)
+	d := &doubted{drifted: compared}
+	if d.left, err = c.Leftovers(ctx, key); err != nil {
+		a.note("note: objects of earlier revisions that are deleted in release %s are not known: %v", key, err)
+	}
+	return d, ctx.Err()
+}
+
+// confirmAccepted prints what the operator does once the records are accepted, and asks.
+func (a *app) confirmAccepted(cmd *cli.Command, found []*doubted) error {
+	var b strings.Builder
+	for _, d := range found {
+		d.text(&b, a.name)
+	}
+	if _, err := io.WriteString(a.errOut, b.String()); err != nil {
+		return err
+	}
+	if cmd.Bool("dry-run") || cmd.Bool("yes") {
+		return nil
+	}
+	agreed, err := a.confirm("Accept, and enforce this?")
+	if err == nil && !agreed {
+		err = errors.New("nothing was changed")
+	}
+	if err != nil {
+		return &command.ExitError{Code: command.ExitFound, Err: err}
+	}
+	return nil
+}
+
+// text writes what the operator does with a record once it is accepted.
+func (d *doubted) text(b *strings.Builder, program string) {
+	line := func(text string) { fmt.Fprintln(b, plain.Line(text)) }
+	writer := "a user whom the operator did not see"
+	if status := d.hr.Status.Trust; status.Writer != "" && status.Revision == d.record.Revision {
+		writer = "user " + status.Writer
+	}
+	key := d.record.Key
+	line(fmt.Sprintf("release %s: revision %d was stored by %s; enforcing it writes %s and deletes %s", key,
+		d.record.Revision, writer, plain.Count(len(d.Differences), "object"), plain.Count(len(d.left), "object")))
+	for i := range d.Differences[:min(len(d.Differences), revertedObjects)] {
+		o := &d.Differences[i]
+		if o.State == inspect.StateMissing {
+			line("  " + o.ID.String() + ": create it")
+			continue
+		}
+		line("  " + d.revertText(o))
+	}
+	if more := len(d.Differences) - revertedObjects; more > 0 {
+		line(fmt.Sprintf("  and %d more: %s diff %s -n %s", more, program, key.Name, key.Namespace))
+	}
+	for _, id := range d.left[:min(len(d.left), revertedObjects)] {
+		line("  " + id.String() + ": delete it, as no revision declares it now")
+	}
+	if more := len(d.left) - revertedObjects; more > 0 {
+		line(fmt.Sprintf("  and %d more to delete", more))
+	}
+}
+
+// acceptRecord accepts the record of a comparison, if it is still the newest one and as it was compared.
+func (d *drifted) acceptRecord(ctx context.Context, store *helmReleases) (*v1alpha1.HelmRelease, error) {
+	now, err := store.cluster.Find(ctx, d.record.Key, 0)
+	if err != nil {
+		return nil, err
+	}
+	if !now.Same(d.record) {
+		return nil, command.Hinted(fmt.Errorf("the newest record of release %s has changed since it was compared: it is "+
+			"revision %d, %s, now", now.Key, now.Revision, now.Status), "nothing is accepted: run the command again")
+	}
+	return store.update(ctx, d.hr, func(hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
+		if hr.Spec.AcceptedRecord == d.record.Version() {
+			return hr, nil
+		}
+		return store.patch(ctx, hr, nil, map[string]any{"acceptedRecord": d.record.Version()})
+	})
+}
+
+// acceptedBy returns the record of a release in confirmed comparisons; empty for none.
+func acceptedBy(confirmed []drifted, key release.Key) string {
+	i := slices.IndexFunc(confirmed, func(d drifted) bool { return d.record.Key == key })
+	if i < 0 {
+		return ""
+	}
+	return confirmed[i].record.Version()
+}
+
+// trustsAny reports whether the operator of a HelmRelease enforces the records of any writer.
+func trustsAny(hr *v1alpha1.HelmRelease) bool {
+	return hr.Status.Trust != nil && hr.Status.Trust.State == v1alpha1.TrustStateAny
+}

@@ -1,0 +1,130 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// accept accepts a record as it was stored, and waits until the operator has read that.
+func (f *trusting) accept(name string, record *unstructured.Unstructured) {
+	f.Helper()
+	patch := fmt.Sprintf(`{"spec":{"acceptedRecord":"%s/%s"}}`, record.GetUID(), record.GetResourceVersion())
+	client := f.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName))
+	patched, err := client.Namespace(f.Operator).Patch(f.Ctx, name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
+	check.NoError(f, err)
+	f.Until("the operator reads the acceptance", func() (any, bool) {
+		status := f.HelmRelease(name).Status
+		return status, status.ObservedGeneration >= patched.GetGeneration()
+	})
+}
+
+// trust waits until the status has a trust.
+func (f *trusting) trust(name string, state v1alpha1.TrustState, reason v1alpha1.TrustReason, writer string) {
+	f.Helper()
+	f.Until(fmt.Sprintf("the trust in the record of %s is %s, %s", name, state, reason), func() (any, bool) {
+		got := f.HelmRelease(name).Status.Trust
+		return got, got != nil && got.State == state && got.Reason == reason && got.Writer == writer
+	})
+}
+
+func (f *trusting) hasRole() (any, bool) {
+	_, err := f.Kube.RbacV1().ClusterRoles().Get(f.Ctx, "reader-of-"+f.Apps, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		f.Error(err)
+	}
+	return err, err == nil
+}
+
+// An acceptance is for one record as it was read: not for a change of it, and for no later record.
+func TestI14_AnAcceptanceIsForOneRecord(t *testing.T) {
+	t.Parallel()
+	f := newTrusting(t, witnessed)
+	f.inForce()
+	f.CreateHelmRelease("app")
+	me := "mallory-of-" + f.Apps
+	forged := kit.ForgedRecord{Name: "app", Manifest: f.clusterRole()}
+	first := f.mallory.Forge(forged)
+	f.doubted("app", 1, me, "helm-locker accept app -n "+f.Apps,
+		fmt.Sprintf(`{"spec":{"acceptedRecord":"%s/%s"}}`, first.GetUID(), first.GetResourceVersion()))
+	f.trust("app", v1alpha1.TrustStateNotTrusted, v1alpha1.TrustRefused, me)
+	for _, namespace := range []string{f.Operator, f.Apps} {
+		f.Until("there is a Warning in "+namespace, func() (any, bool) {
+			events, err := f.Kube.CoreV1().Events(namespace).List(f.Ctx, metav1.ListOptions{
+				FieldSelector: "reason=" + v1alpha1.EventReasonRecordNotTrusted})
+			return events, err == nil && len(events.Items) > 0 && events.Items[0].Type == corev1.EventTypeWarning
+		})
+	}
+
+	changed := forged
+	changed.Manifest += f.clusterAdmin()
+	second := f.mallory.Forge(changed)
+	f.accept("app", first)
+	f.doubted("app", 1, me, second.GetResourceVersion())
+	f.gainsNothing()
+	if _, exists := f.hasRole(); exists {
+		t.Error("a record that has changed since is enforced")
+	}
+
+	third := f.mallory.Forge(forged)
+	f.accept("app", third)
+	f.WaitReady("app", 1)
+	f.trust("app", v1alpha1.TrustStateTrusted, v1alpha1.TrustAccepted, "")
+	f.Until("the role is created", f.hasRole)
+
+	// A relabelled record is the same content.
+	forged.Labels = map[string]string{"backup": "y"}
+	f.Forge(forged)
+	check.NoError(t, f.Kube.RbacV1().ClusterRoles().Delete(f.Ctx, "reader-of-"+f.Apps, metav1.DeleteOptions{}))
+	f.Until("the role is restored", f.hasRole)
+
+	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: f.clusterRole() + f.clusterAdmin()})
+	f.doubted("app", 2, me)
+	f.gainsNothing()
+	f.mallory.Forge(changed)
+	f.deleteRecord(f.mallory, "app", 2)
+	f.doubted("app", 1, me)
+	f.gainsNothing()
+}
+
+// The status has the trust in a record, whatever the setting.
+func TestTrust_IsInTheStatus(t *testing.T) {
+	t.Parallel()
+	f := newTrusting(t, witnessed)
+	f.inForce()
+	f.CreateHelmRelease("app")
+	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	f.WaitReady("app", 1)
+	got := f.HelmRelease("app").Status.Trust
+	if got == nil || got.State != v1alpha1.TrustStateTrusted || got.Reason != v1alpha1.TrustWitnessed ||
+		got.Writer == "" || got.Revision != 1 || got.Time.IsZero() {
+		t.Errorf("the trust is %+v", got)
+	}
+	f.front.to("")
+	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "changed")})
+	f.doubted("app", 2, "nothing shows")
+	f.trust("app", v1alpha1.TrustStateNotTrusted, v1alpha1.TrustUnwitnessed, "")
+	f.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"changed"}}`)
+	f.trust("app", v1alpha1.TrustStateTrusted, v1alpha1.TrustAsDeclared, "")
+
+	other := newTrusting(t)
+	other.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	other.Lock("app")
+	other.trust("app", v1alpha1.TrustStateAny, "", "")
+	locked := meta.FindStatusCondition(other.HelmRelease("app").Status.Conditions, v1alpha1.ConditionLocked)
+	if locked == nil || strings.Contains(locked.Message, "trust") {
+		t.Errorf("the condition is %+v", locked)
+	}
+}
