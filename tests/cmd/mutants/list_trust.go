@@ -4,7 +4,8 @@ package main
 func noRightByARecord() []mutant {
 	const trust, rights, state = "./pkg/trust", "pkg/trust/rights.go", "pkg/trust/state.go"
 	const witness, core, pruning = "pkg/controller/witness.go", "pkg/controller/trust.go", "pkg/controller/pruning.go"
-	const doubt = "pkg/controller/doubt.go"
+	const doubt, stored = "pkg/controller/doubt.go", "pkg/controller/stored.go"
+	const accepted = "TestI14_AnAcceptanceIsForOneRecord"
 	const forged, replayed = "TestI14_AForgedRecordGivesItsWriterNoRight", "TestI14_AnEarlierManifestIsNotReplayed"
 	const unseen = "TestI14_AnUnwitnessedRecordIsTrustedIfNothingIsToBeWritten"
 	return []mutant{
@@ -25,8 +26,8 @@ func noRightByARecord() []mutant {
 			"TestTrustIsInTheNewestRevision"),
 		breaks("I14", "a writer without rights is trusted", edit{witness, `		if missing != nil {`,
 			`		if missing != nil && rec.Replace {`}, guardSuite, forged),
-		breaks("I14", "a doubted record is enforced", edit{core, `	if state.Trusts(r) {`,
-			`	if state.Trusts(r) || r.Revision > 0 {`}, guardSuite, forged),
+		breaks("I14", "a doubted record is enforced", edit{core, `	if !state.Trusts(r) {`,
+			`	if !state.Trusts(r) && r.Revision == 0 {`}, guardSuite, forged),
 		breaks("I14", "a creation that fails counts as a record",
 			edit{witness, `		if err != nil || exists {`, `		if err != nil || exists && after == nil {`}, guardSuite, forged),
 		breaks("I14", "a doubted record without an object is trusted", edit{pruning, `		return !r.keep &&`,
@@ -35,6 +36,16 @@ func noRightByARecord() []mutant {
 			edit{state, `	*s = State{Refused: s.Refused}`, `	s.Earlier = nil`}, trust, "TestTrustIsInTheNewestRevision"),
 		breaks("I14", "a doubted record is trusted although something is to be written",
 			edit{doubt, `	case pr.wouldWrite(v) ||`, `	case pr.wouldWrite(v) && l.Unknown ||`}, guardSuite, replayed),
+		breaks("I14", "an acceptance is for a record in any state", edit{core,
+			`hr.Spec.AcceptedRecord == rec.Version()`, `hr.Spec.AcceptedRecord != ""`}, guardSuite, accepted),
+		breaks("I14", "an acceptance is forgotten with the next label", edit{core,
+			`		err = td.change(ctx, hr, func(s *trust.State) bool { s.Trust(r); return true })
+		state.Trust(r)`, `		state.Trust(r)`}, guardSuite, accepted),
+		breaks("I14", "the writes of all users count", edit{witness, `by.IsOneOf(wi.NeverWriters)`,
+			`by.IsOneOf(nil)`}, guardSuite, "TestI14_NeverWritersMakeNoRecordTrusted"),
+		breaks("I14", "a pending record needs no rights once it is deployed", edit{stored,
+			`before == nil || before.Status != after.Status`, `before == nil`}, guardSuite,
+			"TestHostile_NoWriterOfRecordsGainsARight"),
 		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
 			`	case pruned:`}, guardSuite, unseen),
 	}
