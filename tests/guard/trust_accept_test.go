@@ -53,7 +53,7 @@ func TestI14_AnAcceptanceIsForOneRecord(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)
 	f.inForce()
-	f.CreateHelmRelease("app")
+	f.track("app")
 	me := "mallory-of-" + f.Apps
 	forged := kit.ForgedRecord{Name: "app", Manifest: f.clusterRole()}
 	first := f.mallory.Forge(forged)
@@ -104,7 +104,7 @@ func TestTrust_IsInTheStatus(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)
 	f.inForce()
-	f.CreateHelmRelease("app")
+	f.track("app")
 	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	f.WaitReady("app", 1)
 	got := f.HelmRelease("app").Status.Trust

@@ -63,7 +63,7 @@ func (f *trusting) may(verb, group, resource, namespace string) (any, bool) {
 // inForce waits until the API server asks the witness.
 func (f *trusting) inForce() {
 	f.Helper()
-	f.CreateHelmRelease("probe")
+	f.track("probe")
 	n := 0
 	f.Until("the API server asks the witness", func() (any, bool) {
 		n++
@@ -72,6 +72,14 @@ func (f *trusting) inForce() {
 			f.Operator+"-trust-"+string(f.HelmRelease("probe").UID), metav1.GetOptions{})
 		return err, err == nil
 	})
+}
+
+// track creates a HelmRelease without a record, and waits until the operator knows it: only records of such releases are
+// judged.
+func (f *trusting) track(name string) {
+	f.Helper()
+	f.CreateHelmRelease(name)
+	f.WaitReason(name, v1alpha1.ConditionLocked, v1alpha1.ReasonSecretNotFound)
 }
 
 func (f *trusting) binding() string { return "pwned-" + f.Apps }
@@ -139,7 +147,7 @@ func TestI14_AForgedRecordGivesItsWriterNoRight(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)
 	f.inForce()
-	f.CreateHelmRelease("app")
+	f.track("app")
 	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + f.clusterRole()})
 	f.WaitReady("app", 1)
 
@@ -178,7 +186,7 @@ func TestI14_AnEarlierManifestIsNotReplayed(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)
 	f.inForce()
-	f.CreateHelmRelease("app")
+	f.track("app")
 	first := kit.ConfigMap("settings", "declared") + f.clusterAdmin()
 	second := kit.ConfigMap("settings", "declared")
 	f.Forge(kit.ForgedRecord{Name: "app", Manifest: first})
