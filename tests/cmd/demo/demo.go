@@ -127,7 +127,7 @@ func startCluster(ctx context.Context, s *screen) (*cluster.Cluster, error) {
 func (d *demo) play(ctx context.Context) error {
 	var err error
 	for _, act := range []func(context.Context) error{
-		d.install, d.lock, d.tamperWithShop, d.tamperWithBakery, d.tamperDuringDowntime, d.upgrade, d.suspend,
+		d.install, d.lock, d.tamperWithShop, d.tamperWithBakery, d.tamperDuringDowntime, d.upgrade, d.forge, d.suspend,
 		d.uninstall,
 	} {
 		if err = act(ctx); err != nil {

@@ -1,7 +1,8 @@
 // Command demo demonstrates helm-locker on a real control plane. It builds, starts and removes the control plane. Two
 // charts are installed by Helm 3 and Helm 4 and locked, then tampered with in several ways, upgraded, rolled back,
-// suspended and uninstalled. The demo uses kubectl, helm and the helm-locker program, as a user does; its own watch
-// measures the effects. It writes nothing outside a temporary directory and the cache of binaries.
+// suspended and uninstalled; a forged release record gains its writer nothing. The demo uses kubectl, helm and the
+// helm-locker program, as a user does; its own watch measures the effects. It writes nothing outside a temporary
+// directory and the cache of binaries.
 //
 // The exit code is 0 when every change was reverted and no Helm operation was disturbed.
 package main

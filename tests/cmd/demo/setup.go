@@ -44,6 +44,9 @@ func (d *demo) lock(ctx context.Context) error {
 	if err := d.configureOperator(ctx); err != nil {
 		return err
 	}
+	if err := d.witness(ctx); err != nil {
+		return err
+	}
 	if err := d.startOperator(ctx); err != nil {
 		return err
 	}
