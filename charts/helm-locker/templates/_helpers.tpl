@@ -125,3 +125,13 @@ annotations:
   name: {{ include "helm-locker.serviceAccountName" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}
+
+{{/* Whether the API server asks the operator about requests: for the guard, or for trust in records. An account needs no trust. */}}
+{{- define "helm-locker.asked" -}}
+{{- if or .Values.guard.enabled (eq (include "helm-locker.witnessed" .) "true") }}true{{ end }}
+{{- end }}
+
+{{/* Whether only trusted records are enforced. */}}
+{{- define "helm-locker.witnessed" -}}
+{{- if and (ne .Values.trust.records "Any") (ne .Values.rbac.profile "impersonate") }}true{{ end }}
+{{- end }}

@@ -43,9 +43,10 @@ func noRightByARecord() []mutant {
 		state.Trust(r)`, `		state.Trust(r)`}, guardSuite, accepted),
 		breaks("I14", "the writes of all users count", edit{witness, `by.IsOneOf(wi.NeverWriters)`,
 			`by.IsOneOf(nil)`}, guardSuite, "TestI14_NeverWritersMakeNoRecordTrusted"),
-		breaks("I14", "a pending record needs no rights once it is deployed", edit{stored,
-			`before == nil || before.Status != after.Status`, `before == nil`}, guardSuite,
-			"TestHostile_NoWriterOfRecordsGainsARight"),
+		breaks("I14", "a label of a backup tool makes a record trusted", edit{stored,
+			`	if bytes.Equal(before.payload, after.payload) {
+		return true, nil`, `	if bytes.Equal(before.payload, after.payload) {
+		return false, nil`}, guardSuite, "TestHostile_NoWriterOfRecordsGainsARight"),
 		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
 			`	case pruned:`}, guardSuite, unseen),
 	}

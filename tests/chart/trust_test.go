@@ -1,0 +1,47 @@
+package chart
+
+import (
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// trust.records=Witnessed takes no other value: the API server asks the operator, whose permissions suffice, and the
+// guard stays off.
+func TestTrustIsPermittedWithoutTheGuard(t *testing.T) {
+	e := newEnv(t)
+	h := kit.Shared.Helm4()
+	values := fmt.Sprintf(`trust: {records: Witnessed, neverWriters: [{kind: Group, name: "a:b"},
+  {kind: ServiceAccount, name: external-secrets, namespace: kube-system}]}
+guard: {port: %d}
+`, freePort(t))
+	install(e, h, freePorts(t), values)
+	o := startDeployment(e, kit.Shared, "helm-locker")
+	helmRelease := installExample(e, h)
+	e.WaitReady(helmRelease, 1)
+	trust := e.HelmRelease(helmRelease).Status.Trust
+	if trust == nil || trust.State != v1alpha1.TrustStateTrusted {
+		t.Errorf("the trust is %+v", trust)
+	}
+	configurations := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	name := e.Operator + "-helm-locker-guard"
+	made, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
+	check.NoError(t, err)
+	if len(made.Webhooks) != 1 || made.Webhooks[0].Name != "records.guard.helm-locker.cattle.io" {
+		t.Errorf("the API server is to ask %v", made.Webhooks)
+	}
+	if refused := refusals(requests(e, "helm-locker")); len(refused) > 0 {
+		t.Errorf("not permitted: %+v", refused)
+	}
+	outlives(e, h, o, helmRelease)
+	e.Until("the registration is gone", func() (any, bool) {
+		_, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
+		return err, apierrors.IsNotFound(err)
+	})
+}
