@@ -50,16 +50,21 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	c, _ := source.(*connection)
+	known, err := a.openBaseline(cmd, c.scopeOf(cmd))
+	if err != nil {
+		return err
+	}
 	found, err := a.gather(ctx, cmd, source, targets)
 	if err != nil {
 		return err
 	}
+	known.leaveOut(found)
 	several := cmd.String("filename") == "" && (cmd.Args().Len() != 1 || cmd.Bool("all-namespaces"))
 	shown := diffShown{
 		format: cmd.String("output"), now: a.now(), style: a.style(cmd), several: several,
 		brief: several && !cmd.Bool("all"),
 	}
-	c, _ := source.(*connection)
 	text, err := a.diffText(shown, c, found)
 	if err != nil {
 		return err
@@ -68,7 +73,7 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a.noteHidden(cmd, found)
-	return a.exit(ctx, cmd, c, c.scopeOf(cmd), found)
+	return known.finish(cmd, a.exit(ctx, cmd, c, c.scopeOf(cmd), found))
 }
 
 // diffText returns differences in the format of the command line.

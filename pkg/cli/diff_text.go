@@ -42,7 +42,7 @@ func (o diffShown) output(found *gathered) (string, error) {
 			b.WriteString(text)
 		}
 		if o.format == formatText {
-			b.WriteString(summaryLine(c, o.style) + "\n")
+			b.WriteString(summaryLine(c, found.known[c.Release.Key], o.style) + "\n")
 		}
 	}
 	if o.format == formatText && o.several && len(found.comparisons)+len(found.failed) > 0 {
@@ -70,20 +70,24 @@ func (g *gathered) summary() report.Summary {
 		if isIncomplete(c) {
 			s.Incomplete++
 		}
+		s.Known += g.known[c.Release.Key]
 	}
 	return s
 }
 
-// summaryLine is the last line about a release.
-func summaryLine(c *inspect.Comparison, style report.Style) string {
+// summaryLine is the last line about a release. known counts the objects with known drift.
+func summaryLine(c *inspect.Comparison, known int, style report.Style) string {
 	head := fmt.Sprintf("release %s, revision %d: ", c.Release.Key, c.Release.Revision)
 	incomplete := ""
 	if n := len(c.Failures); n > 0 {
 		incomplete = fmt.Sprintf("; %s could not be compared", plain.Count(n, "object"))
 	}
-	additions := ""
+	beside := ""
+	if known > 0 {
+		beside = "; " + report.Known(known)
+	}
 	if c.Additions > 0 {
-		additions = style.Yellow("; " + report.Additions(c.Additions) + " (see --strict)")
+		beside += style.Yellow("; " + report.Additions(c.Additions) + " (see --strict)")
 	}
 	states := map[inspect.State]int{}
 	for _, d := range c.Differences {
@@ -95,13 +99,13 @@ func summaryLine(c *inspect.Comparison, style report.Style) string {
 	}
 	switch n := len(c.Differences); {
 	case n == 0 && incomplete == "":
-		return plain.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", plain.Count(c.Compared, "object"))) + additions
+		return plain.Line(head) + style.Green(fmt.Sprintf("no drift, %s compared", plain.Count(c.Compared, "object"))) + beside
 	case n == 0:
 		return plain.Line(head) + style.Yellow(fmt.Sprintf("no drift in %s%s", plain.Count(c.Compared, "object"),
-			incomplete)) + additions
+			incomplete)) + beside
 	default:
 		return plain.Line(head) + style.Red(fmt.Sprintf("%d of %s drifted (%s)%s", n,
-			plain.Count(c.Compared, "object"), kinds, incomplete)) + additions
+			plain.Count(c.Compared, "object"), kinds, incomplete)) + beside
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 
 // comparedFlags are the flags that select the comparison.
 func comparedFlags() []cli.Flag {
-	return []cli.Flag{
+	return append(baselineFlags(),
 		allNamespacesFlag(), allowEmptyFlag(),
 		selectorFlag("only releases"),
 		&cli.BoolFlag{Name: "strict", Category: categoryWhat,
@@ -30,7 +30,7 @@ func comparedFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-ignore", Category: categoryWhat,
 			Usage: "compare what the ignore rules of the release's HelmRelease leave alone, too"},
 		helmReleaseNamespaceFlag(),
-	}
+	)
 }
 
 // checkCompared refuses ambiguous combinations of comparedFlags.
@@ -43,7 +43,7 @@ func checkCompared(ctx context.Context, cmd *cli.Command) error {
 	if scoped >= 0 && cmd.Bool("all-namespaces") {
 		return command.UsageError(ctx, cmd, errTwoScopes(names[scoped]), true)
 	}
-	return nil
+	return checkBaseline(ctx, cmd)
 }
 
 // candidate is a release to compare.
@@ -136,6 +136,8 @@ type gathered struct {
 	locks           []*v1alpha1.HelmRelease
 	// declared are the drifted objects as the manifests have them. They are not masked.
 	declared map[release.Key][]manifest.Object
+	// known counts the objects with no other drift than that of the baseline.
+	known map[release.Key]int
 	// hidden is the error when the HelmReleases could not be read.
 	hidden error
 }

@@ -60,10 +60,15 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	known, err := a.openBaseline(cmd, namespace)
+	if err != nil {
+		return err
+	}
 	found, err := a.gather(ctx, cmd, c, all)
 	if err != nil {
 		return err
 	}
+	known.leaveOut(found)
 	drift, err := a.driftOf(c, found)
 	if err != nil {
 		return err
@@ -82,7 +87,7 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a.noteHidden(cmd, found)
-	return a.exit(ctx, cmd, c, namespace, found)
+	return known.finish(cmd, a.exit(ctx, cmd, c, namespace, found))
 }
 
 // driftOf returns the results as a report, in the order of the releases' names. c is nil without a cluster.
@@ -93,6 +98,7 @@ func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.Known = found.known[comparison.Release.Key]
 		releases = append(releases, r)
 	}
 	for _, f := range found.failed {

@@ -37,6 +37,8 @@ type Summary struct {
 	ObjectsDrifted int `json:"objectsDrifted"`
 	// Additions counts the objects with additions of others. Scope Declared ignores those.
 	Additions int `json:"additions"`
+	// Known counts the objects with no other drift than that of the baseline.
+	Known int `json:"known,omitempty"`
 }
 
 // ReleaseDrift is the result of comparing one release.
@@ -51,7 +53,9 @@ type ReleaseDrift struct {
 	Compared    int           `json:"compared"`
 	Differences []ObjectDrift `json:"differences"`
 	// Additions counts the objects with additions of others. Scope Declared ignores those.
-	Additions   int             `json:"additions,omitempty"`
+	Additions int `json:"additions,omitempty"`
+	// Known counts the objects left out of Differences: the baseline has all of their drift.
+	Known       int             `json:"known,omitempty"`
 	Failures    []ObjectFailure `json:"failures,omitempty"`
 	NotCompared []string        `json:"notCompared,omitempty"`
 	// ComparedLocally is the reason for the lack of a dry run. Without one, normalized values may appear as drift.
@@ -125,6 +129,7 @@ func NewDrift(at time.Time, cluster string, releases []ReleaseDrift) *Drift {
 		d.Summary.Objects += r.Compared
 		d.Summary.ObjectsDrifted += len(r.Differences)
 		d.Summary.Additions += r.Additions
+		d.Summary.Known += r.Known
 		if len(r.Differences) > 0 {
 			d.Summary.Drifted++
 		}
@@ -156,6 +161,9 @@ func (r *ReleaseDrift) Result() string {
 	if n := len(r.Failures); n > 0 {
 		text += fmt.Sprintf("; %s could not be compared", plain.Count(n, "object"))
 	}
+	if r.Known > 0 {
+		text += "; " + Known(r.Known)
+	}
 	if r.Additions > 0 {
 		text += "; " + Additions(r.Additions)
 	}
@@ -168,8 +176,12 @@ func (s Summary) String() string {
 	if s.Incomplete > 0 {
 		text += fmt.Sprintf("%d not fully compared, ", s.Incomplete)
 	}
-	if s.Drifted == 0 {
-		return text + "none drifted"
+	drifted := "none drifted"
+	if s.Drifted > 0 {
+		drifted = fmt.Sprintf("%d drifted", s.Drifted)
 	}
-	return text + fmt.Sprintf("%d drifted", s.Drifted)
+	if s.Known > 0 {
+		drifted += "; " + Known(s.Known)
+	}
+	return text + drifted
 }

@@ -97,6 +97,14 @@ func Additions(n int) string {
 	return fmt.Sprintf("%d objects have additions", n)
 }
 
+// Known returns the number of objects with known drift in words.
+func Known(n int) string {
+	if n == 1 {
+		return "1 object drifted as in the baseline"
+	}
+	return fmt.Sprintf("%d objects drifted as in the baseline", n)
+}
+
 // Paths returns JSON pointers in a short form for people; more counts further ones.
 func Paths(paths []string, more int) string {
 	const most = 3

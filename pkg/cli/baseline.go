@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+const (
+	baselineName      = "baseline"
+	writeBaselineName = "write-baseline"
+)
+
+// baselineFlags are the flags for drift that is known already.
+func baselineFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: baselineName, Category: categoryWhat, TakesFile: true,
+			Usage: "leave out the drift in this `FILE`, so that only new drift is shown and sets the exit code"},
+		&cli.BoolFlag{Name: writeBaselineName, Category: categoryOutput,
+			Usage: "with --baseline: replace the drift of the compared releases in its file, and exit with 0"},
+	}
+}
+
+// checkBaseline refuses --write-baseline without a file.
+func checkBaseline(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Bool(writeBaselineName) && cmd.String(baselineName) == "" {
+		return command.UsageError(ctx, cmd, errors.New("--write-baseline needs --baseline FILE"), true)
+	}
+	return nil
+}
+
+// baseline is the file of --baseline beside the drift of now.
+type baseline struct {
+	*app
+	file string
+	read *report.Baseline
+	// now is the drift of the compared releases.
+	now []report.BaselineRelease
+	// selected reports whether the arguments and flags select a release, whether or not it exists.
+	selected func(namespace, name string) bool
+}
+
+// openBaseline reads the file of --baseline; nil without the flag. A file to be written need not exist. namespace is the
+// one whose releases are compared; empty for all.
+func (a *app) openBaseline(cmd *cli.Command, namespace string) (*baseline, error) {
+	file := cmd.String(baselineName)
+	if file == "" {
+		return nil, nil
+	}
+	all := !cmd.Args().Present() && cmd.String(selectorName) == "" && cmd.String("filename") == ""
+	b := &baseline{app: a, file: file, read: &report.Baseline{}, selected: func(in, _ string) bool {
+		return all && (namespace == "" || in == namespace)
+	}}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		if cmd.Bool(writeBaselineName) {
+			return b, nil
+		}
+		return nil, command.Hinted(err, "--write-baseline writes the drift of now to that file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.read, err = report.ReadBaseline(text); err != nil {
+		return nil, command.Hinted(fmt.Errorf("%s: %w", file, err), "--write-baseline writes the drift of now to a new file")
+	}
+	return b, nil
+}
+
+// leaveOut removes known drift from the results, and counts its objects. A nil baseline knows none.
+func (b *baseline) leaveOut(found *gathered) {
+	if b == nil {
+		return
+	}
+	found.known = map[release.Key]int{}
+	for _, c := range found.comparisons {
+		key, now := c.Release.Key, []report.BaselineObject{}
+		known := b.read.Known(key.Namespace, key.Name)
+		c.Differences = slices.DeleteFunc(c.Differences, func(d inspect.Difference) bool {
+			entry := report.Entry(report.ObjectOf(d.ID), string(d.State), fieldChanges(&d, found.declared[key]))
+			now = append(now, entry)
+			all := slices.ContainsFunc(known, entry.IsIn)
+			if all {
+				found.known[key]++
+			}
+			return all
+		})
+		for i := range c.Differences {
+			withoutKnown(&c.Differences[i], known, found.declared[key])
+		}
+		for _, failure := range c.Failures { // its drift is as it was, for all that is known
+			now = append(now, slices.DeleteFunc(slices.Clone(known), func(o report.BaselineObject) bool {
+				return o.Object != report.ObjectOf(failure.ID)
+			})...)
+		}
+		b.now = append(b.now, report.BaselineRelease{Namespace: key.Namespace, Name: key.Name, Differences: now})
+	}
+	for _, f := range found.failed {
+		b.now = append(b.now, report.BaselineRelease{Namespace: f.key.Namespace, Name: f.key.Name,
+			Differences: b.read.Known(f.key.Namespace, f.key.Name)})
+	}
+}
+
+// withoutKnown removes the known ones among the changes of an object with new ones.
+func withoutKnown(d *inspect.Difference, known []report.BaselineObject, declared []manifest.Object) {
+	entry := report.Entry(report.ObjectOf(d.ID), string(d.State), fieldChanges(d, declared))
+	var changes []inspect.Change
+	for i, change := range d.Changes {
+		if !slices.ContainsFunc(known, func(o report.BaselineObject) bool { return o.Has(entry, i) }) {
+			changes = append(changes, change)
+		}
+	}
+	if len(changes) > 0 {
+		d.Changes = changes
+	}
+}
+
+// finish lists the drift of the file that no longer occurs, and writes the file if the flags ask for that. It returns
+// the error for the exit code; failed is that of the comparison.
+func (b *baseline) finish(cmd *cli.Command, failed error) error {
+	if b == nil {
+		return failed
+	}
+	next := &report.Baseline{Releases: slices.Clone(b.now)}
+	for _, r := range b.read.Releases {
+		i := slices.IndexFunc(b.now, func(now report.BaselineRelease) bool { return now.Key() == r.Key() })
+		switch {
+		case i >= 0:
+			b.noteGone(r, b.now[i].Differences)
+		case b.selected(r.Namespace, r.Name):
+			b.noteGone(r, nil)
+		default: // another selection
+			next.Releases = append(next.Releases, r)
+		}
+	}
+	var exit *command.ExitError
+	if !cmd.Bool(writeBaselineName) || errors.As(failed, &exit) && exit.Code != command.ExitFound {
+		return failed
+	}
+	next.Releases = slices.DeleteFunc(next.Releases, func(r report.BaselineRelease) bool {
+		return len(r.Differences) == 0
+	})
+	text, err := next.YAML()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(b.file, text); err != nil {
+		return err
+	}
+	objects := 0
+	for _, r := range next.Releases {
+		objects += len(r.Differences)
+	}
+	b.note("wrote %s: %s in %s", b.file, plain.Count(objects, "object"), plain.Count(len(next.Releases), "release"))
+	return nil
+}
+
+// noteGone prints the entries of a release that no longer occur.
+func (b *baseline) noteGone(r report.BaselineRelease, now []report.BaselineObject) {
+	for _, o := range r.Differences {
+		for _, gone := range o.Gone(now) {
+			b.note("note: no longer drift, though in %s: release %s, %s", b.file, r.Key(), gone)
+		}
+	}
+}
