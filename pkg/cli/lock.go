@@ -51,7 +51,7 @@ func (a *app) lockCommand() *cli.Command {
 			"it needs --yes: else it changes nothing, and exits with 2.\n\n" +
 			"--all and --selector write a HelmReleasePolicy instead, by which the operator locks all releases that fit, now and\n" +
 			"later. policy preview shows beforehand what that would do. In mode Enforce such a policy needs\n" +
-			"--accept-records-of-anyone, or a serviceAccountName, unless the operator runs with --impersonate.\n\n" +
+			"--accept-records-of-anyone, or a serviceAccountName, unless the operator runs with --impersonate or --trust-records=Witnessed.\n\n" +
 			"--ignore adds paths to spec.ignore, and --unignore takes paths back. Rules with managers or a target are left as\n" +
 			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,

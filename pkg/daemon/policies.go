@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/policies"
 	"github.com/rancher/helm-locker/pkg/process"
 )
@@ -25,7 +26,8 @@ func policiesCommand(stderr io.Writer) *cli.Command {
 		Flags: slices.Concat(command.ConnectionFlags(),
 			command.Pick(command.ServeFlags(), "pprof", "metrics-address", "metrics-host", "metrics-auth", "health-address", "log-level",
 				"log-format", "debug", "debug-level"),
-			command.Pick(behaviourFlags(), "leader-elect", "lease-duration", "release-storage", "impersonate")),
+			command.Pick(behaviourFlags(), "leader-elect", "lease-duration", "release-storage", "impersonate"),
+			command.Pick(guardFlags(), "trust-records")),
 		Action: command.NoArguments(func(ctx context.Context, cmd *cli.Command) error {
 			return runPolicies(ctx, cmd, stderr)
 		}),
@@ -47,6 +49,7 @@ func runPolicies(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
 		ShardSelector: cmd.String("shard-selector"), NodeName: cmd.String("node-name"),
 		ReleaseStorage: cmd.String("release-storage"), Impersonate: cmd.Bool("impersonate"),
+		Witnessed:      cmd.String("trust-records") == operator.TrustWitnessed,
 		MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),
 		MetricsHosts: cmd.StringSlice("metrics-host"), MetricsAuth: cmd.Bool("metrics-auth"),
 		PprofEnabled: cmd.Bool("pprof"), LeaderElection: cmd.Bool("leader-elect"),

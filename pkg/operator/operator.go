@@ -55,6 +55,9 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	}
 	conn.ListsReadStorage = listsReadStorage(conn.Discovery, o.Log)
 	o.Log.Infof("helm-locker %s, controller name %s", version.String(), o.ControllerName)
+	if o.TrustRecords == TrustAny && !o.Impersonate {
+		o.Log.Info("trust in records: Any; any user who may write a release record decides what this operator writes")
+	}
 	if o.shard != nil {
 		o.Log.Infof("shard %s, lease %s", o.shard, o.lease)
 	}

@@ -41,6 +41,8 @@ type Options struct {
 	ReleaseStorage string
 	// Impersonate reports that the operator writes in the name of ServiceAccounts. No policy needs an acceptance then.
 	Impersonate bool
+	// Witnessed reports that the operator enforces trusted records only. No policy needs an acceptance then, either.
+	Witnessed bool
 
 	// MetricsAddress, HealthAddress, MetricsHosts, MetricsAuth and PprofEnabled are as those of an operator.
 	MetricsAddress, HealthAddress string

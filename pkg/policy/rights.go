@@ -6,8 +6,8 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// OwnRights reports whether a policy enforces releases with the operator's own rights, where the operator does not
-// run with --impersonate. A record is then as powerful as these rights: every user who may write one has them.
+// OwnRights reports whether a policy enforces releases with the operator's own rights, where the operator runs neither
+// with --impersonate nor with --trust-records=Witnessed. A record is then as powerful as these rights: every user who may write one has them.
 func OwnRights(p *v1alpha1.HelmReleasePolicy) bool {
 	return modeOf(p) == v1alpha1.ModeEnforce && p.Spec.Template.Spec.ServiceAccountName == ""
 }
@@ -15,6 +15,9 @@ func OwnRights(p *v1alpha1.HelmReleasePolicy) bool {
 // ownRights describes OwnRights to an administrator.
 const ownRights = "with the operator's own rights: every user who may write a release record (a Secret) in a matched " +
 	"namespace decides what the operator writes in the whole cluster"
+
+// unless begins the descriptions of OwnRights.
+const unless = "unless the operator runs with --impersonate or --trust-records=Witnessed, "
 
 // Rights describes the rights with which a policy enforces releases, as determined by the policy alone.
 func Rights(p *v1alpha1.HelmReleasePolicy) string {
@@ -26,11 +29,10 @@ func Rights(p *v1alpha1.HelmReleasePolicy) string {
 		return fmt.Sprintf("releases are enforced with the rights of ServiceAccount %q in the namespace of each",
 			account)
 	case p.Spec.AcceptRecordsOfAnyone:
-		return "unless the operator runs with --impersonate, releases are enforced " + ownRights +
+		return unless + "releases are enforced " + ownRights +
 			"; spec.acceptRecordsOfAnyone accepts that"
 	}
-	return "unless the operator runs with --impersonate, no release is enforced: that would be " + ownRights + "; " +
-		accept
+	return unless + "no release is enforced: that would be " + ownRights + "; " + accept
 }
 
 // accept is the advice for a policy that does not accept OwnRights.

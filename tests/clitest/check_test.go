@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 	w.cli("lock", "--all", "--allow-empty", "-n", w.Apps, "--name", "all", "--accept-records-of-anyone", "--yes").says(0)
 	w.Eventually("an accepted policy says who gets which rights", func() error {
 		r := w.app("check")
-		if !strings.Contains(r.stdout, "note     HelmReleasePolicy LOCKER/all: unless the operator runs with --impersonate, releases "+
+		if !strings.Contains(r.stdout, "note     HelmReleasePolicy LOCKER/all: unless the operator runs with --impersonate or --trust-records=Witnessed, releases "+
 			"are enforced with the operator's own rights: every user who may write a release record (a Secret) in a matched namespace ") {
 			return errors.New(r.stdout)
 		}

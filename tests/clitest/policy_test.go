@@ -50,7 +50,7 @@ APPS/many-c 1 0 leaves it to HelmRelease by-hand change nothing
 APPS/many-d 0 0 locks it wait: no revision is deployed
 
 many: 4 releases matched, 3 releases would be locked; enforcing would change 2 objects in 2 releases
-rights: unless the operator runs with --impersonate, no release is enforced: that would be with the operator's own rights: ` +
+rights: unless the operator runs with --impersonate or --trust-records=Witnessed, no release is enforced: that would be with the operator's own rights: ` +
 		`every user who may write a release record (a Secret) in a matched namespace decides what the operator writes in the ` +
 		`whole cluster; set spec.template.spec.serviceAccountName, to write with the rights of that ServiceAccount in the ` +
 		`namespace of each release, or accept it by spec.acceptRecordsOfAnyone: true`
@@ -71,7 +71,7 @@ rights: unless the operator runs with --impersonate, no release is enforced: tha
 	err := json.Unmarshal([]byte(r.raw), &list)
 	check.NoError(t, err)
 	if out := list.Items[0]; out.Mode != "Enforce" || out.Summary.Matched != 4 ||
-		len(out.Releases) != 4 || !strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate, ") || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
+		len(out.Releases) != 4 || !strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate or --trust-records=Witnessed, ") || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
 		t.Errorf("%v: %s", err, r.raw)
 	}
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
@@ -103,10 +103,10 @@ func TestLockWritesAPolicy(t *testing.T) {
 	w.app("lock", "--all", "--allow-empty", "--unignore", "/spec/replicas", "-o", "name").is(0,
 		"helmreleasepolicy.helm.cattle.io/APPS\n", empty)
 	w.app("lock", "--all", "--allow-empty", "--mode", "Enforce").says(0, "HelmReleasePolicy LOCKER/APPS changed",
-		"note: unless the operator runs with --impersonate, no release is enforced: that would be with the operator's own rights: ")
+		"note: unless the operator runs with --impersonate or --trust-records=Witnessed, no release is enforced: that would be with the operator's own rights: ")
 	w.cli("lock", "-A", "-l", "team=store,tier!=db", "--allow-empty", "--accept-records-of-anyone").says(0, "HelmReleasePolicy LOCKER/all-team-store-tier-db created: "+
 		"releases with labels team in (store),tier notin (db) of all namespaces but the operator's, now and later\n",
-		"note: unless the operator runs with --impersonate, releases are enforced with the operator's own rights: ")
+		"note: unless the operator runs with --impersonate or --trust-records=Witnessed, releases are enforced with the operator's own rights: ")
 	w.cli("lock", "-A", "-l", "team=store,tier!=db", "--allow-empty", "-o", "yaml").says(0, "  acceptRecordsOfAnyone: true\n")
 	w.app("lock", "shop", "--accept-records-of-anyone").says(1, "--accept-records-of-anyone is for a policy")
 	w.cli("lock", "-A", "--all", "--allow-empty", "--name", w.Apps).is(1, "", "helm-locker: HelmReleasePolicy LOCKER/APPS selects other releases\n"+

@@ -49,6 +49,9 @@ func (j *judge) see(e *Event) {
 	} else if own(now) && by != "" && j.objects[e.Key].ours() {
 		now.unasked = e.At.Sub(j.accepted[policies+o.text("metadata", "namespace")+"/"+by]) > modeTime
 	}
+	if trust := o.text("status", "trust", "state"); trust != "" && trust != "Any" {
+		now.unasked = false // the operator enforces trusted records only
+	}
 	j.locks[e.Key] = now
 }
 

@@ -54,6 +54,16 @@ func TestRights(t *testing.T) {
 			s.made(nil)
 			s.revert("")
 		}, ruleRights},
+		"a policy without acceptance has a release enforced by an operator that trusts any record": {func(s *story) {
+			s.policy(false)
+			s.trusted("Any")
+			s.revert("")
+		}, ruleRights},
+		"a policy without acceptance has a release enforced whose record is trusted": {func(s *story) {
+			s.policy(false)
+			s.trusted("Trusted")
+			s.revert("")
+		}, ""},
 		"a policy without acceptance names an account": {func(s *story) {
 			s.policy(false)
 			s.made(asDeployer)
@@ -132,4 +142,13 @@ func (s *story) made(spec map[string]any) {
 	s.wait(time.Hour)
 	made := helmRelease("apps.shop", spec, nil).labelled("helmreleases.cattle.io/policy", "every")
 	s.write(locker, key+"apps.shop", made)
+}
+
+// trusted is made, with a status that has the trust in the record.
+func (s *story) trusted(state string) {
+	const key = "/registry/helm.cattle.io/helmreleases/locker/apps.shop"
+	s.made(nil)
+	made := helmRelease("apps.shop", nil, nil).labelled("helmreleases.cattle.io/policy", "every")
+	made["status"] = map[string]any{"trust": map[string]any{"state": state}}
+	s.write(locker, key, made)
 }
