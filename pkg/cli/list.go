@@ -16,6 +16,7 @@ const (
 	kindPolicyPreviews = "PolicyPreviewList"
 	kindReleases       = "ReleaseList"
 	kindTraces         = "TraceList"
+	kindUnowned        = "UnownedObjectList"
 )
 
 // list is the output of a command as JSON or YAML. Its fields are part of the command's interface.
@@ -53,5 +54,6 @@ func printedKinds() []printedKind {
 		{report.DriftKind, "`diff`, `report`", reflect.TypeFor[report.Drift]()},
 		{kindReleases, "`inspect`", reflect.TypeFor[list[detailsOut]]()},
 		{kindTraces, "`trace`", reflect.TypeFor[list[traced]]()},
+		{kindUnowned, "`report --unowned`", reflect.TypeFor[list[unownedOut]]()},
 	}
 }

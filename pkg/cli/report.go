@@ -33,7 +33,7 @@ func (a *app) reportCommand() *cli.Command {
 			"was not fully compared an error. Values of Secrets are replaced by markers.\n\n" +
 			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared; 5: there is no\n" +
 			"release to compare, unless --allow-empty is given.",
-		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), comparedFlags(),
+		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), comparedFlags(), unownedFlags(),
 			[]cli.Flag{
 				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatMarkdown, Category: categoryOutput,
 					Usage: "`FORMAT`: json, markdown, html or junit"}, formatJSON, formatMarkdown, formatHTML, formatJUnit),
@@ -45,6 +45,9 @@ func (a *app) reportCommand() *cli.Command {
 }
 
 func (a *app) report(ctx context.Context, cmd *cli.Command) error {
+	if err := checkUnowned(ctx, cmd); err != nil {
+		return err
+	}
 	if err := checkCompared(ctx, cmd); err != nil {
 		return err
 	}
@@ -55,6 +58,9 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 	namespace := a.onlyIn(c, cmd.String("namespace"))
 	if cmd.Bool("all-namespaces") {
 		namespace = ""
+	}
+	if cmd.Bool(unownedName) {
+		return a.reportUnowned(ctx, cmd, c, namespace)
 	}
 	all, err := a.candidates(ctx, cmd, c, namespace)
 	if err != nil {

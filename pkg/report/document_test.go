@@ -190,7 +190,7 @@ func TestMarkdownHasNoMarkupOfOthers(t *testing.T) {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
-	if got := cell("a|b"); got != "`a\\|b`" {
+	if got := Cell("a|b"); got != "`a\\|b`" {
 		t.Error(got)
 	}
 }

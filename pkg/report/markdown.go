@@ -22,7 +22,7 @@ func (d *Drift) Markdown() string {
 		if len(r.Differences) == 0 && !r.Incomplete() && r.Additions == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s| %s | %d | %s | %s |\n", head, cell(r.Key()), r.Revision, lockColumn(r.Locked), r.Result())
+		fmt.Fprintf(&b, "%s| %s | %d | %s | %s |\n", head, Cell(r.Key()), r.Revision, lockColumn(r.Locked), r.Result())
 		head = ""
 	}
 	for i := range d.Releases {
@@ -77,8 +77,13 @@ func code(text string) string {
 	return fence + text + fence
 }
 
-// cell is code in a table.
-func cell(text string) string { return strings.ReplaceAll(code(text), "|", `\|`) }
+// Cell returns a text as a code span in a table of Markdown; empty for no text.
+func Cell(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ReplaceAll(code(text), "|", `\|`)
+}
 
 // backticks returns the length of the longest run of backticks in a text.
 func backticks(text string) int {

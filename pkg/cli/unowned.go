@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/inspect"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/report"
+)
+
+const (
+	unownedName = "unowned"
+	exceptName  = "except"
+)
+
+// unownedFlags are the flags for objects of no release.
+func unownedFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: unownedName, Category: categoryWhat,
+			Usage: "instead of drift: list the objects that no release, no owner reference and no controller of Kubernetes accounts for"},
+		&cli.StringFlag{Name: exceptName, Category: categoryWhat, TakesFile: true,
+			Usage: "with --unowned: leave out the objects in this YAML `FILE`, a list of kind, namespace, name (patterns with * and ?) and reason"},
+	}
+}
+
+// unownedOut is an object of no release. It is part of the command's interface.
+type unownedOut struct {
+	report.Object
+	Created string `json:"created"`
+	Manager string `json:"manager,omitempty"`
+	// Release is the name of a release in the object's metadata. No such release declares the object.
+	Release string `json:"release,omitempty"`
+}
+
+// exception is an entry of the file of --except. An empty pattern matches everything.
+type exception struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
+}
+
+func readExceptions(file string) ([]exception, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all []exception
+	if err := yaml.UnmarshalStrict(text, &all); err != nil {
+		return nil, command.Hinted(fmt.Errorf("%s: %w", file, err),
+			`it is a list, as in: - {kind: Secret, namespace: "team-*", name: "tls-*", reason: cert-manager}`)
+	}
+	for i, e := range all {
+		for _, pattern := range []string{e.Kind, e.Namespace, e.Name} {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return nil, fmt.Errorf("%s: entry %d: pattern %q: %w", file, i+1, pattern, err)
+			}
+		}
+		if e.Kind+e.Namespace+e.Name == "" {
+			return nil, fmt.Errorf("%s: entry %d names no kind, namespace or name", file, i+1)
+		}
+	}
+	return all, nil
+}
+
+// matches reports whether an entry leaves an object out. Its patterns are valid.
+func (e exception) matches(id manifest.ID) bool {
+	for pattern, value := range map[string]string{e.Kind: id.Kind, e.Namespace: id.Namespace, e.Name: id.Name} {
+		if matched, err := path.Match(pattern, value); pattern != "" && (err != nil || !matched) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkUnowned refuses flags that are about drift beside --unowned.
+func checkUnowned(ctx context.Context, cmd *cli.Command) error {
+	if !cmd.Bool(unownedName) {
+		if cmd.IsSet(exceptName) {
+			return command.UsageError(ctx, cmd, errors.New("--except needs --unowned"), true)
+		}
+		return nil
+	}
+	for _, name := range []string{selectorName, baselineName, writeBaselineName, "strict", "no-ignore"} {
+		if cmd.IsSet(name) {
+			return command.UsageError(ctx, cmd, fmt.Errorf("--unowned and --%s exclude each other", name), true)
+		}
+	}
+	format := cmd.String("output")
+	switch {
+	case cmd.Args().Present():
+		return command.UsageError(ctx, cmd, errors.New("--unowned is about namespaces, and takes no RELEASE"), true)
+	case format != formatMarkdown && format != formatJSON:
+		return command.UsageError(ctx, cmd, fmt.Errorf("--unowned has no output %q, but %s and %s", format, formatMarkdown,
+			formatJSON), true)
+	}
+	return nil
+}
+
+// reportUnowned is report with --unowned, for a namespace or for all when it is empty.
+func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command, c *connection, namespace string) error {
+	exceptions, err := readExceptions(cmd.String(exceptName))
+	if err != nil {
+		return err
+	}
+	ofReleases, err := a.accounted(ctx, c)
+	if err != nil {
+		return err
+	}
+	found, err := c.Unowned(ctx, namespace, func(id manifest.ID) bool {
+		for _, e := range exceptions {
+			if e.matches(id) {
+				return true
+			}
+		}
+		return ofReleases(id)
+	})
+	if err != nil {
+		return err
+	}
+	if found.Objects == 0 && len(found.Failures) == 0 {
+		return a.empty(ctx, cmd, c, fmt.Errorf("there is no object%s", inNamespace(namespace)), namespace)
+	}
+	text, err := unownedText(found, cmd.String("output"))
+	if err != nil {
+		return err
+	}
+	if file := cmd.String("output-file"); file != "" {
+		if err := writeFile(file, text); err != nil {
+			return err
+		}
+		text = unownedSummary(found) + "\n"
+	}
+	if _, err := io.WriteString(a.out, text); err != nil {
+		return err
+	}
+	for _, failure := range found.Failures {
+		a.note("cannot list %s: %v", failure.ID.Name, failure.Err)
+	}
+	switch {
+	case len(found.Failures) > 0:
+		return &command.ExitError{Code: command.ExitFailed}
+	case len(found.Unowned) > 0:
+		return &command.ExitError{Code: command.ExitFound}
+	}
+	return nil
+}
+
+// accounted returns a function that reports whether a release of the cluster declares an object, or creates it as a
+// hook. It counts the current and the newest revision of each release. A release that cannot be read is an error: its
+// objects would have no owner.
+func (a *app) accounted(ctx context.Context, c *connection) (func(manifest.ID) bool, error) {
+	all, err := c.allCandidates(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	declared, hooks := map[manifest.ID]bool{}, map[manifest.ID]bool{}
+	for _, of := range all {
+		if of.err != nil {
+			return nil, of.err
+		}
+		newest, _ := release.Newest(of.records)
+		current, _ := inspect.Current(of.records)
+		for _, record := range []release.Record{newest, current} {
+			if record.Status == release.StatusUninstalled {
+				continue
+			}
+			details, err := c.Read(ctx, record)
+			if err != nil {
+				return nil, err
+			}
+			ids, err := inspect.Names(details, c.Scope())
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range ids {
+				declared[id] = true
+			}
+			for _, hook := range details.Hooks {
+				hooks[manifest.ID{Kind: hook.Kind, Namespace: of.key.Namespace, Name: hook.Name}] = true
+			}
+			if current.Same(newest) {
+				break
+			}
+		}
+	}
+	return func(id manifest.ID) bool {
+		return declared[id] || hooks[manifest.ID{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}]
+	}, nil
+}
+
+func unownedSummary(found *inspect.Inventory) string {
+	text := fmt.Sprintf("%d of %s without an owner", len(found.Unowned), plain.Count(found.Objects, "object"))
+	if n := len(found.Failures); n > 0 {
+		text += fmt.Sprintf("; %s not listed", plain.Count(n, "kind"))
+	}
+	return text
+}
+
+func unownedText(found *inspect.Inventory, format string) (string, error) {
+	items := []unownedOut{}
+	for _, o := range found.Unowned {
+		items = append(items, unownedOut{Object: report.ObjectOf(o.ID), Created: report.Time(o.Created),
+			Manager: o.Manager, Release: o.Release})
+	}
+	if format == formatJSON {
+		return encodeList(kindUnowned, items, formatJSON)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Objects of no release\n\n**%s**\n", unownedSummary(found))
+	if len(items) > 0 {
+		b.WriteString("\n| Object | Created | By | Names release |\n| --- | --- | --- | --- |\n")
+	}
+	for _, o := range items {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join([]string{report.Cell(o.Object.String()), o.Created,
+			report.Cell(o.Manager), report.Cell(o.Release)}, " | "))
+	}
+	return b.String(), nil
+}
