@@ -5,7 +5,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// trustFindings reports by whose rights the locked releases are enforced, and lists those whose records are not trusted.
+// trustFindings reports by whose rights the locked releases are enforced, and lists those without a trusted record.
 func trustFindings(locks []*v1alpha1.HelmRelease) (found []finding) {
 	const subject = "trust in records"
 	of := map[v1alpha1.TrustState][]string{}

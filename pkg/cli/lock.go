@@ -175,8 +175,8 @@ func (a *app) lockStates(
 
 func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// ensureLock creates or changes the HelmRelease of a release, and reports which. The record whose drift was confirmed is
-// accepted, unless the operator enforces the records of any writer.
+// ensureLock creates or changes the HelmRelease of a release, and reports which. The record whose drift was confirmed
+// is accepted, unless the operator enforces the records of any writer.
 func ensureLock(
 	ctx context.Context, store *helmReleases, of lockState, cmd *cli.Command,
 ) (*v1alpha1.HelmRelease, string, error) {

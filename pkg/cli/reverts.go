@@ -51,8 +51,8 @@ type drifted struct {
 }
 
 // confirmReverts prints the drift that an operator reverts by HelmReleases that are not stored yet, and asks once for
-// all. It returns the drift with the answer yes; the error is about another answer. A release that cannot be compared is
-// only noted: a user with the right to change locks needs none to read objects.
+// all. It returns the drift with the answer yes; the error is about another answer. A release that cannot be compared
+// is only noted: a user with the right to change locks needs none to read objects.
 func (a *app) confirmReverts(
 	ctx context.Context, cmd *cli.Command, c *connection, begun []*v1alpha1.HelmRelease,
 ) (found []drifted, err error) {

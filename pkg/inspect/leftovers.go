@@ -9,9 +9,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// Leftovers returns the objects of earlier revisions that the newest one does not declare, that exist with the release's
-// ownership metadata, and that have no policy to keep them. A lock may delete them. It skips unreadable revisions, as
-// the operator does.
+// Leftovers returns the objects of earlier revisions that the newest one does not declare, that exist with the
+// release's ownership metadata, and that have no policy to keep them. A lock may delete them. It skips unreadable
+// revisions, as the operator does.
 func (c *Cluster) Leftovers(ctx context.Context, key release.Key) ([]manifest.ID, error) {
 	declared, err := c.Declared(ctx, key)
 	if err != nil {

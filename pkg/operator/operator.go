@@ -75,8 +75,8 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	c, err := controller.New(ctx, conn.Clients, controller.Options{
 		Namespace: o.Namespace, Name: o.ControllerName, ObjectSetMetadata: o.ObjectSetMetadata, Shard: o.shard,
 		Storages: o.storages, GuardSecret: o.Guard.Secret,
-		Witnessed: o.TrustRecords == TrustWitnessed, NeverWriters: o.never, Accounts: o.accounts(), Clock: o.Clock, Log: o.Log, Metrics: m,
-		Events: events, Notify: happened.notifier(),
+		Witnessed: o.TrustRecords == TrustWitnessed, NeverWriters: o.never, Accounts: o.accounts(), Clock: o.Clock,
+		Log: o.Log, Metrics: m, Events: events, Notify: happened.notifier(),
 	})
 	if ctx.Err() != nil {
 		return nil

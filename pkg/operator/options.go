@@ -122,17 +122,8 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	if _, _, err := o.Guard.check(); err != nil {
 		return o, err
 	}
-	if o.never, err = neverWriters(o.NeverWriters); err != nil {
+	if err := o.completeTrust(); err != nil {
 		return o, err
-	}
-	switch {
-	case o.TrustRecords == "":
-		o.TrustRecords = TrustAny
-	case o.TrustRecords != TrustAny && o.TrustRecords != TrustWitnessed:
-		return o, fmt.Errorf("trust in records %q: use %s or %s", o.TrustRecords, TrustAny, TrustWitnessed)
-	case o.TrustRecords == TrustWitnessed && !o.Guard.served():
-		return o, errors.New("the API server has to ask about records: with --trust-records=Witnessed, set " +
-			"--guard-address")
 	}
 	if o.Guard.Secret == "" {
 		o.Guard.Secret = o.lease + judge.GuardSuffix
@@ -175,6 +166,21 @@ func (o ControllerOptions) accounts() accounts.Policy {
 // NewLogger returns a logger that writes to w at a level (error, warn, info, debug, trace) in a format (text, json).
 func NewLogger(w io.Writer, level, format string) (*logrus.Logger, error) {
 	return process.NewLogger(w, level, format)
+}
+
+// completeTrust sets the default of TrustRecords, and parses NeverWriters.
+func (o *ControllerOptions) completeTrust() (err error) {
+	switch {
+	case o.TrustRecords == "":
+		o.TrustRecords = TrustAny
+	case o.TrustRecords != TrustAny && o.TrustRecords != TrustWitnessed:
+		return fmt.Errorf("trust in records %q: use %s or %s", o.TrustRecords, TrustAny, TrustWitnessed)
+	case o.TrustRecords == TrustWitnessed && !o.Guard.served():
+		return errors.New("the API server has to ask about records: with --trust-records=Witnessed, set " +
+			"--guard-address")
+	}
+	o.never, err = neverWriters(o.NeverWriters)
+	return err
 }
 
 // neverWriters parses NeverWriters.

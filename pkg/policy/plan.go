@@ -17,8 +17,8 @@ type Input struct {
 	Namespace string
 	// Controller is the controller name of the operator. It must not change objects claimed by another one.
 	Controller string
-	// Impersonate is set when the operator writes in the name of ServiceAccounts only, or enforces trusted records only. Without it a policy whose
-	// template names none enforces with the operator's own rights.
+	// Impersonate is set when the operator writes in the name of ServiceAccounts only, or enforces trusted records
+	// only. Without it a policy whose template names none enforces with the operator's own rights.
 	Impersonate bool
 	// Policies, Releases and HelmReleases are all of the cluster; they are not changed. A policy not stored yet may
 	// be among them: it counts as the youngest.

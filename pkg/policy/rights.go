@@ -7,7 +7,8 @@ import (
 )
 
 // OwnRights reports whether a policy enforces releases with the operator's own rights, where the operator runs neither
-// with --impersonate nor with --trust-records=Witnessed. A record is then as powerful as these rights: every user who may write one has them.
+// with --impersonate nor with --trust-records=Witnessed. A record is then as powerful as these rights: every user who
+// may write one has them.
 func OwnRights(p *v1alpha1.HelmReleasePolicy) bool {
 	return modeOf(p) == v1alpha1.ModeEnforce && p.Spec.Template.Spec.ServiceAccountName == ""
 }

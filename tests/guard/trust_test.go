@@ -74,8 +74,8 @@ func (f *trusting) inForce() {
 	})
 }
 
-// track creates a HelmRelease without a record, and waits until the operator knows it: only records of such releases are
-// judged.
+// track creates a HelmRelease without a record, and waits until the operator knows it: only records of such releases
+// are judged.
 func (f *trusting) track(name string) {
 	f.Helper()
 	f.CreateHelmRelease(name)

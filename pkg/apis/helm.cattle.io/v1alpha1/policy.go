@@ -87,8 +87,8 @@ type HelmReleasePolicySpec struct {
 	// AcceptRecordsOfAnyone accepts a policy with the operator's own rights: every user with the right to write a
 	// release record (a Secret) in a matched namespace then decides what the operator writes anywhere in the cluster.
 	// It counts when the template's mode is Enforce and its serviceAccountName is empty, and the operator runs without
-	// `--impersonate` and `--trust-records=Witnessed`: until it is true, the policy makes HelmReleases in mode Detect, those enforced before stay so,
-	// and the condition Ready has the reason AcceptanceRequired.
+	// `--impersonate` and `--trust-records=Witnessed`: until it is true, the policy makes HelmReleases in mode Detect,
+	// those enforced before stay so, and the condition Ready has the reason AcceptanceRequired.
 	//
 	// +optional
 	AcceptRecordsOfAnyone bool `json:"acceptRecordsOfAnyone,omitempty"`
