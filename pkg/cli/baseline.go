@@ -52,8 +52,8 @@ type baseline struct {
 	selected func(namespace, name string) bool
 }
 
-// openBaseline reads the file of --baseline; nil without the flag. A file to be written need not exist. namespace is the
-// one whose releases are compared; empty for all.
+// openBaseline reads the file of --baseline; nil without the flag. A file to be written need not exist. namespace is
+// that of the compared releases; empty for all.
 func (a *app) openBaseline(cmd *cli.Command, namespace string) (*baseline, error) {
 	file := cmd.String(baselineName)
 	if file == "" {

@@ -98,6 +98,7 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 		policiesIn = []string{usual.Namespace, namespace}
 	}
 	found = append(found, trustFindings(locks)...)
+	found = append(found, chartFindings(ctx, c, locks)...)
 	found = append(found, policyFindings(ctx, c, policiesIn...)...)
 	return append(found, recordFindings(ctx, c, namespace, locks)...)
 }

@@ -211,7 +211,25 @@ func (c *comparing) compare(ctx context.Context, of candidate, progress func(don
 	if err := c.compareWith(ctx, of, options); err != nil {
 		return err
 	}
+	c.noteDefinitions(ctx, of)
 	return c.noteMisspelt(c.comparisons[len(c.comparisons)-1].Release)
+}
+
+// noteDefinitions prints the gaps in the definitions of a named release's chart directory crds/. Helm installs these
+// once, so that they are compared and never enforced.
+func (c *comparing) noteDefinitions(ctx context.Context, of candidate) {
+	cluster, ok := c.source.(*connection)
+	record, found := inspect.Current(of.records)
+	if !ok || !c.named || !found {
+		return
+	}
+	gaps, err := cluster.DefinitionGaps(ctx, record)
+	if err != nil {
+		c.note("note: the definitions in crds/ of release %s are not compared: %v", of.key, err)
+	}
+	for _, gap := range gaps {
+		c.note("note: crds/ of release %s, which Helm does not upgrade: %s", of.key, gap)
+	}
 }
 
 // compareWith is compare with other options than those of the release's HelmRelease.

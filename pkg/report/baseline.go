@@ -54,7 +54,8 @@ func ReadBaseline(text []byte) (*Baseline, error) {
 		return nil, fmt.Errorf("parse the baseline: %w", err)
 	}
 	if b.APIVersion != ListVersion || b.Kind != DriftKind {
-		return nil, fmt.Errorf("the baseline is no %s of %s, but %q of %q", DriftKind, ListVersion, b.Kind, b.APIVersion)
+		return nil, fmt.Errorf("the baseline is no %s of %s, but %q of %q", DriftKind, ListVersion, b.Kind,
+			b.APIVersion)
 	}
 	return b, nil
 }
@@ -91,7 +92,8 @@ func Entry(o Object, state string, changes []FieldChange) BaselineObject {
 		if canonical(live) == "" {
 			live = nil
 		}
-		entry.Changes = append(entry.Changes, BaselineChange{Path: change.Path, Operation: change.Operation, Live: live})
+		entry.Changes = append(entry.Changes, BaselineChange{Path: change.Path, Operation: change.Operation,
+			Live: live})
 	}
 	return entry
 }
