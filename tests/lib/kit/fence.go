@@ -3,6 +3,8 @@ package kit
 import (
 	"fmt"
 	"strings"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
 // ConfigMap returns the manifest of a ConfigMap with one key, called key.
@@ -19,8 +21,10 @@ const fenceKeys = 100
 // Lock locks the release of the fence.
 func (f *Fence) Lock(e *Env) {
 	e.Helper()
-	e.Forge(ForgedRecord{Name: "fence", Manifest: FenceManifest()})
-	e.Lock("fence")
+	stored := e.Forge(ForgedRecord{Name: "fence", Manifest: FenceManifest()})
+	e.Lock("fence", func(hr *v1alpha1.HelmRelease) { // for an operator that has not seen the writer
+		hr.Spec.AcceptedRecord = string(stored.GetUID()) + "/" + stored.GetResourceVersion()
+	})
 }
 
 // FenceManifest returns the manifest of the release of a fence.

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
+	"os"
 	"regexp"
 	"sync"
 	"testing"
@@ -78,6 +80,7 @@ func policiesOptions(o operator.ControllerOptions) policies.Options {
 	return policies.Options{
 		ClientConfig: o.ClientConfig, Namespace: o.Namespace, ControllerName: o.ControllerName,
 		ShardSelector: o.ShardSelector, ReleaseStorage: o.ReleaseStorage, Impersonate: o.Impersonate,
+		Witnessed:      o.TrustRecords == operator.TrustWitnessed,
 		MetricsAddress: o.MetricsAddress, MetricsHosts: o.MetricsHosts, MetricsAuth: o.MetricsAuth,
 		LeaderElection: o.LeaderElection, LeaseDuration: o.LeaseDuration, Log: o.Log, Clock: o.Clock,
 	}
@@ -145,10 +148,25 @@ func (o *Operator) options(
 	for _, option := range options {
 		option(&all)
 	}
+	if os.Getenv("HELM_LOCKER_TRUST") == operator.TrustWitnessed && !all.Impersonate && all.TrustRecords == "" &&
+		all.Guard == (operator.GuardOptions{}) {
+		o.witness(&all)
+	}
 	if all.Impersonate && Shared != nil {
 		check.NoError(o.t, Shared.Impersonates(namespace))
 	}
 	return all
+}
+
+// witness has an operator enforce trusted records only, and the API server ask it about records.
+func (o *Operator) witness(all *operator.ControllerOptions) {
+	o.t.Helper()
+	free, err := (&net.ListenConfig{}).Listen(o.ctx, "tcp", "127.0.0.1:0")
+	check.NoError(o.t, err)
+	address := free.Addr().String()
+	check.NoError(o.t, free.Close())
+	all.TrustRecords = operator.TrustWitnessed
+	all.Guard = operator.GuardOptions{Address: address, URL: "https://" + address}
 }
 
 // Stop stops the operator and waits until it has ended. It may be called more than once.

@@ -58,7 +58,7 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 	for _, r := range p.Writes() {
 		switch r.Resource() {
 		case "customresourcedefinitions", "selfsubjectaccessreviews", "selfsubjectreviews",
-			"validatingwebhookconfigurations":
+			"subjectaccessreviews", "validatingwebhookconfigurations":
 			continue
 		}
 		if r.Query.Get("dryRun") == "" && !IsOwn(r) {
@@ -69,9 +69,9 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 }
 
 // IsOwn reports whether a request concerns the operator's own objects: HelmReleases, Events, Leases, the certificate
-// of the guard, the settled forms of objects and the Secret of IsFenceWrite.
+// of the guard, the trust in records, the settled forms of objects and the Secret of IsFenceWrite.
 func IsOwn(r cluster.Request) bool {
-	return IsFenceWrite(r) || isGuardsSecret(r) || isSettledForms(r) ||
+	return IsFenceWrite(r) || isGuardsSecret(r) || isSettledForms(r) || isTrust(r) ||
 		slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
 }
 
@@ -94,6 +94,12 @@ func ProvesWrite(r cluster.Request, release string) bool {
 func isGuardsSecret(r cluster.Request) bool {
 	return r.Resource() == "secrets" && (strings.HasSuffix(r.Path, "-guard") ||
 		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte("kubernetes.io/tls")))
+}
+
+// isTrust reports whether a request writes the trust in the records of a release.
+func isTrust(r cluster.Request) bool {
+	return r.Resource() == "secrets" && (strings.Contains(r.Path, "-trust-") ||
+		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte("-trust-")))
 }
 
 // isSettledForms reports whether a request writes the operator's stored settled forms of objects.
