@@ -16,7 +16,7 @@ type keptField struct {
 }
 
 // keptFields are the kept fields of all kinds. An addition that is removed as a whole loses its kept fields, too: a
-// caBundle goes with an added webhook.
+// caBundle goes with an added webhook. TakesNoCABundle is an exception.
 var keptFields = []keptField{
 	// Programs with a leader election write the leader, even into objects of a chart.
 	{"", "", []string{"metadata", "annotations", "control-plane.alpha.kubernetes.io/leader"}},
@@ -84,14 +84,23 @@ func keptFieldsOf(desired map[string]any) []keptField {
 	}
 	var fields []keptField
 	for _, f := range keptFields {
-		if f.kind == "" || f.group == group && (f.kind == "*" || f.kind == kind) {
-			fields = append(fields, f)
+		if f.kind != "" && (f.group != group || f.kind != "*" && f.kind != kind) ||
+			f.path[len(f.path)-1] == "caBundle" && TakesNoCABundle(desired) {
+			continue
 		}
+		fields = append(fields, f)
 	}
 	if group == "rbac.authorization.k8s.io" && kind == "ClusterRole" && desired["aggregationRule"] != nil {
 		fields = append(fields, keptField{path: []string{"rules"}}) // they are made of those of other roles
 	}
 	return fields
+}
+
+// TakesNoCABundle reports whether the API server refuses a caBundle beside the declared fields of an APIService, so
+// that no controller injects one.
+func TakesNoCABundle(desired map[string]any) bool {
+	spec, _ := desired["spec"].(map[string]any)
+	return spec["insecureSkipTLSVerify"] == true
 }
 
 // fallbackFor returns the value in place of an undeclared field that cannot be removed, because the API server would

@@ -51,7 +51,8 @@ func Coexist(o *manifest.Object) []v1alpha1.Exception {
 	case "apiregistration.k8s.io/APIService":
 		// Without a service the API server itself serves the version, and there is nothing to inject.
 		spec, ok := o.Content["spec"].(map[string]any)
-		if _, service := spec["service"].(map[string]any); ok && service && leaveCABundle(o, o.Content, "spec") {
+		if _, service := spec["service"].(map[string]any); ok && service && leaveCABundle(o, o.Content, "spec") &&
+			!drift.TakesNoCABundle(o.Content) {
 			return caBundles(o.ID, []string{"/spec/caBundle"})
 		}
 	case "apiextensions.k8s.io/CustomResourceDefinition":

@@ -31,6 +31,11 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 			content: `{spec: {service: {name: a}, caBundle: ""}}`, want: `{spec: {service: {name: a}}}`,
 			paths: []string{"/spec/caBundle"},
 		},
+		"an APIService that takes no bundle": {
+			id:      manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
+			content: `{spec: {service: {name: a}, insecureSkipTLSVerify: true, caBundle: ""}}`,
+			want:    `{spec: {service: {name: a}, insecureSkipTLSVerify: true}}`,
+		},
 		"a local APIService": {
 			id:      manifest.ID{Group: "apiregistration.k8s.io", Kind: "APIService", Name: "x"},
 			content: `{spec: {group: a}}`, want: `{spec: {group: a}}`,
