@@ -13,7 +13,8 @@ import (
 //
 // The same holds for a map that is one value to the API server (the selector of a Service) while others have only added
 // to it: an apply of the declared value would remove their additions. A map with defaults of the API server is sent as
-// declared, as Helm sends it. The result shares nothing with desired.
+// declared, as Helm sends it. A value in opt.Accepted is sent as it is: the webhook that set it may be gone, or set
+// another one. The result shares nothing with desired.
 func WithoutIgnored(
 	desired, target, live map[string]any, opt Options, owned func(path []string) bool,
 ) map[string]any {
@@ -47,6 +48,9 @@ func (s *ignorer) object(want, have, live map[string]any, n *node) map[string]an
 // value returns the value to send for a declared one, and whether to send it at all. live is nil inside of lists.
 func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 	ignored := s.ignored()
+	if !ignored && s.isAccepted(want, have, n) {
+		return deepCopy(have), true
+	}
 	switch w := want.(type) {
 	case nil:
 		if !ignored && have != nil {
@@ -75,6 +79,15 @@ func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 		return deepCopy(have), true
 	}
 	return nil, false
+}
+
+// isAccepted reports whether the API server's value in place of a declared one is normal. In lists with several owners
+// that holds for the elements.
+func (s *ignorer) isAccepted(want, have any, n *node) bool {
+	if list, ok := want.([]any); want == nil || have == nil || ok && s.kindOf(list, n) != atomicList {
+		return false
+	}
+	return s.accepts(func() uint64 { return fingerprint(have) })
 }
 
 // asNull returns the value to send for a declared null while the object has one: an apply of it owns the field as the

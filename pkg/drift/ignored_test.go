@@ -164,3 +164,24 @@ func fromYAML(t *testing.T, text string) map[string]any {
 	check.NoError(t, yaml.Unmarshal([]byte(text), &m))
 	return m
 }
+
+// A webhook pinned the image and added a toleration. The apply that reverts a label sends both as they are, and a
+// value that differs from the recorded one as it is declared.
+func TestWithoutIgnoredSendsWhatIsAccepted(t *testing.T) {
+	deployment := func(image, tolerations string) map[string]any {
+		return fromYAML(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {tier: gold}},
+			spec: {template: {spec: {tolerations: [`+tolerations+`], containers: [{name: main, image: "`+image+`"}]}}}}`)
+	}
+	declared, settled := deployment("a", "{key: own}"), deployment("a@sha256:1", "{key: own}, {key: mesh}")
+	opt := Options{Schema: schemaOf(schemas(t), declared)}
+	opt.Accepted = Learn(declared, settled, opt)
+	for _, test := range []struct{ live, want map[string]any }{
+		{settled, settled},
+		{deployment("a@sha256:2", "{key: own}, {key: mesh}"), deployment("a", "{key: own}, {key: mesh}")},
+		{deployment("a@sha256:1", "{key: own}, {key: evil}"), deployment("a@sha256:1", "{key: own}")},
+	} {
+		if got := WithoutIgnored(declared, test.live, test.live, opt, nil); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("sent %v, want %v", got, test.want)
+		}
+	}
+}

@@ -142,3 +142,23 @@ func TestI7_SettledFormsHoldNoValue(t *testing.T) {
 	w.DeleteHelmRelease("app")
 	w.Until("the Secret is gone", func() (any, bool) { n := w.memories(); return n, len(n) == 0 })
 }
+
+// A policy engine changes an object at its installation, and then is gone or changes it otherwise. A revert of another
+// field leaves the engine's change alone: nothing is rolled out.
+func TestI6_ARevertLeavesWhatWasSettled(t *testing.T) {
+	t.Parallel()
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		engine := w.engine()
+		w.Installed(helm, "app", pinned)
+		template := func() any { return kit.Field(w.Get(resource("deployments"), "pinned"), "spec.template") }
+		before := template()
+		for _, state := range []int32{isGone, pinsSecond} {
+			engine.Store(state)
+			w.Patch(resource("deployments"), "pinned", `{"metadata":{"labels":{"tier":"evil"}}}`)
+			w.WaitField(resource("deployments"), "pinned", "metadata.labels.tier", "gold")
+			check.NoError(t, kit.Difference(before, template(), "template", nil))
+		}
+		w.WaitReady("app", 1)
+	})
+}
