@@ -170,8 +170,9 @@ func oldestManager(entries []metav1.ManagedFieldsEntry) (manager string) {
 // StatefulSets, endpoints, root certificates, tokens. Who calls himself such a controller hides his objects.
 func isOfKubernetes(kind schema.GroupKind, m *metav1.PartialObjectMetadata, manager string) bool {
 	switch {
-	case kind == schema.GroupKind{Kind: "ServiceAccount"} && m.Name == "default":
-		return true
+	case kind == schema.GroupKind{Kind: "ServiceAccount"} &&
+		(m.Name == "default" || m.Namespace == metav1.NamespaceSystem && manager == ""):
+		return true // those of the controllers have no fields, and so no manager
 	case kind == schema.GroupKind{Kind: "Secret"} && m.Annotations["kubernetes.io/service-account.name"] != "":
 		return true
 	}

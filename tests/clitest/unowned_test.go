@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +71,10 @@ func TestUnowned(t *testing.T) {
 	}
 	w.cli("report", "--unowned", "-n", far).says(2, "**1 of ", "| `ConfigMap APPS-far/far-by-hand` |")
 	w.cli("report", "--unowned").says(2, "| `ConfigMap APPS-far/far-by-hand` |", "| `ConfigMap APPS/by-hand` |")
+
+	if r := w.cli("report", "--unowned", "-n", "kube-system"); strings.Contains(r.stdout, "ServiceAccount") {
+		t.Errorf("accounts of Kubernetes' controllers have no owner: %s", r.stdout)
+	}
 
 	file := filepath.Join(t.TempDir(), "exceptions")
 	except := func(text string) result {
