@@ -24,8 +24,9 @@ func chartFindings(ctx context.Context, c *connection, locks []*v1alpha1.HelmRel
 			found = append(found, unreadable(subject, err))
 		}
 		for _, gap := range gaps {
-			found = append(found, finding{levelWarning, subject, gap + "; Helm does not upgrade it, and the lock leaves it alone",
-				command.Program + " values " + key.Name + " -n " + key.Namespace + " --chart-out DIR writes the chart with its crds/"})
+			found = append(found, finding{levelWarning, subject,
+				gap + "; Helm does not upgrade it, and the lock leaves it alone", command.Program + " values " + key.Name +
+					" -n " + key.Namespace + " --chart-out DIR writes the chart with its crds/"})
 		}
 	}
 	return found

@@ -122,8 +122,9 @@ func (td *trusted) judge(ctx context.Context, hr *v1alpha1.HelmRelease, rec rele
 // remedy ends the sentence about a doubt.
 func remedy(hr *v1alpha1.HelmRelease, rec release.Record) string {
 	return fmt.Sprintf("; it is compared, and nothing is written; accept it (helm-locker accept %s -n %s, or kubectl "+
-		`-n %s patch helmrelease %s --type=merge -p '{"spec":{"acceptedRecord":"%s"}}'), have it deployed by a user with `+
-		"the rights, or restore its objects", rec.Key.Name, rec.Key.Namespace, hr.Namespace, hr.Name, rec.Version())
+		`-n %s patch helmrelease %s --type=merge -p '{"spec":{"acceptedRecord":"%s"}}'), have it deployed by a user `+
+		"with the rights, or restore its objects", rec.Key.Name, rec.Key.Namespace, hr.Namespace, hr.Name,
+		rec.Version())
 }
 
 // now returns the time of a decision, in the precision of the API server.

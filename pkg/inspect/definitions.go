@@ -45,7 +45,8 @@ func (c *Cluster) DefinitionGaps(ctx context.Context, record release.Record) ([]
 	}
 	var gaps []string
 	for _, file := range recorded.Files {
-		if !strings.HasPrefix(file.Name, "crds/") || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file.Name)) {
+		extension := path.Ext(file.Name)
+		if !strings.HasPrefix(file.Name, "crds/") || !slices.Contains([]string{".yaml", ".yml", ".json"}, extension) {
 			continue
 		}
 		definitions, err := definitionsIn(file.Data)
@@ -104,7 +105,8 @@ func (c *Cluster) definitionGap(ctx context.Context, want *apiextensionsv1.Custo
 		case i < 0:
 			lacks = append(lacks, "version "+v.Name)
 		case v.Schema != nil && have.Spec.Versions[i].Schema != nil:
-			for _, field := range missingFields(v.Schema.OpenAPIV3Schema, have.Spec.Versions[i].Schema.OpenAPIV3Schema, "") {
+			schema := have.Spec.Versions[i].Schema.OpenAPIV3Schema
+			for _, field := range missingFields(v.Schema.OpenAPIV3Schema, schema, "") {
 				lacks = append(lacks, field+" of version "+v.Name)
 			}
 		}
@@ -116,8 +118,8 @@ func (c *Cluster) definitionGap(ctx context.Context, want *apiextensionsv1.Custo
 	if n := len(lacks) - maxGaps; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Sprintf("CustomResourceDefinition %s lacks %s%s", want.Name, strings.Join(lacks[:min(len(lacks), maxGaps)],
-		", "), more), nil
+	named := strings.Join(lacks[:min(len(lacks), maxGaps)], ", ")
+	return fmt.Sprintf("CustomResourceDefinition %s lacks %s%s", want.Name, named, more), nil
 }
 
 // missingFields returns the fields of a schema that another one prunes, in order; the parent alone of fields below it.
@@ -138,8 +140,8 @@ func missingFields(want, have *apiextensionsv1.JSONSchemaProps, at string) (miss
 	if want.Items != nil && have.Items != nil {
 		missing = append(missing, missingFields(want.Items.Schema, have.Items.Schema, at+"/*")...)
 	}
-	if want.AdditionalProperties != nil && have.AdditionalProperties != nil {
-		missing = append(missing, missingFields(want.AdditionalProperties.Schema, have.AdditionalProperties.Schema, at+"/*")...)
+	if a, b := want.AdditionalProperties, have.AdditionalProperties; a != nil && b != nil {
+		missing = append(missing, missingFields(a.Schema, b.Schema, at+"/*")...)
 	}
 	return missing
 }

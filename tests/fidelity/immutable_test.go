@@ -88,7 +88,8 @@ func (w *fixture) replace(gvr schema.GroupVersionResource, object *unstructured.
 	w.Delete(gvr, object.GetName())
 	w.Eventually("it can be made anew", func() (err error) {
 		if applies {
-			_, err = w.In(gvr, w.Apps).Apply(w.Ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: kit.Tamperer})
+			options := metav1.ApplyOptions{FieldManager: kit.Tamperer}
+			_, err = w.In(gvr, w.Apps).Apply(w.Ctx, object.GetName(), object, options)
 		} else {
 			_, err = w.In(gvr, w.Apps).Create(w.Ctx, object, metav1.CreateOptions{FieldManager: kit.Tamperer})
 		}

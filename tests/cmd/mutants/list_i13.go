@@ -39,7 +39,7 @@ func guardNeverRefusesHelm() []mutant {
 			edit{decision, `	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:`, `	case a.Guard == "-":`},
 			judgePkg, "TestAdmit"),
 		breaks("I13", "no one is exempt", edit{decision, `	case a.By.IsOneOf(a.Exempt):`,
-			`	case a.By.isOneOf(a.Exempt[:0]):`}, judgePkg, "TestAdmit"),
+			`	case a.By.IsOneOf(a.Exempt[:0]):`}, judgePkg, "TestAdmit"),
 		breaks("I13", "a ServiceAccount of any namespace is exempt",
 			edit{decision, `return r.User == "system:serviceaccount:"+s.Namespace+":"+s.Name`,
 				`return len(r.User) > len(s.Name) && r.User[len(r.User)-len(s.Name):] == s.Name`},
