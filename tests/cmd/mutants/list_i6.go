@@ -67,7 +67,7 @@ func noWriteLoops() []mutant {
 			path =`}, "./pkg/controller",
 			"TestAnAdditionCountsAsItsParentInAFight"),
 		breaks("I6", "an answer counts from the revert, and not from when it was seen",
-			edit{budget, `seen.Sub(s.last).Abs() >`, `now.Sub(s.last).Abs() >`}, lock,
+			edit{budget, `	if s.over(seen) {`, `	if s.over(now) {`}, lock,
 			"TestAnAnswerCountsFromWhenItIsSeen"),
 		breaks("I6", "drifts of a release that no writer repeats draw on its budget",
 			edit{budget, `	if longest == 1 {`, `	if longest == 0 {`}, lock,
