@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -119,7 +120,7 @@ func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command, c *connection
 	if err != nil {
 		return err
 	}
-	ofReleases, err := a.accounted(ctx, c)
+	ofReleases, unread, err := a.accounted(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -153,8 +154,11 @@ func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command, c *connection
 	for _, failure := range found.Failures {
 		a.note("cannot list %s: %v", failure.ID.Name, failure.Err)
 	}
+	incomplete := slices.ContainsFunc(unread, func(key release.Key) bool {
+		return namespace == "" || key.Namespace == namespace
+	})
 	switch {
-	case len(found.Failures) > 0:
+	case len(found.Failures) > 0 || incomplete:
 		return &command.ExitError{Code: command.ExitFailed}
 	case len(found.Unowned) > 0:
 		return &command.ExitError{Code: command.ExitFound}
@@ -163,46 +167,68 @@ func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command, c *connection
 }
 
 // accounted returns a function that reports whether a release of the cluster declares an object, or creates it as a
-// hook. It counts the current and the newest revision of each release. A release that cannot be read is an error: its
-// objects would have no owner.
-func (a *app) accounted(ctx context.Context, c *connection) (func(manifest.ID) bool, error) {
+// hook. It counts the current and the newest revision of each release. unread are the releases that cannot be read,
+// whose objects seem to have no owner; they are printed.
+func (a *app) accounted(
+	ctx context.Context, c *connection,
+) (by func(manifest.ID) bool, unread []release.Key, err error) {
 	all, err := c.allCandidates(ctx, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	declared, hooks := map[manifest.ID]bool{}, map[manifest.ID]bool{}
 	for _, of := range all {
-		if of.err != nil {
-			return nil, of.err
+		ids, created, err := c.accountedBy(ctx, of)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
 		}
-		newest, _ := release.Newest(of.records)
-		current, _ := inspect.Current(of.records)
-		for _, record := range []release.Record{newest, current} {
-			if record.Status == release.StatusUninstalled {
-				continue
-			}
-			details, err := c.Read(ctx, record)
-			if err != nil {
-				return nil, err
-			}
-			ids, err := inspect.Names(details, c.Scope())
-			if err != nil {
-				return nil, err
-			}
-			for _, id := range ids {
-				declared[id] = true
-			}
-			for _, hook := range details.Hooks {
-				hooks[manifest.ID{Kind: hook.Kind, Namespace: of.key.Namespace, Name: hook.Name}] = true
-			}
-			if current.Same(newest) {
-				break
-			}
+		if err != nil {
+			a.note("note: objects of release %s seem to have no owner: %v", of.key, err)
+			unread = append(unread, of.key)
+		}
+		for _, id := range ids {
+			declared[id] = true
+		}
+		for _, hook := range created {
+			hooks[manifest.ID{Kind: hook.Kind, Namespace: of.key.Namespace, Name: hook.Name}] = true
 		}
 	}
 	return func(id manifest.ID) bool {
 		return declared[id] || hooks[manifest.ID{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}]
-	}, nil
+	}, unread, nil
+}
+
+// accountedBy returns the objects and hooks of the current and of the newest revision of a release.
+func (c *connection) accountedBy(
+	ctx context.Context, of candidate,
+) (ids []manifest.ID, hooks []*release.Hook, err error) {
+	if of.err != nil {
+		return nil, nil, of.err
+	}
+	newest, _ := release.Newest(of.records)
+	current, _ := inspect.Current(of.records)
+	records := []release.Record{newest}
+	if !current.Same(newest) {
+		records = append(records, current)
+	}
+	for _, record := range records {
+		if record.Status == release.StatusUninstalled {
+			continue
+		}
+		details, err := c.Read(ctx, record)
+		if err != nil {
+			return ids, hooks, err
+		}
+		names, err := inspect.Names(details, c.Scope())
+		if err != nil {
+			return ids, hooks, err
+		}
+		ids = append(ids, names...)
+		for i := range details.Hooks {
+			hooks = append(hooks, &details.Hooks[i])
+		}
+	}
+	return ids, hooks, nil
 }
 
 func unownedSummary(found *inspect.Inventory) string {

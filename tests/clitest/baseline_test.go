@@ -81,11 +81,12 @@ kind: ReleaseDriftList
 	w.Helm(kit.Shared.Helm4(), "install", "kiosk", w.Chart("kiosk", kit.ConfigMap("kiosk", "one")))
 	w.Delete(kit.ConfigMaps, "kiosk")
 	w.app("diff", "kiosk", "--baseline", file, "--write-baseline").says(0, "wrote "+file+": 3 objects in 2 releases\n")
-	w.Forge(kit.ForgedRecord{Name: "bad", Manifest: kit.ConfigMap("bad", "one"), Labels: map[string]string{"version": "x"}})
+	bad := w.Forge(kit.ForgedRecord{Name: "bad", Manifest: kit.ConfigMap("bad", "one"), Labels: map[string]string{"version": "x"}})
 	before, err := os.ReadFile(file)
 	check.NoError(t, err)
 	w.Delete(kit.ConfigMaps, "shop")
 	w.app("report", "--baseline", file, "--write-baseline").says(1, "1 not fully compared", "ConfigMap APPS/shop")
+	w.Delete(kit.Secrets, bad.GetName()) // other tests read all namespaces
 	after, err := os.ReadFile(file)
 	check.NoError(t, err)
 	if string(after) != string(before) {

@@ -104,6 +104,7 @@ func TestOutputMatchesTheSchema(t *testing.T) {
 	}
 	for line, kind := range map[string]string{
 		"diff": "ReleaseDriftList", "diff kiosk --strict": "ReleaseDriftList", "report": "ReleaseDriftList",
+		"report --unowned":            "UnownedObjectList",
 		"diff --no-ignore calm":       "ReleaseDriftList",
 		"diff -l kind=nosuch":         "ReleaseDriftList",
 		"values kiosk":                "FieldValueList",

@@ -18,7 +18,6 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
-	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -271,7 +270,7 @@ func TestI14_NeverWritersMakeNoRecordTrusted(t *testing.T) {
 		o.NeverWriters = []string{"Group:nobody", "User:" + replicator}
 	})
 	f.inForce()
-	config, err := f.Cluster.UserConfig(replicator, "system:masters", cluster.OperatorsGroup)
+	config, err := f.Cluster.UserConfig(replicator, "system:masters")
 	check.NoError(t, err)
 	f.track("app")
 	f.as(config).Forge(kit.ForgedRecord{Name: "app", Manifest: f.clusterAdmin()})
