@@ -28,9 +28,11 @@ func (w *fixture) define(definition *unstructured.Unstructured) {
 	w.deleteDefinitionAtEnd(definition.GetName())
 }
 
-// deleteDefinitionAtEnd deletes a definition, if there is one, at the end of the test.
+// deleteDefinitionAtEnd deletes a definition, if there is one, at the end of the test and of its operator: the oracle
+// would judge an operator that ends while the objects of the definition go.
 func (w *fixture) deleteDefinitionAtEnd(name string) {
 	w.Cleanup(func() {
+		w.Running.Stop()
 		err := w.In(definitions, "").Delete(context.WithoutCancel(w.Ctx), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			w.Error(err)
