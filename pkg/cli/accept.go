@@ -138,14 +138,7 @@ func (a *app) confirmAccepted(cmd *cli.Command, found []*doubted) error {
 	if cmd.Bool("dry-run") || cmd.Bool("yes") {
 		return nil
 	}
-	agreed, err := a.confirm("Accept, and enforce this?")
-	if err == nil && !agreed {
-		err = errors.New("nothing was changed")
-	}
-	if err != nil {
-		return &command.ExitError{Code: command.ExitFound, Err: err}
-	}
-	return nil
+	return a.agreed("Accept, and enforce this?")
 }
 
 // text writes what the operator does with a record once it is accepted.

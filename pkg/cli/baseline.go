@@ -12,7 +12,6 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -48,8 +47,8 @@ type baseline struct {
 	read *report.Baseline
 	// now is the drift of the compared releases.
 	now []report.BaselineRelease
-	// selected reports whether the arguments and flags select a release, whether or not it exists.
-	selected func(namespace, name string) bool
+	// selects reports whether the arguments and flags select all releases of a namespace.
+	selects func(namespace string) bool
 }
 
 // openBaseline reads the file of --baseline; nil without the flag. A file to be written need not exist. namespace is
@@ -60,7 +59,7 @@ func (a *app) openBaseline(cmd *cli.Command, namespace string) (*baseline, error
 		return nil, nil
 	}
 	all := !cmd.Args().Present() && cmd.String(selectorName) == "" && cmd.String("filename") == ""
-	b := &baseline{app: a, file: file, read: &report.Baseline{}, selected: func(in, _ string) bool {
+	b := &baseline{app: a, file: file, read: &report.Baseline{}, selects: func(in string) bool {
 		return all && (namespace == "" || in == namespace)
 	}}
 	text, err := os.ReadFile(file)
@@ -86,21 +85,27 @@ func (b *baseline) leaveOut(found *gathered) {
 	}
 	found.known = map[release.Key]int{}
 	for _, c := range found.comparisons {
-		key, now := c.Release.Key, []report.BaselineObject{}
+		key := c.Release.Key
 		known := b.read.Known(key.Namespace, key.Name)
-		c.Differences = slices.DeleteFunc(c.Differences, func(d inspect.Difference) bool {
+		var now []report.BaselineObject
+		var left []inspect.Difference
+		for _, d := range c.Differences {
 			entry := report.Entry(report.ObjectOf(d.ID), string(d.State), fieldChanges(&d, found.declared[key]))
 			now = append(now, entry)
-			all := slices.ContainsFunc(known, entry.IsIn)
-			if all {
+			changes, isNew := entry.New(known)
+			if !isNew {
 				found.known[key]++
+				continue
 			}
-			return all
-		})
-		for i := range c.Differences {
-			withoutKnown(&c.Differences[i], known, found.declared[key])
+			all := d.Changes
+			d.Changes = nil
+			for _, i := range changes {
+				d.Changes = append(d.Changes, all[i])
+			}
+			left = append(left, d)
 		}
-		for _, failure := range c.Failures { // its drift is as it was, for all that is known
+		c.Differences = left
+		for _, failure := range c.Failures { // the object may have drifted as it had
 			now = append(now, slices.DeleteFunc(slices.Clone(known), func(o report.BaselineObject) bool {
 				return o.Object != report.ObjectOf(failure.ID)
 			})...)
@@ -110,20 +115,6 @@ func (b *baseline) leaveOut(found *gathered) {
 	for _, f := range found.failed {
 		b.now = append(b.now, report.BaselineRelease{Namespace: f.key.Namespace, Name: f.key.Name,
 			Differences: b.read.Known(f.key.Namespace, f.key.Name)})
-	}
-}
-
-// withoutKnown removes the known ones among the changes of an object with new ones.
-func withoutKnown(d *inspect.Difference, known []report.BaselineObject, declared []manifest.Object) {
-	entry := report.Entry(report.ObjectOf(d.ID), string(d.State), fieldChanges(d, declared))
-	var changes []inspect.Change
-	for i, change := range d.Changes {
-		if !slices.ContainsFunc(known, func(o report.BaselineObject) bool { return o.Has(entry, i) }) {
-			changes = append(changes, change)
-		}
-	}
-	if len(changes) > 0 {
-		d.Changes = changes
 	}
 }
 
@@ -139,14 +130,15 @@ func (b *baseline) finish(cmd *cli.Command, failed error) error {
 		switch {
 		case i >= 0:
 			b.noteGone(r, b.now[i].Differences)
-		case b.selected(r.Namespace, r.Name):
+		case b.selects(r.Namespace): // it does not exist
 			b.noteGone(r, nil)
 		default: // another selection
 			next.Releases = append(next.Releases, r)
 		}
 	}
 	var exit *command.ExitError
-	if !cmd.Bool(writeBaselineName) || errors.As(failed, &exit) && exit.Code != command.ExitFound {
+	drifted := errors.As(failed, &exit) && exit.Code == command.ExitFound
+	if !cmd.Bool(writeBaselineName) || failed != nil && !drifted {
 		return failed
 	}
 	next.Releases = slices.DeleteFunc(next.Releases, func(r report.BaselineRelease) bool {

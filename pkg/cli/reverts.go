@@ -84,12 +84,12 @@ func (a *app) confirmReverts(
 	if cmd.Bool("dry-run") || cmd.Bool("yes") {
 		return found, nil
 	}
-	return found, a.askReverts()
+	return found, a.agreed("Revert these?")
 }
 
-// askReverts asks about the printed drift. The error is about another answer than yes.
-func (a *app) askReverts() error {
-	agreed, err := a.confirm("Revert these?")
+// agreed asks a question about printed drift. The error is about another answer than yes.
+func (a *app) agreed(question string) error {
+	agreed, err := a.confirm(question)
 	if err == nil && !agreed {
 		err = errors.New("nothing was changed")
 	}

@@ -87,7 +87,7 @@ func TestAskRevertsNeedsAYes(t *testing.T) {
 	for answer, want := range map[string]string{"y\n": "", "\n": "nothing was changed"} {
 		var errOut strings.Builder
 		a := &app{in: strings.NewReader(answer), inTTY: true, errOut: &errOut}
-		err := a.askReverts()
+		err := a.agreed("Revert these?")
 		var exit *command.ExitError
 		if want == "" && err != nil || want != "" && (!errors.As(err, &exit) || exit.Code != command.ExitFound ||
 			err.Error() != want) {

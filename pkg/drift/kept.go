@@ -84,17 +84,22 @@ func keptFieldsOf(desired map[string]any) []keptField {
 	}
 	var fields []keptField
 	for _, f := range keptFields {
-		if f.kind != "" && (f.group != group || f.kind != "*" && f.kind != kind) ||
-			f.path[len(f.path)-1] == "caBundle" && TakesNoCABundle(desired) {
-			continue
+		if f.isOf(group, kind) && !(f.isCABundle() && TakesNoCABundle(desired)) {
+			fields = append(fields, f)
 		}
-		fields = append(fields, f)
 	}
 	if group == "rbac.authorization.k8s.io" && kind == "ClusterRole" && desired["aggregationRule"] != nil {
 		fields = append(fields, keptField{path: []string{"rules"}}) // they are made of those of other roles
 	}
 	return fields
 }
+
+// isOf reports whether objects of a kind have the field.
+func (f keptField) isOf(group, kind string) bool {
+	return f.kind == "" || f.group == group && (f.kind == "*" || f.kind == kind)
+}
+
+func (f keptField) isCABundle() bool { return f.path[len(f.path)-1] == "caBundle" }
 
 // TakesNoCABundle reports whether the API server refuses a caBundle beside the declared fields of an APIService, so
 // that no controller injects one.

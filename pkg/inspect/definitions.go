@@ -15,8 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -66,8 +68,12 @@ func (c *Cluster) DefinitionGaps(ctx context.Context, record release.Record) ([]
 	return gaps, nil
 }
 
-// definitionsIn returns the definitions in a file of YAML documents, and skips other objects, as Helm installs any.
+// definitionsIn returns the definitions in a file of YAML documents, and skips other objects, as Helm installs any. A
+// tenant may have written the file: it has the bounds of a manifest, and the names become paths of requests.
 func definitionsIn(text []byte) (found []*apiextensionsv1.CustomResourceDefinition, err error) {
+	if !manifest.Decodable(string(text)) {
+		return nil, errors.New("it is not within the bounds of YAML")
+	}
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(text)), len(text)+1)
 	for {
 		d := &apiextensionsv1.CustomResourceDefinition{}
@@ -78,9 +84,13 @@ func definitionsIn(text []byte) (found []*apiextensionsv1.CustomResourceDefiniti
 		if err != nil {
 			return found, err
 		}
-		if d.Kind == "CustomResourceDefinition" && d.APIVersion == apiextensionsv1.SchemeGroupVersion.String() {
-			found = append(found, d)
+		if d.Kind != "CustomResourceDefinition" || d.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
+			continue
 		}
+		if len(validation.IsDNS1123Subdomain(d.Name)) > 0 {
+			return found, fmt.Errorf("%q is no name of a CustomResourceDefinition", d.Name)
+		}
+		found = append(found, d)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // Unowned is an object without an owner.
@@ -43,8 +45,6 @@ const (
 	// listPage bounds the objects in one answer, listsAtOnce the kinds that are listed at a time.
 	listPage    = 500
 	listsAtOnce = 8
-
-	releaseNameAnnotation = "meta.helm.sh/release-name"
 )
 
 // Unowned lists the objects of a namespace, or of all when it is empty, that have no owner: none of the releases
@@ -145,7 +145,7 @@ func (s *search) add(kind schema.GroupKind, object runtime.Object) {
 		return
 	}
 	s.found.Unowned = append(s.found.Unowned, Unowned{ID: id, Created: m.CreationTimestamp.Time, Manager: manager,
-		Release: m.Annotations[releaseNameAnnotation]})
+		Release: m.Annotations[manifest.ReleaseNameAnnotation]})
 }
 
 func (s *search) failed(r listedResource, err error) {
@@ -173,7 +173,7 @@ func isOfKubernetes(kind schema.GroupKind, m *metav1.PartialObjectMetadata, mana
 	case kind == schema.GroupKind{Kind: "ServiceAccount"} &&
 		(m.Name == "default" || m.Namespace == metav1.NamespaceSystem && manager == ""):
 		return true // those of the controllers have no fields, and so no manager
-	case kind == schema.GroupKind{Kind: "Secret"} && m.Annotations["kubernetes.io/service-account.name"] != "":
+	case kind == schema.GroupKind{Kind: "Secret"} && m.Annotations[corev1.ServiceAccountNameKey] != "":
 		return true
 	}
 	return slices.Contains([]string{
@@ -184,5 +184,5 @@ func isOfKubernetes(kind schema.GroupKind, m *metav1.PartialObjectMetadata, mana
 // isRecord reports whether an object is a record of Helm.
 func isRecord(kind schema.GroupKind, m *metav1.PartialObjectMetadata) bool {
 	stores := kind == schema.GroupKind{Kind: "Secret"} || kind == schema.GroupKind{Kind: "ConfigMap"}
-	return stores && m.Labels["owner"] == "helm" && strings.HasPrefix(m.Name, "sh.helm.release.v1.")
+	return stores && m.Labels[release.OwnerLabel] == release.OwnerHelm && strings.HasPrefix(m.Name, release.NamePrefix)
 }

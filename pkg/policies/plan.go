@@ -64,7 +64,7 @@ func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err er
 	}
 	now := w.Clock.Now()
 	in = policy.Input{
-		Namespace: w.Namespace, Controller: w.ControllerName, Impersonate: w.Impersonate || w.Witnessed, Now: now,
+		Namespace: w.Namespace, Controller: w.ControllerName, Bounded: w.Impersonate || w.Witnessed, Now: now,
 		Policies: w.ownWrites.policies.newest(all, now), HelmReleases: w.ownWrites.releases.newest(hrs, now),
 	}
 	keys, namespaces := needs(all)

@@ -17,9 +17,9 @@ type Input struct {
 	Namespace string
 	// Controller is the controller name of the operator. It must not change objects claimed by another one.
 	Controller string
-	// Impersonate is set when the operator writes in the name of ServiceAccounts only, or enforces trusted records
-	// only. Without it a policy whose template names none enforces with the operator's own rights.
-	Impersonate bool
+	// Bounded is set when the rights of an account or of the record's writer bound the operator's writes to a release.
+	// Without it a policy whose template names no account enforces with the operator's own rights.
+	Bounded bool
 	// Policies, Releases and HelmReleases are all of the cluster; they are not changed. A policy not stored yet may
 	// be among them: it counts as the youngest.
 	Policies     []*v1alpha1.HelmReleasePolicy
@@ -114,7 +114,7 @@ func newPlanner(in Input) *planner {
 		if p.Namespace != in.Namespace || p.DeletionTimestamp != nil || !claimable(p.Annotations, in.Controller) {
 			continue
 		}
-		c := &candidate{HelmReleasePolicy: p, ownRights: !in.Impersonate && OwnRights(p)}
+		c := &candidate{HelmReleasePolicy: p, ownRights: !in.Bounded && OwnRights(p)}
 		c.matcher, c.problem = pl.compile(p)
 		pl.policies = append(pl.policies, c)
 		if p.UID != "" {

@@ -59,7 +59,7 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPolicy("every", "*")
 			in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases("apps/shop"),
-				Impersonate: tc.impersonate, Now: noon}
+				Bounded: tc.impersonate, Now: noon}
 			if tc.existing != nil {
 				in.HelmReleases = carriedOut(in, Make(in)) // accepted then
 				hr := in.HelmReleases[0]

@@ -98,24 +98,25 @@ func Entry(o Object, state string, changes []FieldChange) BaselineObject {
 	return entry
 }
 
-// IsIn reports whether all of an object's drift is known.
-func (o BaselineObject) IsIn(known BaselineObject) bool {
-	for i := range o.Changes {
-		if !known.Has(o, i) {
-			return false
+// New returns the indices of the changes that are not known, and whether the object drifted otherwise than known.
+func (o BaselineObject) New(known []BaselineObject) (changes []int, isNew bool) {
+	at := o.in(known)
+	for i, change := range o.Changes {
+		if at < 0 || !slices.ContainsFunc(known[at].Changes, change.isLike) {
+			changes = append(changes, i)
 		}
 	}
-	return o.Object == known.Object && o.State == known.State
+	return changes, at < 0 || len(changes) > 0
 }
 
-// Has reports whether the ith change of an object's drift is known.
-func (o BaselineObject) Has(now BaselineObject, i int) bool {
-	return o.Object == now.Object && o.State == now.State && slices.ContainsFunc(o.Changes, now.Changes[i].isLike)
+// in returns the place of the same object in the same state among others; -1 for none.
+func (o BaselineObject) in(others []BaselineObject) int {
+	return slices.IndexFunc(others, func(of BaselineObject) bool { return of.Object == o.Object && of.State == o.State })
 }
 
 // Gone returns the known drift of an object that no longer occurs, in words. now is the drift of all objects.
 func (o BaselineObject) Gone(now []BaselineObject) (gone []string) {
-	i := slices.IndexFunc(now, func(of BaselineObject) bool { return of.Object == o.Object && of.State == o.State })
+	i := o.in(now)
 	if i < 0 {
 		return []string{o.Object.String() + ": " + o.State}
 	}

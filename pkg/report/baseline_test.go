@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -37,12 +38,13 @@ items:
 		if test.change.Operation == "" {
 			test.change.Operation = drift.Modified
 		}
-		now := Entry(object, "Modified", []FieldChange{test.change})
-		if got := now.IsIn(read.Known("apps", "web")[0]); got != test.known {
-			t.Errorf("%s: known is %v", name, got)
+		now := Entry(object, "Modified", []FieldChange{{Path: "/data/any", Operation: drift.Modified}, test.change})
+		changes, isNew := now.New(read.Known("apps", "web"))
+		if isNew == test.known || isNew != slices.Equal(changes, []int{1}) {
+			t.Errorf("%s: new is %v: %v", name, isNew, changes)
 		}
 	}
-	if Entry(object, "Missing", nil).IsIn(read.Known("apps", "web")[0]) {
+	if _, isNew := Entry(object, "Missing", nil).New(read.Known("apps", "web")); !isNew {
 		t.Error("another state is known")
 	}
 	if len(read.Known("apps", "other")) != 0 {

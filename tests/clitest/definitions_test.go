@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,10 +36,7 @@ spec:
 // The definitions of a chart's crds/ that the cluster lacks, or has in a narrower form, are reported and not enforced.
 func TestDefinitionsOfTheChart(t *testing.T) {
 	w := newFixture(t)
-	chart := w.Chart("fleet", kit.ConfigMap("fleet", "one"))
-	check.NoError(t, os.Mkdir(filepath.Join(chart, "crds"), 0o755))
-	check.NoError(t, os.WriteFile(filepath.Join(chart, "crds", "boats.yaml"), []byte(boats), 0o600))
-	check.NoError(t, os.WriteFile(filepath.Join(chart, "crds", "README.md"), []byte("# Not YAML: {"), 0o600))
+	chart := w.chartWithDefinitions("fleet", map[string]string{"boats.yaml": boats, "README.md": "# Not YAML: {"})
 	w.Helm(kit.Shared.Helm3(), "install", "fleet", chart)
 	w.CreateHelmRelease("fleet")
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -71,4 +69,29 @@ func TestDefinitionsOfTheChart(t *testing.T) {
 	check.NoError(t, live.Delete(w.Ctx, "boats.clitest.example", metav1.DeleteOptions{}))
 	w.app("diff", "fleet").is(0, "release APPS/fleet, revision 1: no drift, 1 object compared\n",
 		"note: crds/ of release APPS/fleet, which Helm does not upgrade: CustomResourceDefinition boats.clitest.example does not exist\n")
+}
+
+// The text of a tenant in crds/ becomes no path of a request.
+func TestHostile_DefinitionsOfTheChart(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "fleet", w.chartWithDefinitions("fleet", map[string]string{
+		"a.yaml": strings.ReplaceAll(boats, "boats.clitest.example", "../../../api/v1/namespaces/"+w.Apps),
+		"b.yaml": "\xff",
+	}), "--skip-crds")
+	w.app("diff", "fleet").is(0, "release APPS/fleet, revision 1: no drift, 1 object compared\n",
+		"note: crds/ of release APPS/fleet, which Helm does not upgrade: crds/a.yaml of the chart cannot be read: "+
+			"\"../../../api/v1/namespaces/APPS\" is no name of a CustomResourceDefinition\n"+
+			"note: crds/ of release APPS/fleet, which Helm does not upgrade: crds/b.yaml of the chart cannot be read: "+
+			"it is not within the bounds of YAML\n")
+}
+
+// chartWithDefinitions writes a chart of one ConfigMap with files in crds/, and returns its path.
+func (w *fixture) chartWithDefinitions(name string, files map[string]string) string {
+	w.Helper()
+	chart := w.Chart(name, kit.ConfigMap(name, "one"))
+	check.NoError(w, os.Mkdir(filepath.Join(chart, "crds"), 0o755))
+	for file, text := range files {
+		check.NoError(w, os.WriteFile(filepath.Join(chart, "crds", file), []byte(text), 0o600))
+	}
+	return chart
 }

@@ -26,7 +26,7 @@ func policiesAreKept() []mutant {
 			edit{bound, `		case enforced(w.existing):`, `		case enforced(w.existing) && !c.unaccepted():`}, policyPkg,
 			"TestHostile_NoPolicyLendsTheOperatorsRightsUnasked"),
 		breaks("P1", "an operator that impersonates asks for an acceptance",
-			edit{planned, `Impersonate: w.Impersonate || w.Witnessed, `, ``}, "./tests/tenancy",
+			edit{planned, `Bounded: w.Impersonate || w.Witnessed, `, ``}, "./tests/tenancy",
 			"TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance"),
 		breaks("P1", "what was deleted before its creation was answered counts as there",
 			edit{own, `	delete(w.writing, name)
