@@ -5,12 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 const (
@@ -26,14 +26,9 @@ subjects: [{kind: ServiceAccount, name: ci, namespace: apps}]
 )
 
 // witness has the API server ask the operator about the writers of release records.
-func (d *demo) witness(ctx context.Context) error {
-	var lc net.ListenConfig
-	free, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+func (d *demo) witness() error {
+	address, err := process.FreeAddress()
 	if err != nil {
-		return fmt.Errorf("find a port: %w", err)
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
 		return err
 	}
 	d.operator.Args = []string{"--trust-records=Witnessed", "--guard-address=" + address, "--guard-url=https://" + address}

@@ -44,7 +44,7 @@ func (d *demo) lock(ctx context.Context) error {
 	if err := d.configureOperator(ctx); err != nil {
 		return err
 	}
-	if err := d.witness(ctx); err != nil {
+	if err := d.witness(); err != nil {
 		return err
 	}
 	if err := d.startOperator(ctx); err != nil {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"regexp"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/policies"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 // Operator is an operator in this process, optionally with the process of policies beside it.
@@ -161,10 +161,8 @@ func (o *Operator) options(
 // witness has an operator enforce trusted records only, and the API server ask it about records.
 func (o *Operator) witness(all *operator.ControllerOptions) {
 	o.t.Helper()
-	free, err := (&net.ListenConfig{}).Listen(o.ctx, "tcp", "127.0.0.1:0")
+	address, err := process.FreeAddress()
 	check.NoError(o.t, err)
-	address := free.Addr().String()
-	check.NoError(o.t, free.Close())
 	all.TrustRecords = operator.TrustWitnessed
 	all.Guard = operator.GuardOptions{Address: address, URL: "https://" + address}
 }
