@@ -111,7 +111,7 @@ func (o BaselineObject) New(known []BaselineObject) (changes []int, isNew bool) 
 
 // in returns the place of the same object in the same state among others; -1 for none.
 func (o BaselineObject) in(others []BaselineObject) int {
-	return slices.IndexFunc(others, func(of BaselineObject) bool { return of.Object == o.Object && of.State == o.State })
+	return slices.IndexFunc(others, func(b BaselineObject) bool { return b.Object == o.Object && b.State == o.State })
 }
 
 // Gone returns the known drift of an object that no longer occurs, in words. now is the drift of all objects.
