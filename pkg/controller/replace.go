@@ -100,7 +100,7 @@ func (rv *reverter) refusalOf(ctx context.Context, l *lock.Lock, v *result, err 
 			"; a %s is never replaced by the operator: restore it by hand or by helm upgrade --force", v.ID.Kind,
 		)
 	case !l.ReplaceImmutable:
-		p.Message += "; with spec.replaceImmutable the object is deleted and re-created"
+		p.Message += "; with spec.replaceImmutable, or when you delete it, the object is re-created"
 		if loses != "" {
 			p.Message += ", which loses " + loses
 		}

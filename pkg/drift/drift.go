@@ -23,7 +23,8 @@
 // keys, apart from the server's defaults.
 //
 // Owner references: an undeclared one is removed, with any owner. It would make the garbage collector delete the
-// object, now or later.
+// object, now or later. Likewise an undeclared "immutable: true" of a ConfigMap or Secret: it would forbid every later
+// change of the data.
 //
 // Zero values: a declared zero value ("", 0, false, {}, []) that the live object lacks is no drift if the Go type of a
 // built-in kind holds the field by value. Such a field has no difference between zero and absent, so the server may
@@ -166,7 +167,8 @@ func compareDeclared(desired, live map[string]any, opt Options) Result {
 	if changed {
 		target = c.withoutConsequences(desired, live, target)
 	}
-	return c.result(c.withoutOwners(desired, live, target))
+	target = c.withoutOwners(desired, live, target)
+	return c.result(c.withoutFreeze(desired, live, target))
 }
 
 func newComparer(opt Options) comparer {

@@ -34,6 +34,7 @@ func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 	c := comparer{ignore: opt.Ignore, adopted: opt.Adopted, learnt: learnt}
 	c.mergeMap(desired, canonicalLive, opt.Schema.root)
 	c.withoutOwners(desired, canonicalLive, canonicalLive)
+	c.withoutFreeze(desired, canonicalLive, canonicalLive)
 	c.learnNulls(desired, canonicalLive, opt.Schema.root)
 	if opt.Strict != nil {
 		opt.Strict.learn(desired, canonicalLive, opt, learnt)

@@ -22,6 +22,8 @@ const (
 	foreign     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, managedFields: [` +
 		`{manager: me, operation: Update, fieldsType: FieldsV1, fieldsV1: {"f:data": {"f:three": {}}}}]}, ` +
 		`data: {one: "1", two: "2", three: "3"}}`
+	frozenPair = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, immutable: true, ` +
+		`data: {one: "1", two: "2"}}`
 	taken = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, annotations: ` +
 		`{meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: apps}}, data: {one: x, two: "2"}}`
 	pod        = `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps}}`
@@ -66,6 +68,8 @@ func TestAdmit(t *testing.T) {
 		"another drift":              {pair, oneChanged, oneAgain, nil, StopChange, "data[one]"},
 		"a repair and a new drift":   {pair, oneChanged, twoChanged, nil, StopChange, "data[two]"},
 		"what others add":            {pair, pair, foreign, nil, AdmitNoDrift, ""},
+		"what forbids later changes": {pair, pair, frozenPair, nil, StopChange, "immutable"},
+		"what forbids them already":  {pair, frozenPair, frozenPair, nil, AdmitNoDrift, ""},
 		"what others add, in scope Strict": {pair, pair, foreign, func(a *Admission) { a.Strict = true }, StopChange,
 			"data[three]"},
 		"what others had added, in scope Strict": {pair, foreign, foreign, func(a *Admission) { a.Strict = true },

@@ -59,10 +59,11 @@ data: {mode: safe}
 			t.Errorf("diff says %q, refused is %v", d.Note, d.Refused)
 		}
 		d = compared["frozen"]
-		if got := pathsOf(d); !slices.Equal(got, []string{"/data/mode", "/metadata/labels/tier"}) {
+		if got := pathsOf(d); !slices.Equal(got, []string{"/data/mode", "/immutable", "/metadata/labels/tier"}) {
 			t.Errorf("diff of the ConfigMap shows %q", got)
 		}
-		if len(d.Refused) != 1 || d.Refused[0].Path != "/data/mode" || !strings.Contains(d.Note, "data[mode] cannot be restored") {
+		if len(d.Refused) != 2 || d.Refused[0].Path != "/data/mode" || d.Refused[1].Path != "/immutable" ||
+			!strings.Contains(d.Note, "data[mode], immutable cannot be restored") {
 			t.Errorf("diff says %q, refused is %v", d.Note, d.Refused)
 		}
 
@@ -70,7 +71,7 @@ data: {mode: safe}
 		w.WaitField(kit.ConfigMaps, "frozen", "metadata.labels.tier", "gold")
 		w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonRevertFailed, "1 of 2 objects protected, 1 in part", "frozen")
 		left := w.compare("app")
-		if got := pathsOf(left["frozen"]); len(left) != 1 || !slices.Equal(got, []string{"/data/mode"}) {
+		if got := pathsOf(left["frozen"]); len(left) != 1 || !slices.Equal(got, []string{"/data/mode", "/immutable"}) {
 			t.Errorf("after the reverts diff shows %v, and %q of the ConfigMap", left, got)
 		}
 	})

@@ -140,7 +140,8 @@ func (f *fixture) refused(gvr schema.GroupVersionResource, name, words string, a
 // content returns the fields of an object that users change. Its controller changes the others at any time.
 func content(u *unstructured.Unstructured) map[string]any {
 	return map[string]any{"uid": u.GetUID(), "labels": u.GetLabels(), "deleted": u.GetDeletionTimestamp(),
-		"release": u.GetAnnotations()["meta.helm.sh/release-name"], "spec": u.Object["spec"], "data": u.Object["data"]}
+		"release": u.GetAnnotations()["meta.helm.sh/release-name"], "spec": u.Object["spec"], "data": u.Object["data"],
+		"immutable": u.Object["immutable"]}
 }
 
 // passes runs kubectl, and fails the test unless that succeeds without a message of the guard.

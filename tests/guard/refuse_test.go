@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -98,6 +99,9 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 		)
 		f.refused(kit.Secrets, "password", "Secret "+f.Apps+"/password belongs", "patch", "secret", "password", "-p",
 			`{"stringData":{"password":"battery-staple"}}`)
+		for name, gvr := range map[string]schema.GroupVersionResource{"settings": kit.ConfigMaps, "password": kit.Secrets} {
+			f.refused(gvr, name, "immutable was refused", "patch", gvr.Resource, name, "-p", `{"immutable":true}`)
+		}
 		f.refusedByFiles()
 
 		// Fields outside of the lock pass.

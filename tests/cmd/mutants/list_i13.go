@@ -111,7 +111,7 @@ func guardNeverRefusesHelm() []mutant {
 			edit{decision, `	before := drift.Compare(`, `	options.Accepted = in.Baseline
 	before := drift.Compare(`}, judgePkg, "TestAdmit"),
 		breaks("I2", "an owner that is not declared stays",
-			edit{"pkg/drift/drift.go", `c.result(c.withoutOwners(desired, live, target))`, `c.result(target)`}, "./pkg/drift",
+			edit{"pkg/drift/drift.go", `	target = c.withoutOwners(desired, live, target)`, ``}, "./pkg/drift",
 			"TestOwnersThatAreNotDeclaredGo"),
 		breaks("I3", "Pods that Kubernetes adopts are fought over",
 			edit{"pkg/judge/adoption.go", `	return Adopted(in.ID)`, `	return nil`}, judgePkg, "TestJudge"),
