@@ -11,7 +11,7 @@ import (
 )
 
 // upgrades is the number of upgrades; a third as many under tampering.
-var upgrades = flag.Int("upgrades", 40, "how many upgrades TestI1_UpgradesUnderLock makes")
+var upgrades = flag.Int("upgrades", 20, "how many upgrades TestI1_UpgradesUnderLock makes")
 
 func TestI1_UpgradesUnderLock(t *testing.T) {
 	t.Run("without drift nothing is written", func(t *testing.T) {

@@ -195,13 +195,13 @@ func (e *Env) Get(gvr schema.GroupVersionResource, name string) *unstructured.Un
 	return u
 }
 
-// Eventually retries until a condition holds, and fails the test with the last error after the timeout.
+// Eventually retries until a condition holds, and fails the test with the last error after the timeout. The longer it
+// has waited the less often it asks: a question costs the API server, etcd and the test milliseconds of a processor.
 func (e *Env) Eventually(what string, holds func() error) {
 	e.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+	begun := time.Now()
 	for {
 		err := holds()
 		if err == nil {
@@ -210,7 +210,7 @@ func (e *Env) Eventually(what string, holds func() error) {
 		select {
 		case <-deadline.C:
 			e.Fatalf("waited in vain until %s: %v", what, err)
-		case <-tick.C:
+		case <-time.After(min(max(10*time.Millisecond, time.Since(begun)/10), 50*time.Millisecond)):
 		}
 	}
 }
