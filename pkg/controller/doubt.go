@@ -15,8 +15,8 @@ import (
 func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	hr := pr.cached(l.Key)
 	v, known := pr.view(l.Key)
-	if hr == nil || !known || v.lock != l || v.sum.Unjudged > 0 {
-		return nil
+	if hr == nil || !known || v.lock != l || v.sum.Unjudged > 0 || v.watchErr != nil {
+		return nil //nolint:nilerr // the rest of the comparison, or the watch that works again, calls reviewDoubt
 	}
 	left, pruned := false, false
 	pr.entries.update(l.Key, func(e *entry) { left, pruned = e.candidates.left == l, e.candidates.done == l })
@@ -46,7 +46,7 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 // on an earlier revision, what is as declared now may be about to go.
 func (pr *pruning) wouldWrite(v *view) bool {
 	e := v.entry
-	return v.lock.Unknown || len(e.conflicts) > 0 || len(e.waiting) > 0 || v.watchErr != nil ||
+	return v.lock.Unknown || len(e.conflicts) > 0 || len(e.waiting) > 0 ||
 		slices.ContainsFunc(v.sum.Problems, func(p lock.ObjectProblem) bool {
 			return p.Reason != v1alpha1.ReasonNotRecreated
 		}) ||

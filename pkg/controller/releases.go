@@ -184,6 +184,9 @@ func (rs *releases) lock(
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
 		!rs.kindArrived(key) && !rs.rights.granted(ctx, key) && !rs.trusted.since(ctx, hr, old) {
+		if old.Doubt != "" {
+			rs.queues.pruning.Add(key) // for reviewDoubt: an earlier record may have changed
+		}
 		return false, nil
 	}
 	account, err := rs.Accounts.Of(rec.Key, spec.ServiceAccountName)

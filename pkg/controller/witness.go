@@ -81,7 +81,7 @@ func (wi *witness) see(ctx context.Context, r *admissionv1.AdmissionRequest) (st
 		return "NotLocked", nil
 	}
 	if after == nil || after.Status == release.StatusUninstalling || after.Status == release.StatusUninstalled {
-		return "Forgotten", wi.trusted.change(ctx, hr, func(s *trust.State) bool { return s.Forget(seen.Revision) })
+		return wi.ended(ctx, r, hr, seen)
 	}
 	if after.Status != release.StatusDeployed && !after.Status.IsPending() {
 		return "NotDeployed", nil

@@ -47,6 +47,12 @@ func noRightByARecord() []mutant {
 			`	if bytes.Equal(before.payload, after.payload) {
 		return true, nil`, `	if bytes.Equal(before.payload, after.payload) {
 		return false, nil`}, guardSuite, "TestHostile_NoWriterOfRecordsGainsARight"),
+		breaks("I14", "a deletion by a user without rights keeps the trust", edit{"pkg/controller/ended.go",
+			`	return err == nil && missing == nil`, `	return err == nil && (missing == nil || from != nil)`}, guardSuite,
+			"TestI14_ADeletedUpgradeReturnsToTheTrustedRevision"),
+		breaks("I14", "a doubt outlives its cause", edit{"pkg/controller/releases.go", `		if old.Doubt != "" {
+			rs.queues`, `		if old.Doubt == "" {
+			rs.queues`}, guardSuite, "TestI14_ADoubtEndsWithItsCause"),
 		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
 			`	case pruned:`}, guardSuite, unseen),
 	}
