@@ -209,8 +209,7 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		f.Advice = details
 		switch ready.Reason {
 		case v1alpha1.ReasonRecordNotTrusted:
-			f.Advice = "have it deployed by a user with the rights, or see what enforcing it would do, and accept it: " +
-				command.Program + " accept " + name
+			f.Advice = "" // which the message ends with
 		case v1alpha1.ReasonForbidden:
 			f.Advice = "let the account do what the release takes, which this prints: " + command.Program + " rbac " + name
 		}

@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,7 @@ import (
 func TestGuardThatIsDisabledGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()
-	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", freePort(t))
+	const guard = "{guard: {enabled: true}, trust: {records: Any}}\n"
 	ports := freePorts(t)
 	install(e, h, ports, guard)
 	o := startDeployment(e, kit.Shared, "helm-locker")
@@ -26,7 +25,7 @@ func TestGuardThatIsDisabledGoes(t *testing.T) {
 	e.PatchHelmRelease(helmRelease, `{"spec":{"guard":"Deny"}}`)
 	e.WaitReason(helmRelease, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
 	o.stop()
-	install(e, h, ports, "guard: {enabled: false}\n")
+	install(e, h, ports, "{guard: {enabled: false}, trust: {records: Any}}\n")
 	before := len(requests(e, "helm-locker"))
 	o = startDeployment(e, kit.Shared, "helm-locker")
 	e.Until("the registration is gone", func() (any, bool) {
@@ -45,7 +44,7 @@ func TestGuardThatIsDisabledGoes(t *testing.T) {
 func TestGuardIsPermittedAndGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()
-	guard := fmt.Sprintf("guard: {enabled: true, port: %d}\n", freePort(t))
+	const guard = "guard: {enabled: true}\n"
 	ports := freePorts(t)
 	install(e, h, ports, guard, "{rbac: {profile: scoped}}")
 	o := startDeployment(e, kit.Shared, "helm-locker")

@@ -93,8 +93,8 @@ rbac:
 	},
 	{
 		name: "scoped without rules", chart: operatorChart, values: "{rbac: {profile: scoped}, crds: {manage: false}}",
-		has: []string{"--skip-crd"}, lacks: []string{"name: cluster-admin",
-			`resourceNames: ["helmreleases.helm.cattle.io"]`},
+		has:   []string{"--skip-crd", "--trust-records=Witnessed", `resources: ["subjectaccessreviews"]`},
+		lacks: []string{"name: cluster-admin", `resourceNames: ["helmreleases.helm.cattle.io"]`},
 	},
 	{
 		name: "impersonate", chart: operatorChart,
@@ -105,7 +105,7 @@ rbac:
 	},
 	{
 		name: "others' accounts", chart: operatorChart,
-		values: "{rbac: {create: false, userRoles: false}, serviceAccount: {create: false, name: mine, automountToken: false}, metrics: {service: {enabled: false}}, resources: {limits: null}, policies: {resources: {limits: null}}}",
+		values: "{trust: {records: Any}, rbac: {create: false, userRoles: false}, serviceAccount: {create: false, name: mine, automountToken: false}, metrics: {service: {enabled: false}}, resources: {limits: null}, policies: {resources: {limits: null}}}",
 		has:    []string{"serviceAccountName: mine", "automountServiceAccountToken: false"},
 		lacks: []string{
 			"kind: ClusterRole",

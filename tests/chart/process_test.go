@@ -39,12 +39,13 @@ type deployed struct {
 func freePorts(t testing.TB) string {
 	t.Helper()
 	var numbers []any
-	for len(numbers) < 4 {
+	for len(numbers) < 5 {
 		if number := any(freePort(t)); !slices.Contains(numbers, number) {
 			numbers = append(numbers, number)
 		}
 	}
-	return fmt.Sprintf("{ports: {metrics: %d, health: %d}, policies: {ports: {metrics: %d, health: %d}}}\n", numbers...)
+	return fmt.Sprintf("{ports: {metrics: %d, health: %d}, policies: {ports: {metrics: %d, health: %d}}, guard: {port: %d}}\n",
+		numbers...)
 }
 
 // startDeployment starts the first container of a Deployment in the operator's namespace as a kubelet would: with its

@@ -109,8 +109,10 @@ func TestNotesSayTheNextCommand(t *testing.T) {
 		"always":        {"{}", "kubectl --namespace lockers rollout status deployment/helm-locker"},
 		"lock":          {"{}", "helm-locker lock podinfo --namespace apps --wait --helmrelease-namespace lockers"},
 		"scoped":        {"{rbac: {profile: scoped}}", "helm-locker rbac apps/podinfo --output values > rbac.yaml"},
-		"administrator": {"{}", "those of an administrator of the cluster. Every user who may write Secrets in the namespace of a locked release decides"},
-		"acceptance":    {"{rbac: {profile: scoped}}", "or accepts that by acceptRecordsOfAnyone"},
+		"administrator": {"{}", "those of an administrator of the cluster, as far as the user who stored the release has them"},
+		"any": {"{trust: {records: Any}}", "those of an administrator of the cluster. Every user who may write Secrets in the " +
+			"namespace of a locked release decides"},
+		"acceptance": {"{rbac: {profile: scoped}, trust: {records: Any}}", "or accepts that by acceptRecordsOfAnyone"},
 		"impersonate": {"{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand}}",
 			"--serviceaccount apps:hand"},
 		"crds": {"{crds: {manage: false}}", "kubectl apply --server-side -f CHART/crds"},

@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,16 +13,12 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// trust.records=Witnessed takes no other value: the API server asks the operator, whose permissions suffice, and the
-// guard stays off.
+// Trust is on by default: the API server asks the operator, whose permissions suffice, and the guard stays off.
 func TestTrustIsPermittedWithoutTheGuard(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()
-	values := fmt.Sprintf(`trust: {records: Witnessed, neverWriters: [{kind: Group, name: "a:b"},
-  {kind: ServiceAccount, name: external-secrets, namespace: kube-system}]}
-guard: {port: %d}
-`, freePort(t))
-	install(e, h, freePorts(t), values)
+	install(e, h, freePorts(t), `trust: {neverWriters: [{kind: Group, name: "a:b"},
+  {kind: ServiceAccount, name: external-secrets, namespace: kube-system}]}`)
 	o := startDeployment(e, kit.Shared, "helm-locker")
 	helmRelease := installExample(e, h)
 	e.WaitReady(helmRelease, 1)

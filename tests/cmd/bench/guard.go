@@ -58,8 +58,8 @@ func (b *bench) guard(ctx context.Context) error {
 	return b.unlock(ctx, both)
 }
 
-// serveGuard restarts the operator with the guard.
-func (b *bench) serveGuard(ctx context.Context) error {
+// serveGuard restarts the operator with an address for the API server, and with more flags.
+func (b *bench) serveGuard(ctx context.Context, flags ...string) error {
 	address, err := process.FreeAddress()
 	if err != nil {
 		return err
@@ -67,7 +67,8 @@ func (b *bench) serveGuard(ctx context.Context) error {
 	if err := b.operator.Stop(); err != nil {
 		return err
 	}
-	b.operator = b.newProgram(b.operator.Log, "--guard-address", address, "--guard-url", "https://"+address)
+	b.operator = b.newProgram(b.operator.Log,
+		append(flags, "--guard-address", address, "--guard-url", "https://"+address)...)
 	if b.operator.Metrics, err = process.FreeAddress(); err != nil {
 		return err
 	}

@@ -38,13 +38,23 @@ type revision struct {
 	objects []object
 	// replace is set when a record of that revision exists.
 	replace bool
+	// labelled is set for objects with a label that differs between revisions.
+	labelled bool
+	// unasked is set for a Secret that is no record.
+	unasked bool
 }
 
 // record stores a revision as Helm does.
 func (c *client) record(r revision) error {
 	var manifest strings.Builder
 	for _, o := range r.objects {
-		doc, err := yaml.Marshal(o.declaredContent())
+		content := unstructured.Unstructured{Object: o.declaredContent()}
+		if r.labelled {
+			labels := content.GetLabels()
+			labels["revision"] = fmt.Sprint("r", r.number)
+			content.SetLabels(labels)
+		}
+		doc, err := yaml.Marshal(content.Object)
 		if err != nil {
 			return fmt.Errorf("encode the manifest of %s: %w", r.release, err)
 		}
@@ -64,7 +74,11 @@ func (c *client) record(r revision) error {
 	if len(r.ballast) > 0 {
 		rel.Chart.Files = []*chart.File{{Name: "ballast.bin", Data: r.ballast}}
 	}
-	records := storage.Init(driver.NewSecrets(c.kube.CoreV1().Secrets(r.release.Namespace)))
+	secrets := c.kube.CoreV1().Secrets(r.release.Namespace)
+	if r.unasked {
+		secrets = unasked{secrets}
+	}
+	records := storage.Init(driver.NewSecrets(secrets))
 	store := records.Create
 	if r.replace {
 		store = records.Update

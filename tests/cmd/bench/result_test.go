@@ -95,6 +95,9 @@ func TestTargets(t *testing.T) {
 	guarded := func(name string, with int) func(*section) {
 		return func(s *section) { s.guard(name, [2][]time.Duration{ms(10), ms(with)}) }
 	}
+	judged := func(with int) func(*section) {
+		return func(s *section) { s.trust(trustName, [2][]time.Duration{ms(10), ms(with)}) }
+	}
 	guardTakes := func(share float64) func(*section) {
 		return func(s *section) { s.guardProcessor(guardRate, guardRate, [2]float64{0.1, share / 100}) }
 	}
@@ -132,6 +135,7 @@ func TestTargets(t *testing.T) {
 		{"a queue", queue(0, 30, 30, 31), queue(0, 30, 60, 90)},
 		{"a guarded write", guarded("allowed write", 12), guarded("allowed write", 13)},
 		{"what the guard takes", guardTakes(25), guardTakes(26)},
+		{"a judged record", judged(70), judged(71)},
 		{"cost in proportion", func(s *section) { s.scale(points(1), process.Resident{}) },
 			func(s *section) { s.scale(points(1.1), process.Resident{}) }},
 	} {

@@ -23,6 +23,7 @@ func stages() [][]part {
 		{{"history", (*bench).history}},
 		{{"failover", (*bench).failover}},
 		{{"guard", (*bench).guard}},
+		{{"trust", (*bench).trust}},
 		{{"scale", (*bench).scaling}},
 	}
 }

@@ -44,6 +44,8 @@ const (
 	guardMedian         = 2 * time.Millisecond // that the guard adds to an allowed write, as the next one
 	guardP99            = 5 * time.Millisecond
 	guardProcessorLimit = 25.0 // per cent of a core
+
+	trustMedian = 60 * time.Millisecond // that the judgement adds to a record's write
 )
 
 // latency adds the quantiles of two samples, and their distribution.
@@ -209,6 +211,21 @@ func (s *section) guard(name string, times [2][]time.Duration) {
 		added := s.plain(name+", added at the "+q.name, "ms", milliseconds(with-without))
 		if !strings.HasPrefix(name, "refused") {
 			added.want(with-without <= q.limit, "<= %g ms", milliseconds(q.limit))
+		}
+	}
+}
+
+// trust adds the latency of storing a Secret that is no record, which is the floor, and that of a record.
+func (s *section) trust(name string, times [2][]time.Duration) {
+	for _, q := range []struct {
+		name string
+		at   float64
+	}{{"median", 0.5}, {"p99", 0.99}} {
+		without, with := quantile(times[0], q.at), quantile(times[1], q.at)
+		s.against(name+", "+q.name, "ms", milliseconds(without), milliseconds(with))
+		added := s.plain(name+", added at the "+q.name, "ms", milliseconds(with-without))
+		if q.at == 0.5 {
+			added.want(with-without <= trustMedian, "<= %g ms", milliseconds(trustMedian))
 		}
 	}
 }
