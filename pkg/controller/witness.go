@@ -128,9 +128,6 @@ func (wi *witness) exists(ctx context.Context, rec release.Record) (bool, error)
 func (wi *witness) judge(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, after *stored,
 ) (string, error) {
-	if by := (judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}); by.IsOneOf(wi.NeverWriters) {
-		return "NeverWriter", nil
-	}
 	rel, err := wi.decode(ctx, after)
 	if err != nil {
 		return "", err
@@ -142,6 +139,9 @@ func (wi *witness) judge(
 	rec := trust.Record{UID: after.UID, Revision: after.Revision, Digest: trust.Digest(after.Key.Namespace, rel),
 		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.trusted.now(),
 		Writer: plain.Cut(plain.Line(r.UserInfo.Username), v1alpha1.MaxUserBytes)}
+	if by := (judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}); by.IsOneOf(wi.NeverWriters) {
+		return "NeverWriter", wi.refuse(ctx, hr, rec, nil)
+	}
 	declared, err := wi.objects(rel, after.Record)
 	if err != nil {
 		return "", err
@@ -156,11 +156,7 @@ func (wi *witness) judge(
 			return "", err
 		}
 		if missing != nil {
-			rec.Reason = v1alpha1.TrustRefused
-			return "Refused", wi.trusted.change(ctx, hr, func(s *trust.State) bool {
-				s.Refused = &trust.Refusal{Record: rec, Missing: *missing}
-				return true
-			})
+			return "Refused", wi.refuse(ctx, hr, rec, missing)
 		}
 	}
 	return "Trusted", wi.trusted.change(ctx, hr, func(s *trust.State) bool {
@@ -169,6 +165,15 @@ func (wi *witness) judge(
 		} else {
 			s.Next = &rec
 		}
+		return true
+	})
+}
+
+// refuse records that the writer of a record lacks a right, or, for nil, makes no record trusted.
+func (wi *witness) refuse(ctx context.Context, hr *v1alpha1.HelmRelease, rec trust.Record, missing *trust.Right) error {
+	rec.Reason = v1alpha1.TrustRefused
+	return wi.trusted.change(ctx, hr, func(s *trust.State) bool {
+		s.Refused = &trust.Refusal{Record: rec, Missing: missing}
 		return true
 	})
 }

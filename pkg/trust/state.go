@@ -30,10 +30,11 @@ func (r *Record) is(o Record) bool {
 	return r != nil && r.UID == o.UID && r.Digest == o.Digest && (r.Replace || !o.Replace)
 }
 
-// Refusal is a witnessed write of a record whose writer lacks a right.
+// Refusal is a witnessed write of a record that is not trusted by its writer.
 type Refusal struct {
 	Record
-	Missing Right `json:"missing"`
+	// Missing is a right that the writer lacks; nil for a writer whose records are never trusted.
+	Missing *Right `json:"missing,omitempty"`
 }
 
 // State is the knowledge about the records of one HelmRelease. The zero value trusts none.
@@ -103,7 +104,11 @@ func (s *State) Status(r Record) *v1alpha1.TrustStatus {
 
 // Doubt returns why a record is not trusted, without a full stop. The remedy follows it.
 func (s *State) Doubt(r Record) string {
-	if s.Refused != nil && s.Refused.is(r) {
+	switch {
+	case s.Refused != nil && s.Refused.is(r) && s.Refused.Missing == nil:
+		return fmt.Sprintf("revision %d was stored by user %s, whose records trust.neverWriters excludes", r.Revision,
+			s.Refused.Writer)
+	case s.Refused != nil && s.Refused.is(r):
 		return fmt.Sprintf("revision %d was stored by user %s, who may not %s", r.Revision, s.Refused.Writer,
 			s.Refused.Missing)
 	}

@@ -120,7 +120,7 @@ func TestTrustIsInTheNewestRevision(t *testing.T) {
 	}
 	refused := rec(100)
 	refused.Writer, refused.Reason = "mallory", v1alpha1.TrustRefused
-	s.Refused = &Refusal{Record: refused, Missing: Right{Verb: "bind", Name: "admin"}}
+	s.Refused = &Refusal{Record: refused, Missing: &Right{Verb: "bind", Name: "admin"}}
 	if got := s.Doubt(rec(100)); !strings.Contains(got, "user mallory, who may not bind") {
 		t.Error(got)
 	}

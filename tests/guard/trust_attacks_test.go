@@ -274,7 +274,7 @@ func TestI14_NeverWritersMakeNoRecordTrusted(t *testing.T) {
 	check.NoError(t, err)
 	f.track("app")
 	f.as(config).Forge(kit.ForgedRecord{Name: "app", Manifest: f.clusterAdmin()})
-	f.doubted("app", 1, "nothing shows that the writer of revision 1")
+	f.doubted("app", 1, "revision 1 was stored by user "+replicator+", whose records trust.neverWriters excludes")
 	f.gainsNothing()
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "declared")})
 	f.WaitReady("app", 2)
