@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
@@ -41,6 +42,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			fmt.Fprintln(stderr, explain(cmd.Name, err))
 		}
 		return code.Code
+	}
+	var missing *inspect.NotFoundError
+	if errors.As(err, &missing) && missing.Revision == 0 {
+		fmt.Fprintln(stderr, explain(cmd.Name, err))
+		return command.ExitEmpty
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")

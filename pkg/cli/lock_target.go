@@ -51,7 +51,9 @@ func (c *connection) misspelt(ctx context.Context, missing *inspect.NotFoundErro
 	if len(missing.Similar) == 0 {
 		return nil
 	}
-	return command.Hinted(fmt.Errorf("release %s does not exist", missing.Key), didYouMean(missing.Key, missing.Similar), hint)
+	err := command.Hinted(fmt.Errorf("release %s does not exist", missing.Key), didYouMean(missing.Key, missing.Similar),
+		hint)
+	return &command.ExitError{Code: command.ExitEmpty, Err: err}
 }
 
 // isLocked reports whether a HelmRelease for a release is known to exist: its name was accepted before.

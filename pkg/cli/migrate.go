@@ -72,6 +72,8 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 				return err
 			case errors.As(err, &missing) && len(names) == 0:
 				a.note("note: release %s is left out: it does not exist", key) // a lock may be there first
+			case missing != nil && len(keys) == 1:
+				return err
 			default:
 				fmt.Fprintln(a.errOut, explain(a.name, err))
 				failed = true

@@ -92,8 +92,7 @@ is printed, but for ` + "`inspect --show-secrets`" + `.
 | 2 | ` + "`diff`, `report`" + `: there is drift; ` +
 	"`lock`, `resume`: there is drift to revert, and no yes to it; `check`" + `: something keeps releases from being protected; no command |
 | 5 | nothing is selected: no release or HelmRelease fits the names, labels and namespaces, ` +
-	"or the namespace does not exist; `--allow-empty`" + ` makes that 0; ` + "`trace`" + `: no release declares the object; ` +
-	"`diff`, `inspect`, `lock` and `values` of one release that does not exist exit with 1" + ` |
+	"or the namespace does not exist; `--allow-empty`" + ` makes that 0; ` + "`trace`" + `: no release declares the object |
 
 | Environment variable | Meaning |
 | --- | --- |

@@ -200,7 +200,7 @@ func TestDiffPermissions(t *testing.T) {
 	w.as(
 		"nobody",
 	).app("diff", "shop").says(1, "verbs: [list], apiGroups: [\"\"], resources: [secrets], bound in namespace APPS")
-	w.app("diff", "shoop").says(1, "did you mean shop?")
+	w.app("diff", "shoop").says(5, "did you mean shop?")
 }
 
 func TestDiffHeedsTheLock(t *testing.T) {

@@ -75,10 +75,10 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 func TestInspectErrors(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm3(), "shop")
-	w.app("inspect", "shoop").is(1, "",
+	w.app("inspect", "shoop").is(5, "",
 		"helm-locker: release APPS/shoop does not exist: namespace \"APPS\" has no record of it in a Secret\n  did you mean shop?\n")
-	w.cli("inspect", "shop", "-n", "default").says(1, "release default/shop does not exist", "did you mean shop -n ")
-	w.app("inspect", "zzzzzz").says(1,
+	w.cli("inspect", "shop", "-n", "default").says(5, "release default/shop does not exist", "did you mean shop -n ")
+	w.app("inspect", "zzzzzz").says(5,
 		"helm list -A lists all releases; choose the namespace with -n, the cluster with --context, and where Helm keeps records with --release-storage")
 	w.app("inspect", "shop", "--revision", "4").is(1, "",
 		"helm-locker: release APPS/shop has no revision 4; it has 1\n  leave --revision out for the newest one\n")

@@ -151,7 +151,7 @@ func TestChangeErrors(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm3(), "shop")
 	const accept = "  --may-not-exist locks it when it appears\n"
-	w.app("lock", "shoop").is(1, "", "helm-locker: release APPS/shoop does not exist\n  did you mean shop?\n"+accept)
+	w.app("lock", "shoop").is(5, "", "helm-locker: release APPS/shoop does not exist\n  did you mean shop?\n"+accept)
 	w.cli("lock", "shop", "-n", "no-such-namespace", "--dry-run").is(5, "",
 		"helm-locker: namespace \"no-such-namespace\" does not exist\n"+accept)
 	w.app("lock", "shoop", "--may-not-exist").is(0,
@@ -166,7 +166,7 @@ func TestChangeErrors(t *testing.T) {
 		"note: --ignore /spec/replcias: no object of release APPS/shop declares such a field now\n")
 	w.app("lock", "shop", "--ignore", "/spec/minReadySeconds", "--dry-run").says(0,
 		"note: --ignore /spec/minReadySeconds: no object of release APPS/shop declares such a field now\n")
-	w.app("lock", "shopp", "--must-exist").says(1, "release APPS/shopp does not exist", "did you mean shop?")
+	w.app("lock", "shopp", "--must-exist").says(5, "release APPS/shopp does not exist", "did you mean shop?")
 	w.app("lock", "Shop").is(1, "",
 		"helm-locker: \"Shop\" is no name of a release\n  write NAME, or NAMESPACE/NAME\n")
 	w.app("lock", "shop", "--helmrelease-namespace", "nowhere").is(1, "",

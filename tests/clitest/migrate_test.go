@@ -137,7 +137,7 @@ func TestMigrationBeforeTakingOver(t *testing.T) {
 		"release APPS/stall is left as it is: its HelmRelease still has the older operator's finalizer\n",
 		"0 objects cleaned\n")
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
-	w.app("migrate", "nothing", "--yes").says(1, "release APPS/nothing does not exist")
+	w.app("migrate", "nothing", "--yes").says(5, "release APPS/nothing does not exist")
 	w.app("migrate", "stall", "-A").says(1, "name releases or say --all-namespaces, not both")
 }
 

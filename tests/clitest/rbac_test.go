@@ -121,7 +121,7 @@ func TestRBAC_ChoosesReleases(t *testing.T) {
 		w.neutral(other.Apps)+"\n")
 
 	w.app("rbac",
-		"acess").is(1, "", `helm-locker: release APPS/acess does not exist: namespace "APPS" has no record of it in a Secret
+		"acess").is(5, "", `helm-locker: release APPS/acess does not exist: namespace "APPS" has no record of it in a Secret
   did you mean access?
 `)
 	w.cli("rbac", "-A", "no-such-release").is(5, "",

@@ -18,7 +18,7 @@ func TestReleaseInConfigMaps(t *testing.T) {
 	w.installShop(helm, "shop")
 	w.app("check").says(0, "note     releases: 1 release in ConfigMaps that no HelmRelease names: APPS/shop\n"+
 		"         an operator that runs with --release-storage=secret,configmap (releaseStorage in the chart's values) locks them\n")
-	w.app("inspect", "shop").is(1, "", "helm-locker: release APPS/shop does not exist: namespace \"APPS\" has no record of it in a Secret\n"+
+	w.app("inspect", "shop").is(5, "", "helm-locker: release APPS/shop does not exist: namespace \"APPS\" has no record of it in a Secret\n"+
 		"  its record is in ConfigMap APPS/sh.helm.release.v1.shop.v1: name both with --release-storage=secret,configmap\n")
 	w.app("lock", "shop").is(0, "HelmRelease LOCKER/shop created: release APPS/shop, whose record is in ConfigMap "+
 		"APPS/sh.helm.release.v1.shop.v1; only an operator with --release-storage=secret,configmap reads it\n", "")

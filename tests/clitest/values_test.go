@@ -107,7 +107,7 @@ func TestValuesOfBadInput(t *testing.T) {
 	w.Helm(kit.Shared.Helm3(), "install", "shop", valuesChart)
 	w.app("values").says(1, "the name of a release is missing")
 	w.app("values", "shop", "deployment/shop-web").says(1, "PATH=VALUE is missing")
-	w.app("values", "none", "deployment/shop-web", "spec.replicas=5").says(1, "release APPS/none does not exist")
+	w.app("values", "none", "deployment/shop-web", "spec.replicas=5").says(5, "release APPS/none does not exist")
 	w.app("values", "shop", "deployment/none", "spec.replicas=5").says(1, "declares no deployment/none",
 		"it declares configmap/shop, deployment/shop-web, secret/shop, service/shop")
 	w.app("values", "shop", "shop-web", "spec.replicas=5").says(1, `"shop-web" is no object`, "write KIND/NAME")

@@ -17,7 +17,7 @@ func TestFlagsBeforeTheCommand(t *testing.T) {
 	if after.code != 0 || before.stdout != after.stdout || before.code != after.code {
 		t.Errorf("before: %+v\nafter: %+v", before, after)
 	}
-	w.cli("--namespace", "nowhere", "diff", "shop").says(1, "")
+	w.cli("--namespace", "nowhere", "diff", "shop").says(5, "")
 }
 
 // Releases are printed as NAMESPACE/NAME, and so they can be named.
