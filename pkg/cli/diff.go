@@ -25,8 +25,8 @@ func (a *app) diffCommand() *cli.Command {
 			"What the API server or a webhook makes of a release is told from drift by a dry run, which needs the permission to patch;\n" +
 			"without it the comparison is made locally, and says so. Values of Secrets are replaced by markers, which differ where\n" +
 			"the values do.\n\n" +
-			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared; 5: there is no\n" +
-			"release to compare, unless --allow-empty is given.",
+			"Exit code 0: no drift; 2: drift (--fail-on); 1: an error, also when only a part could not be compared; 5: there is\n" +
+			"no release to compare, unless --allow-empty is given.",
 		Flags: slices.Concat(clusterFlags(namespaceOfRelease), comparedFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "all", Category: categoryOutput,
 				Usage: "with several releases: print a line for those without drift, too"},

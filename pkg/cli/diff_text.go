@@ -31,11 +31,11 @@ func (o diffShown) output(found *gathered) (string, error) {
 			b.WriteByte('\n')
 		}
 		for j := range c.Differences {
-			render := differenceText
+			render := o.difference
 			if o.format == formatPatch {
 				render = differencePatch
 			}
-			text, err := render(c, &c.Differences[j], o.now, o.style)
+			text, err := render(found.ratings, c, &c.Differences[j])
 			if err != nil {
 				return "", err
 			}
@@ -109,15 +109,17 @@ func summaryLine(c *inspect.Comparison, known int, style report.Style) string {
 	}
 }
 
-// differenceText describes a drifted object: the changes, their authors and times, and the diff.
-func differenceText(c *inspect.Comparison, d *inspect.Difference, now time.Time, style report.Style) (string, error) {
+// difference describes a drifted object: the changes, their severity, authors and times, and the diff.
+func (o diffShown) difference(rated ratings, c *inspect.Comparison, d *inspect.Difference) (string, error) {
 	var b strings.Builder
+	style := o.style
 	fmt.Fprintln(&b, style.Bold(plain.Line(d.ID.String()))+": "+style.Yellow(plain.Line(whatDiffers(d))))
+	fmt.Fprintln(&b, style.Dim(plain.Line("  "+rated.of(d).String())))
 	if len(d.Changes) == 0 {
 		b.WriteByte('\n')
 		return b.String(), nil
 	}
-	for _, line := range inspect.Blame(d.Changes, now) {
+	for _, line := range inspect.Blame(d.Changes, o.now) {
 		fmt.Fprintln(&b, style.Dim(plain.Line("  "+line)))
 	}
 	diff, err := unified(d, fmt.Sprintf("release %s, revision %d", c.Release.Key, c.Release.Revision), "cluster", style)
@@ -152,7 +154,7 @@ func unified(d *inspect.Difference, from, to string, style report.Style) (string
 }
 
 // differencePatch returns a unified diff from the declared to the live object, for other programs.
-func differencePatch(_ *inspect.Comparison, d *inspect.Difference, _ time.Time, _ report.Style) (string, error) {
+func differencePatch(_ ratings, _ *inspect.Comparison, d *inspect.Difference) (string, error) {
 	parts := slices.DeleteFunc([]string{d.ID.Namespace, d.ID.Kind, d.ID.Group, d.ID.Name},
 		func(s string) bool { return s == "" })
 	path := strings.Join(parts, "/") + ".yaml"
@@ -174,7 +176,7 @@ func releaseDrift(
 	}
 	for i := range c.Differences {
 		d := &c.Differences[i]
-		diff, err := differencePatch(c, d, now, report.Style{})
+		diff, err := differencePatch(ratings{}, c, d)
 		if err != nil {
 			return out, err
 		}

@@ -73,3 +73,14 @@ func (a *app) exit(ctx context.Context, cmd *cli.Command, c *connection, namespa
 	}
 	return found.exit()
 }
+
+// exit returns the error for the exit code of diff and report; nil without drift of the severity that the flags ask for.
+func (g *gathered) exit() error {
+	switch {
+	case len(g.failed) > 0 || slices.ContainsFunc(g.comparisons, isIncomplete):
+		return &command.ExitError{Code: command.ExitFailed}
+	case slices.ContainsFunc(g.comparisons, g.ratings.fails):
+		return &command.ExitError{Code: command.ExitFound}
+	}
+	return nil
+}

@@ -22,7 +22,7 @@ import (
 
 // comparedFlags are the flags that select the comparison.
 func comparedFlags() []cli.Flag {
-	return append(baselineFlags(),
+	return append(slices.Concat(baselineFlags(), severityFlags()),
 		allNamespacesFlag(), allowEmptyFlag(),
 		selectorFlag("only releases"),
 		&cli.BoolFlag{Name: "strict", Category: categoryWhat,
@@ -138,6 +138,8 @@ type gathered struct {
 	declared map[release.Key][]manifest.Object
 	// known counts the objects with no other drift than that of the baseline.
 	known map[release.Key]int
+	// ratings rate the drift.
+	ratings ratings
 	// hidden is the error when the HelmReleases could not be read.
 	hidden error
 }
@@ -145,17 +147,6 @@ type gathered struct {
 type failedRelease struct {
 	key release.Key
 	err error
-}
-
-// exit returns the error for the exit code of diff and report; nil when everything is as declared.
-func (g *gathered) exit() error {
-	switch {
-	case len(g.failed) > 0 || slices.ContainsFunc(g.comparisons, isIncomplete):
-		return &command.ExitError{Code: command.ExitFailed}
-	case slices.ContainsFunc(g.comparisons, hasDrifted):
-		return &command.ExitError{Code: command.ExitFound}
-	}
-	return nil
 }
 
 func hasDrifted(c *inspect.Comparison) bool   { return len(c.Differences) > 0 }
@@ -181,7 +172,12 @@ func (a *app) gather(
 	if err != nil {
 		return nil, err
 	}
+	rated, err := ratingsOf(cmd)
+	if err != nil {
+		return nil, err
+	}
 	c := &comparing{app: a, cmd: cmd, source: source, masker: masker, named: cmd.Args().Present()}
+	c.ratings = rated
 	c.locks, c.hidden = a.locksOf(ctx, cmd, source)
 	for i, of := range all {
 		err := c.compare(ctx, of, a.progress(of.key, i+1, len(all)))

@@ -31,8 +31,8 @@ func (a *app) reportCommand() *cli.Command {
 			"writes what it found for a pipeline or a ticket. An HTML report is one file that needs no other, and looks like the\n" +
 			"status page. In JUnit XML, which Jenkins and GitLab show, each release is a test: one that drifted is a failure, one that\n" +
 			"was not fully compared an error. Values of Secrets are replaced by markers.\n\n" +
-			"Exit code 0: no drift; 2: drift; 1: an error, also when only a part could not be compared; 5: there is no\n" +
-			"release to compare, unless --allow-empty is given.",
+			"Exit code 0: no drift; 2: drift (--fail-on); 1: an error, also when only a part could not be compared; 5: there is\n" +
+			"no release to compare, unless --allow-empty is given.",
 		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), comparedFlags(), unownedFlags(),
 			[]cli.Flag{
 				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatMarkdown, Category: categoryOutput,
@@ -104,6 +104,7 @@ func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 		if err != nil {
 			return nil, err
 		}
+		found.ratings.rate(&r, comparison)
 		r.Known = found.known[comparison.Release.Key]
 		releases = append(releases, r)
 	}

@@ -86,13 +86,16 @@ func (o Object) String() string {
 // ObjectDrift is an object with drift.
 type ObjectDrift struct {
 	Object
-	State   string        `json:"state"`
-	Note    string        `json:"note,omitempty"`
-	Changes []FieldChange `json:"changes,omitempty"`
+	State string `json:"state"`
+	// Severity is that of the most severe change, and SeverityReason the rule about it.
+	Severity       string        `json:"severity,omitempty"`
+	SeverityReason string        `json:"severityReason,omitempty"`
+	Note           string        `json:"note,omitempty"`
+	Changes        []FieldChange `json:"changes,omitempty"`
 	// Refused are the paths of the changes that the API server refuses to revert.
 	Refused []string `json:"refused,omitempty"`
 	Diff    string   `json:"diff,omitempty"`
-	// What describes the difference in words. Blame names the authors of the changes, one a line.
+	// What describes the difference in words. Blame names the severity and the authors of the changes, one a line.
 	What  string   `json:"-"`
 	Blame []string `json:"-"`
 }
@@ -101,6 +104,7 @@ type ObjectDrift struct {
 type FieldChange struct {
 	Path        string          `json:"path"`
 	Operation   drift.Operation `json:"operation"`
+	Severity    string          `json:"severity,omitempty"`
 	Manager     string          `json:"manager,omitempty"`
 	ManagedBy   string          `json:"managerOperation,omitempty"`
 	Subresource string          `json:"subresource,omitempty"`

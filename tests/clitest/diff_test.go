@@ -27,6 +27,7 @@ func TestDiff(t *testing.T) {
 			w.Delete(kit.Services, "shop")
 			before := w.Versions(w.Apps, kit.ConfigMaps, kit.Secrets)
 			w.app("diff", "shop").is(2, `ConfigMap APPS/shop: data[color]
+  severity medium
   changed by tamperer (Update) at TIME, AGE ago
 --- release APPS/shop, revision 1
 +++ cluster
@@ -40,6 +41,7 @@ func TestDiff(t *testing.T) {
  metadata:
 
 Deployment APPS/shop: spec.replicas
+  severity medium: capacity
   changed by scaler (Update of scale)
 --- release APPS/shop, revision 1
 +++ cluster
@@ -54,6 +56,7 @@ Deployment APPS/shop: spec.replicas
      matchLabels:
 
 Secret APPS/shop: data[password]
+  severity medium
   changed by tamperer (Update) at TIME, AGE ago
 --- release APPS/shop, revision 1
 +++ cluster
@@ -67,6 +70,7 @@ Secret APPS/shop: data[password]
    annotations:
 
 Service APPS/shop: it does not exist
+  severity medium
 
 release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing); 1 object has additions (see --strict)
 `, "")

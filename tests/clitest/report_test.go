@@ -26,7 +26,7 @@ func TestReport(t *testing.T) {
 	w.Delete(kit.Services, "shop")
 	r := w.app("report")
 	r.says(2, "**2 releases, 1 drifted**", "| `APPS/shop` | 1 | unknown | 2 of 4 objects drifted |\n",
-		"### `Secret APPS/shop`\n\n`data[password]`\n\n`changed by tamperer (Update) at TIME, AGE ago`\n\n```diff\n",
+		"### `Secret APPS/shop`\n\n`data[password]`\n\n`severity medium`\n\n`changed by tamperer (Update) at TIME, AGE ago`\n\n```diff\n",
 		"-  password: <secret X>\n+  password: <secret X>\n", "### `Service APPS/shop`\n\n`it does not exist`\n",
 		"note: release APPS/gone is left out")
 	w.app("report", "-l", "team=b").says(0, "**1 release, none drifted**")

@@ -8,6 +8,13 @@ func whatIsToldIsTrue() []mutant {
 	const additions, wrong = "TestAdditionsThatDeclaredLeavesAloneAreCounted",
 		"TestWindowsThatAreWrongKeepTheReleaseLocked"
 	return []mutant{
+		breaks("T2", "drift below the severity that was asked for fails a pipeline",
+			edit{"pkg/cli/severity.go", `r.of(&d).AtLeast(r.failOn)`, `r.of(&d).AtLeast("")`}, "./tests/clitest",
+			"TestSeverity"),
+		breaks("T2", "a removed container is no change of what runs",
+			edit{"pkg/severity/match.go", `		return aPart
+`, `		return another
+`}, "./pkg/severity", "TestDefault"),
 		breaks("T2", "all changes are the first author's", edit{attribute, `return a.Author == author })`,
 			`return a.Author.Manager != "" })`}, drift, apart),
 		breaks("T2", "a removal is ascribed to whoever wrote last", edit{attribute,

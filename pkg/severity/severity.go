@@ -1,0 +1,152 @@
+// Package severity rates drift by the kind of the object and the changed field. The commands and the process that
+// notifies use it; the operator does not know it.
+package severity
+
+import (
+	_ "embed" // the built-in table
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+)
+
+// Level is the severity of a change.
+type Level string
+
+// The levels.
+const (
+	Low    Level = "low"
+	Medium Level = "medium"
+	High   Level = "high"
+)
+
+var levels = []Level{Low, Medium, High}
+
+// Levels returns the names of the levels, the lowest first.
+func Levels() []string { return []string{string(Low), string(Medium), string(High)} }
+
+// AtLeast reports whether a level is another one or above it.
+func (l Level) AtLeast(other Level) bool {
+	return slices.Index(levels, l) >= slices.Index(levels, other)
+}
+
+// Table rates changes. It is the content of a file.
+type Table struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Default is the level of a change that no rule is about.
+	Default Level  `json:"default"`
+	Rules   []Rule `json:"rules"`
+}
+
+// Rule gives a level to fields.
+type Rule struct {
+	Severity Level  `json:"severity"`
+	Reason   string `json:"reason,omitempty"`
+	// Kinds are KIND or KIND.GROUP, in which * is any text; every kind if there are none.
+	Kinds []string `json:"kinds,omitempty"`
+	// Paths are JSON pointers with * for any segment and ** for any number of segments. Each stands for the field and
+	// all below it.
+	Paths []string `json:"paths"`
+
+	segments [][]string // of Paths
+}
+
+// Object is the kind of an object.
+type Object struct{ Group, Kind string }
+
+// The identity of a file.
+const (
+	apiVersion = "cli.helm-locker.cattle.io/v1"
+	fileKind   = "DriftSeverities"
+)
+
+//go:embed table.yaml
+var builtIn []byte
+
+// Default returns the built-in table.
+func Default() (*Table, error) { return Read(builtIn) }
+
+// Read parses a table in YAML or JSON. Unknown fields are errors.
+func Read(text []byte) (*Table, error) {
+	t := &Table{}
+	if err := yaml.UnmarshalStrict(text, t); err != nil {
+		return nil, fmt.Errorf("parse the severities: %w", err)
+	}
+	if t.APIVersion != apiVersion || t.Kind != fileKind {
+		return nil, fmt.Errorf("the severities are no %s of %s, but %q of %q", fileKind, apiVersion, t.Kind, t.APIVersion)
+	}
+	if err := t.Default.check(); err != nil {
+		return nil, fmt.Errorf("default: %w", err)
+	}
+	for i := range t.Rules {
+		if err := t.Rules[i].complete(); err != nil {
+			return nil, fmt.Errorf("rules[%d]: %w", i, err)
+		}
+	}
+	return t, nil
+}
+
+func (l Level) check() error {
+	if !slices.Contains(levels, l) {
+		return fmt.Errorf("severity %q is none of %s", l, strings.Join(Levels(), ", "))
+	}
+	return nil
+}
+
+// complete checks a rule and parses its paths.
+func (r *Rule) complete() error {
+	if err := r.Severity.check(); err != nil {
+		return err
+	}
+	for _, kind := range r.Kinds {
+		if _, err := path.Match(kind, ""); err != nil || kind == "" {
+			return fmt.Errorf("kind %q is no KIND or KIND.GROUP", kind)
+		}
+	}
+	if len(r.Paths) == 0 {
+		return errors.New("it has no paths")
+	}
+	for _, p := range r.Paths {
+		if !strings.HasPrefix(p, "/") {
+			return fmt.Errorf("path %q is no JSON pointer, such as /spec/replicas", p)
+		}
+		if strings.Count(p, anyDepth) > 1 {
+			return fmt.Errorf("path %q has more than one %s", p, anyDepth)
+		}
+		r.segments = append(r.segments, drift.Change{Path: p}.Segments())
+	}
+	return nil
+}
+
+// Of returns the level of a change at a path, and the reason, which may be empty. The first rule about the field or a
+// field above it decides. A map, a list or an object that is changed as a whole has at least the level of each rule
+// about a part of it; for an object, only rules that name its kind count.
+func (t *Table) Of(o Object, pointer string) (level Level, reason string) {
+	var part *Rule
+	level, decided := t.Default, false
+	change := drift.Change{Path: pointer}.Segments()
+	for i := range t.Rules {
+		r := &t.Rules[i]
+		switch r.about(o, change) {
+		case itself:
+			if !decided {
+				level, reason, decided = r.Severity, r.Reason, true
+			}
+		case aPart:
+			if part == nil || !part.Severity.AtLeast(r.Severity) {
+				part = r
+			}
+		case another:
+		}
+	}
+	if part != nil && !level.AtLeast(part.Severity) {
+		return part.Severity, part.Reason
+	}
+	return level, reason
+}
