@@ -74,7 +74,7 @@ func (a *app) exit(ctx context.Context, cmd *cli.Command, c *connection, namespa
 	return found.exit()
 }
 
-// exit returns the error for the exit code of diff and report; nil without drift of the severity that the flags ask for.
+// exit returns the error for the exit code of diff and report; nil without drift of the severity of --fail-on.
 func (g *gathered) exit() error {
 	switch {
 	case len(g.failed) > 0 || slices.ContainsFunc(g.comparisons, isIncomplete):

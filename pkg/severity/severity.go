@@ -79,7 +79,8 @@ func Read(text []byte) (*Table, error) {
 		return nil, fmt.Errorf("parse the severities: %w", err)
 	}
 	if t.APIVersion != apiVersion || t.Kind != fileKind {
-		return nil, fmt.Errorf("the severities are no %s of %s, but %q of %q", fileKind, apiVersion, t.Kind, t.APIVersion)
+		return nil, fmt.Errorf("the severities are no %s of %s, but %q of %q", fileKind, apiVersion, t.Kind,
+			t.APIVersion)
 	}
 	if err := t.Default.check(); err != nil {
 		return nil, fmt.Errorf("default: %w", err)

@@ -99,7 +99,9 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 		)
 		f.refused(kit.Secrets, "password", "Secret "+f.Apps+"/password belongs", "patch", "secret", "password", "-p",
 			`{"stringData":{"password":"battery-staple"}}`)
-		for name, gvr := range map[string]schema.GroupVersionResource{"settings": kit.ConfigMaps, "password": kit.Secrets} {
+		for name, gvr := range map[string]schema.GroupVersionResource{
+			"settings": kit.ConfigMaps, "password": kit.Secrets,
+		} {
 			f.refused(gvr, name, "immutable was refused", "patch", gvr.Resource, name, "-p", `{"immutable":true}`)
 		}
 		f.refusedByFiles()
