@@ -18,10 +18,14 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	if hr == nil || !known || v.lock != l || v.sum.Unjudged > 0 || v.watchErr != nil {
 		return nil //nolint:nilerr // the rest of the comparison, or the watch that works again, calls reviewDoubt
 	}
+	state, _, err := pr.trusted.of(ctx, hr.UID)
+	if err != nil {
+		return err
+	}
 	left, pruned := false, false
 	pr.entries.update(l.Key, func(e *entry) { left, pruned = e.candidates.left == l, e.candidates.done == l })
 	switch {
-	case pr.wouldWrite(v) || left:
+	case pr.wouldWrite(v) || left || state.Uninstaller != "":
 		announced := true
 		pr.entries.update(l.Key, func(e *entry) { announced, e.doubted = e.doubted, true })
 		if !announced {
@@ -31,15 +35,27 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	case !pruned:
 		return nil // a kind of an earlier revision is not served
 	}
-	err := pr.trusted.change(ctx, hr, func(s *trust.State) bool {
+	err = pr.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+		if s.Changes != l.TrustChanges { // since then, a writer may have deployed or deleted what was compared
+			pr.entries.update(l.Key, func(e *entry) { e.reload = true })
+			return false, nil
+		}
+		newest, err := pr.enforcer.Holds(ctx, l.Record)
 		s.Trust(trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest, Replace: true,
 			Reason: v1alpha1.TrustAsDeclared, Time: pr.trusted.now()})
-		return true
+		return newest, err
 	})
 	if err == nil {
 		pr.queues.releases.Add(l.Key)
 	}
 	return err
+}
+
+// helmWorksBefore reports whether Helm works on an earlier revision than that of a record.
+func (c *common) helmWorksBefore(rec release.Record) bool {
+	return slices.ContainsFunc(c.records.Before(rec), func(rec release.Record) bool {
+		return release.Transitioning(rec.Status)
+	})
 }
 
 // wouldWrite reports whether the lock of a record would write something, or whether that is not known. While Helm works
@@ -49,8 +65,5 @@ func (pr *pruning) wouldWrite(v *view) bool {
 	return v.lock.Unknown || len(e.conflicts) > 0 || len(e.waiting) > 0 ||
 		slices.ContainsFunc(v.sum.Problems, func(p lock.ObjectProblem) bool {
 			return p.Reason != v1alpha1.ReasonNotRecreated
-		}) ||
-		slices.ContainsFunc(pr.records.Before(v.lock.Record), func(rec release.Record) bool {
-			return release.Transitioning(rec.Status)
-		})
+		}) || pr.helmWorksBefore(v.lock.Record)
 }

@@ -2,34 +2,40 @@ package controller
 
 import (
 	"context"
+	"math"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
 
-// ended judges the deletion or uninstallation of a record. It ends the trust in earlier revisions, unless the user who
-// deletes a later record than the trusted one may carry out the difference between them: so users end an interrupted
-// upgrade.
+// ended judges the deletion or uninstallation of a record; after is nil for a deletion. It ends the trust in earlier
+// revisions, unless the user who deletes a later record than the trusted one may carry out the difference between them:
+// so users end an interrupted upgrade.
 func (wi *witness) ended(
-	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, seen *stored,
-) (string, error) {
-	state, _, err := wi.trusted.of(ctx, hr.UID)
-	if err != nil {
-		return "", err
-	}
-	if r.Operation == admissionv1.Delete && state.Trusted != nil && seen.Revision > state.Trusted.Revision &&
-		wi.mayReturn(ctx, r, hr, seen, state.Trusted) {
-		return "Returned", wi.trusted.change(ctx, hr, func(s *trust.State) bool {
-			returned := s.Next != nil && seen.Revision >= s.Next.Revision
-			if returned {
+	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, seen, after *stored,
+) (result string, err error) {
+	by := writerOf(r)
+	err = wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+		result = "Forgotten"
+		switch {
+		case after != nil && after.Status == release.StatusUninstalling:
+			s.Uninstall(by)
+		case after != nil:
+			s.Forget(math.MaxInt, by)
+		case s.Trusted != nil && seen.Revision > s.Trusted.Revision && wi.mayReturn(ctx, r, hr, seen, s.Trusted):
+			result = "Returned"
+			if s.Next != nil && seen.Revision >= s.Next.Revision {
 				s.Next = nil
 			}
-			return returned
-		})
-	}
-	return "Forgotten", wi.trusted.change(ctx, hr, func(s *trust.State) bool { return s.Forget(seen.Revision) })
+		default:
+			return s.Forget(seen.Revision, by), nil
+		}
+		return true, nil
+	})
+	return result, err
 }
 
 // mayReturn reports whether a user may carry out the difference from a record to the trusted one. Doubts about that

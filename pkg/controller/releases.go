@@ -228,7 +228,7 @@ func (rs *releases) lock(
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
 		Writer: cmp.Or(rs.managerOf(key), loaded.writer),
 		Detect: spec.Mode == v1alpha1.ModeDetect || loaded.doubt != "", Doubt: loaded.doubt, Digest: loaded.digest,
-		Trust:            loaded.trust,
+		Trust: loaded.trust, TrustChanges: loaded.changes,
 		Strict:           spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,
 		Ignore:           loaded.ignore, Exceptions: loaded.exceptions, Untracked: loaded.untracked,

@@ -43,18 +43,22 @@ func (td *trusted) of(ctx context.Context, uid types.UID) (*trust.State, *corev1
 	return state, secret, nil
 }
 
-// change changes the trust in the records of a HelmRelease. change may run again, with a newer state. It returns
-// false for a state to leave as it is.
+// change changes the trust in the records of a HelmRelease. It stores no change of an older state: change runs again
+// with a newer one. change returns false for a state to leave as it is.
 func (td *trusted) change(
-	ctx context.Context, hr *v1alpha1.HelmRelease, change func(*trust.State) bool,
+	ctx context.Context, hr *v1alpha1.HelmRelease, change func(*trust.State) (bool, error),
 ) error {
 	return retry.OnError(retry.DefaultRetry, func(err error) bool {
 		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err))
 	}, func() error {
 		state, secret, err := td.of(ctx, hr.UID)
-		if err != nil || !change(state) {
+		if err != nil {
 			return err
 		}
+		if changed, err := change(state); err != nil || !changed {
+			return err
+		}
+		state.Changes++
 		return td.write(ctx, hr, secret, state)
 	})
 }
@@ -97,6 +101,8 @@ func (td *trusted) unneeded(account string) *v1alpha1.TrustStatus {
 type judged struct {
 	digest, doubt string
 	trust         *v1alpha1.TrustStatus
+	// changes are those of the state, or -1 while Helm works on an earlier revision.
+	changes int64
 }
 
 // judge sets the trust in a record that was read under a spec, and the doubt about it. The leader keeps an acceptance,
@@ -109,10 +115,19 @@ func (td *trusted) judge(ctx context.Context, hr *v1alpha1.HelmRelease, rec rele
 	r := trust.Record{UID: rec.UID, Revision: rec.Revision, Digest: l.digest, Replace: hr.Spec.ReplaceImmutable}
 	if !state.Trusts(r) && hr.Spec.AcceptedRecord == rec.Version() && td.leading.Load() {
 		r.Replace, r.Reason, r.Time = true, v1alpha1.TrustAccepted, td.now()
-		err = td.change(ctx, hr, func(s *trust.State) bool { s.Trust(r); return true })
-		state.Trust(r)
+		err = td.change(ctx, hr, func(s *trust.State) (bool, error) {
+			if newest, err := td.enforcer.Holds(ctx, rec); err != nil || !newest {
+				return false, err
+			}
+			s.Trust(r)
+			state = s
+			return true, nil
+		})
 	}
-	l.doubt, l.trust = "", state.Status(r)
+	l.doubt, l.trust, l.changes = "", state.Status(r), state.Changes
+	if td.helmWorksBefore(rec) {
+		l.changes = -1
+	}
 	if !state.Trusts(r) {
 		l.doubt = state.Doubt(r) + remedy(hr, rec)
 	}
@@ -146,7 +161,9 @@ func (td *trusted) forget(ctx context.Context, hr *v1alpha1.HelmRelease, rec rel
 	if !td.Witnessed || !td.leading.Load() || rec.Status != release.StatusUninstalled {
 		return nil
 	}
-	return td.change(ctx, hr, func(s *trust.State) bool { return s.Forget(rec.Revision) })
+	return td.change(ctx, hr, func(s *trust.State) (bool, error) {
+		return s.Trusted != nil && s.Forget(rec.Revision, ""), nil
+	})
 }
 
 // mayAmend reports whether a write may be corrected by the newest revision: the revision has to be trusted. If not, the

@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -81,7 +75,7 @@ func (wi *witness) see(ctx context.Context, r *admissionv1.AdmissionRequest) (st
 		return "NotLocked", nil
 	}
 	if after == nil || after.Status == release.StatusUninstalling || after.Status == release.StatusUninstalled {
-		return wi.ended(ctx, r, hr, seen)
+		return wi.ended(ctx, r, hr, seen, after)
 	}
 	if after.Status != release.StatusDeployed && !after.Status.IsPending() {
 		return "NotDeployed", nil
@@ -96,7 +90,12 @@ func (wi *witness) see(ctx context.Context, r *admissionv1.AdmissionRequest) (st
 	if err != nil || same {
 		return "Unchanged", err
 	}
-	return wi.judge(ctx, r, hr, after)
+	return wi.judge(ctx, r, hr, before, after)
+}
+
+// writerOf returns the user of a request, in a printable form.
+func writerOf(r *admissionv1.AdmissionRequest) string {
+	return plain.Cut(plain.Line(r.UserInfo.Username), v1alpha1.MaxUserBytes)
 }
 
 // holder returns the HelmRelease that locks a release; nil for none.
@@ -126,70 +125,66 @@ func (wi *witness) exists(ctx context.Context, rec release.Record) (bool, error)
 
 // judge decides on the difference that a write makes.
 func (wi *witness) judge(
-	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, after *stored,
-) (string, error) {
+	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, before, after *stored,
+) (result string, err error) {
 	rel, err := wi.decode(ctx, after)
 	if err != nil {
 		return "", err
 	}
-	state, _, err := wi.trusted.of(ctx, hr.UID)
-	if err != nil {
-		return "", err
-	}
 	rec := trust.Record{UID: after.UID, Revision: after.Revision, Digest: trust.Digest(after.Key.Namespace, rel),
-		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.trusted.now(),
-		Writer: plain.Cut(plain.Line(r.UserInfo.Username), v1alpha1.MaxUserBytes)}
+		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.trusted.now(), Writer: writerOf(r)}
 	if by := (judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}); by.IsOneOf(wi.NeverWriters) {
-		return "NeverWriter", wi.refuse(ctx, hr, rec, nil)
+		return "NeverWriter", wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+			s.Refuse(trust.Refusal{Record: rec})
+			return true, nil
+		})
 	}
 	declared, err := wi.objects(rel, after.Record)
 	if err != nil {
 		return "", err
 	}
-	for _, base := range wi.bases(ctx, state, after) {
-		rights, doubt := trust.Rights(base, declared, rec.Replace)
-		if doubt != "" {
-			return "", errors.New(doubt)
-		}
-		missing, err := wi.missing(ctx, r.UserInfo, rights)
+	err = wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+		missing, err := wi.lacks(ctx, r.UserInfo, declared, wi.bases(ctx, s, rec, before, after), rec.Replace)
 		if err != nil {
-			return "", err
+			return false, err
 		}
-		if missing != nil {
-			return "Refused", wi.refuse(ctx, hr, rec, missing)
+		result = wi.record(s, rec, missing, after.Status)
+		if before == nil {
+			s.Witness(rec.Revision)
 		}
-	}
-	return "Trusted", wi.trusted.change(ctx, hr, func(s *trust.State) bool {
-		if after.Status == release.StatusDeployed {
-			s.Trust(rec)
-		} else {
-			s.Next = &rec
-		}
-		return true
+		return true, nil
 	})
+	return result, err
 }
 
-// refuse records that the writer of a record lacks a right, or, for nil, makes no record trusted.
-func (wi *witness) refuse(ctx context.Context, hr *v1alpha1.HelmRelease, rec trust.Record, missing *trust.Right) error {
-	rec.Reason = v1alpha1.TrustRefused
-	return wi.trusted.change(ctx, hr, func(s *trust.State) bool {
-		s.Refused = &trust.Refusal{Record: rec, Missing: missing}
-		return true
-	})
+// record records the decision about a record in the state, and returns it.
+func (wi *witness) record(s *trust.State, rec trust.Record, missing *trust.Right, status release.Status) string {
+	switch {
+	case missing != nil:
+		s.Refuse(trust.Refusal{Record: rec, Missing: missing})
+		return "Refused"
+	case status == release.StatusDeployed:
+		s.Trust(rec)
+	default:
+		s.Next = &rec
+	}
+	return "Trusted"
 }
 
 // bases returns the objects of the revisions to compare a record with: the newest trusted deployed one, and another
-// trusted one that Helm deploys now. A record that does not exist as it was trusted declares nothing, and neither does
-// one that Helm deploys unwitnessed.
-func (wi *witness) bases(ctx context.Context, state *trust.State, after *stored) [][]trust.Object {
-	bases := [][]trust.Object{wi.base(ctx, state.Trusted, after)}
-	if state.Next != nil && state.Next.UID != after.UID {
-		bases = append(bases, wi.base(ctx, state.Next, after))
+// trusted one that Helm deploys now. A record that does not exist as it was trusted declares nothing. Neither does any
+// if a revision in between was not witnessed, or if the record was not deployed by Helm: Helm deploys a new record, or
+// one that is pending.
+func (wi *witness) bases(
+	ctx context.Context, s *trust.State, rec trust.Record, before, after *stored,
+) [][]trust.Object {
+	fromHelm := before == nil || before.Status == release.StatusDeployed || before.Status.IsPending()
+	if !fromHelm || !s.Follows(rec.Revision, before == nil) {
+		return [][]trust.Object{nil}
 	}
-	for _, rec := range wi.records.Before(after.Record) {
-		if release.Transitioning(rec.Status) && (state.Next == nil || state.Next.UID != rec.UID) {
-			return append(bases, nil)
-		}
+	bases := [][]trust.Object{wi.base(ctx, s.Trusted, after)}
+	if s.Next != nil && (s.Next.UID != rec.UID || s.Next.Digest != rec.Digest) {
+		bases = append(bases, wi.base(ctx, s.Next, after))
 	}
 	return bases
 }
@@ -246,53 +241,4 @@ func (wi *witness) object(o *manifest.Object) (trust.Object, error) {
 		return trust.Object{}, err
 	}
 	return trust.ObjectOf(o, kind.GVR.GroupResource())
-}
-
-// missing returns the first right that a user lacks; nil for none.
-func (wi *witness) missing(
-	ctx context.Context, user authenticationv1.UserInfo, rights []trust.Right,
-) (*trust.Right, error) {
-	for len(rights) > 0 {
-		verb := rights[0].Verb
-		of := slices.DeleteFunc(slices.Clone(rights), func(r trust.Right) bool { return r.Verb != verb })
-		rights = slices.DeleteFunc(rights, func(r trust.Right) bool { return r.Verb == verb })
-		objects := make([]accounts.Object, len(of))
-		for i, r := range of {
-			objects[i] = accounts.Object{GVR: schema.GroupVersionResource{Group: r.Group, Resource: r.Resource},
-				Namespace: r.Namespace, Name: r.Name}
-		}
-		allowed, err := accounts.Rights(ctx, objects, func(ctx context.Context, o accounts.Object) (bool, error) {
-			return wi.may(ctx, user, verb, o)
-		})
-		if err != nil {
-			return nil, err
-		}
-		if i := slices.Index(allowed, false); i >= 0 {
-			return &of[i], nil
-		}
-	}
-	return nil, nil
-}
-
-// may asks the API server's authorizer about one right of the writer.
-func (wi *witness) may(
-	ctx context.Context, user authenticationv1.UserInfo, verb string, o accounts.Object,
-) (bool, error) {
-	resource, subresource, _ := strings.Cut(o.GVR.Resource, "/")
-	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	review, err := wi.clients.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx,
-		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: verb, Group: o.GVR.Group, Version: "*", Resource: resource, Subresource: subresource,
-				Namespace: o.Namespace, Name: o.Name,
-			},
-		}}, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("ask for the rights of the writer: %w", err)
-	}
-	return review.Status.Allowed, nil
 }

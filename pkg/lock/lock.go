@@ -55,6 +55,8 @@ type Lock struct {
 	// Doubt is why the record is not trusted; empty when it may be enforced. Detect, and the Digest of the record, are
 	// set with it.
 	Doubt, Digest string
+	// TrustChanges are the changes of the trust when the record was doubted; -1 if Helm worked on an earlier revision.
+	TrustChanges int64
 	// Trust is the trust in the record, for the status.
 	Trust *v1alpha1.TrustStatus
 	// Fresh is set when the revision became deployed under the operator's eyes: Helm may have left less than it

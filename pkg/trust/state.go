@@ -46,6 +46,12 @@ type State struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Earlier are the digests of earlier trusted deployed revisions, oldest first.
 	Earlier []string `json:"earlier,omitempty"`
+	// Witnessed is the last of the revisions after the trusted one whose creations were witnessed without a gap.
+	Witnessed int `json:"witnessed,omitempty"`
+	// Uninstaller is the user who uninstalls the release; empty for none.
+	Uninstaller string `json:"uninstaller,omitempty"`
+	// Changes counts the changes of the state.
+	Changes int64 `json:"changes,omitempty"`
 }
 
 // Trusts reports whether a deployed record may be enforced.
@@ -64,7 +70,33 @@ func (s *State) Trust(r Record) {
 	if s.Next != nil && s.Next.Revision <= r.Revision {
 		s.Next = nil
 	}
-	s.Trusted = &r
+	s.Trusted, s.Witnessed, s.Uninstaller = &r, 0, ""
+}
+
+// Refuse records a refusal. A trusted record that is stored again by a user without the rights is not trusted.
+func (s *State) Refuse(r Refusal) {
+	r.Reason = v1alpha1.TrustRefused
+	s.Refused = &r
+	if s.Trusts(r.Record) {
+		s.Trusted = nil
+	}
+}
+
+// Witness records that the creation of a revision was witnessed.
+func (s *State) Witness(revision int) {
+	if s.Follows(revision, true) {
+		s.Witnessed = revision
+	}
+}
+
+// Follows reports whether a revision that is stored follows on the trusted one: between them is none whose creation was
+// not witnessed, and that may have been deployed.
+func (s *State) Follows(revision int, created bool) bool {
+	last := s.Witnessed
+	if s.Trusted != nil {
+		last = max(last, s.Trusted.Revision)
+	}
+	return revision <= last || created && revision == last+1
 }
 
 // WasDeployed reports whether the content of an earlier revision was trusted when it was deployed.
@@ -72,17 +104,24 @@ func (s *State) WasDeployed(digest string) bool {
 	return s.Trusted != nil && s.Trusted.Digest == digest || slices.Contains(s.Earlier, digest)
 }
 
-// Forget ends the trust if the trusted revision, or a later one, is deleted or uninstalled: what becomes the newest
-// record then is not what Helm deployed last. It reports whether it changed something.
-func (s *State) Forget(revision int) bool {
-	if s.Next != nil && revision >= s.Next.Revision {
-		s.Next = nil
-	}
-	if s.Trusted == nil || revision < s.Trusted.Revision {
+// Forget ends the trust if a user deletes the trusted revision or a later one: what becomes the newest record then is
+// not what Helm deployed last. It reports whether to store the state, so that it is newer than what others have read.
+func (s *State) Forget(revision int, by string) bool {
+	if s.Trusted != nil && revision < s.Trusted.Revision {
 		return false
 	}
-	*s = State{Refused: s.Refused}
+	uninstaller := s.Uninstaller
+	if uninstaller == by {
+		uninstaller = ""
+	}
+	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Changes: s.Changes}
 	return true
+}
+
+// Uninstall ends the trust. Until the same user deletes a record, or a user with the rights stores one, Helm may be
+// about to delete objects that are as declared.
+func (s *State) Uninstall(by string) {
+	*s = State{Refused: s.Refused, Uninstaller: by, Changes: s.Changes}
 }
 
 // Status returns the trust in a deployed record.

@@ -106,7 +106,7 @@ func TestTrustIsInTheNewestRevision(t *testing.T) {
 	if s.Trusts(other) || s.Trusts(replaced) {
 		t.Error("another record is trusted, or to be replaced")
 	}
-	if s.Forget(1) || !s.Trusts(rec(2)) {
+	if s.Forget(1, "helm") || !s.Trusts(rec(2)) {
 		t.Error("trimming the history ends the trust")
 	}
 	for n := 3; n < 100; n++ {
@@ -115,7 +115,7 @@ func TestTrustIsInTheNewestRevision(t *testing.T) {
 	if len(s.Earlier) != maxEarlier || s.WasDeployed("1") {
 		t.Errorf("%d earlier revisions are remembered", len(s.Earlier))
 	}
-	if !s.Forget(99) || s.Trusts(rec(99)) || s.WasDeployed("98") {
+	if !s.Forget(99, "helm") || s.Trusts(rec(99)) || s.WasDeployed("98") {
 		t.Errorf("%+v", s)
 	}
 	refused := rec(100)
@@ -140,5 +140,60 @@ func TestTrustIsInTheNewestRevision(t *testing.T) {
 	s.Trust(accepted)
 	if got := s.Status(rec(101)); got.State != v1alpha1.TrustStateTrusted || got.Reason != v1alpha1.TrustAccepted {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A revision is compared with the trusted one only if every revision in between was witnessed.
+func TestARevisionFollowsOnTheTrustedOne(t *testing.T) {
+	rec := func(n int) Record { return Record{UID: "u", Revision: n, Digest: fmt.Sprint(n)} }
+	s := &State{}
+	s.Trust(rec(4))
+	for n, want := range map[int]bool{3: true, 4: true, 5: false, 6: false} {
+		if s.Follows(n, false) != want || s.Follows(n, true) != (n < 6) {
+			t.Errorf("revision %d follows: %t, %t", n, s.Follows(n, false), s.Follows(n, true))
+		}
+	}
+	s.Witness(6)
+	if s.Follows(6, true) {
+		t.Error("there is a revision in between")
+	}
+	s.Witness(5)
+	if s.Witness(6); !s.Follows(6, false) || !s.Follows(7, true) || s.Follows(8, true) {
+		t.Errorf("%+v", s)
+	}
+	if s.Trust(rec(5)); s.Follows(7, true) {
+		t.Error("what was witnessed before the trusted revision was deployed counts")
+	}
+}
+
+func TestARefusalEndsTheTrustInThatRecord(t *testing.T) {
+	rec := func(n int) Record { return Record{UID: "u", Revision: n, Digest: fmt.Sprint(n)} }
+	s := &State{}
+	s.Trust(rec(1))
+	if s.Refuse(Refusal{Record: rec(2)}); !s.Trusts(rec(1)) {
+		t.Error("the refusal of another record ends the trust")
+	}
+	if s.Refuse(Refusal{Record: rec(1)}); s.Trusts(rec(1)) || s.Refused == nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// While a user uninstalls a release, no record is trusted for its objects.
+func TestAnUninstallationEndsWithItsUser(t *testing.T) {
+	s := &State{Changes: 7}
+	s.Trust(Record{UID: "u", Revision: 1})
+	s.Uninstall("admin")
+	if s.Trusted != nil || s.Uninstaller != "admin" || s.Changes != 7 {
+		t.Errorf("%+v", s)
+	}
+	if !s.Forget(1, "mallory") || s.Uninstaller != "admin" || s.Changes != 7 {
+		t.Errorf("after the deletion by another user: %+v", s)
+	}
+	if !s.Forget(1, "admin") || s.Uninstaller != "" {
+		t.Errorf("after the deletion: %+v", s)
+	}
+	s.Uninstall("admin")
+	if s.Trust(Record{UID: "v", Revision: 1}); s.Uninstaller != "" {
+		t.Errorf("after an installation: %+v", s)
 	}
 }

@@ -8,6 +8,7 @@ func noRightByARecord() []mutant {
 	const accepted = "TestI14_AnAcceptanceIsForOneRecord"
 	const forged, replayed = "TestI14_AForgedRecordGivesItsWriterNoRight", "TestI14_AnEarlierManifestIsNotReplayed"
 	const unseen = "TestI14_AnUnwitnessedRecordIsTrustedIfNothingIsToBeWritten"
+	const unwitnessed = "TestI14_ARevisionAfterAnUnwitnessedOneIsNotComparedWithAnOlderOne"
 	return []mutant{
 		breaks("I14", "a changed object takes no right", edit{rights, `		if old != nil && old.content == o.content {`,
 			`		if old != nil {`}, trust, "TestADifferenceTakesRights"),
@@ -16,7 +17,7 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a role takes no right beyond that for the object",
 			edit{rights, `		if o.grants != nil && (`, `		if o.grants != nil && replace && (`}, trust,
 			"TestADifferenceTakesRights"),
-		breaks("I14", "an older trusted revision counts", edit{state, `	s.Trusted = &r
+		breaks("I14", "an older trusted revision counts", edit{state, `	s.Trusted, s.Witnessed, s.Uninstaller = &r, 0, ""
 `, `	if s.Trusted == nil {
 		s.Trusted = &r
 	}
@@ -24,8 +25,8 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a record of the same content is the trusted one",
 			edit{state, `r.UID == o.UID && r.Digest == o.Digest`, `r.Digest == o.Digest`}, trust,
 			"TestTrustIsInTheNewestRevision"),
-		breaks("I14", "a writer without rights is trusted", edit{witness, `		if missing != nil {`,
-			`		if missing != nil && rec.Replace {`}, guardSuite, forged),
+		breaks("I14", "a writer without rights is trusted", edit{witness, `	case missing != nil:`,
+			`	case missing != nil && rec.Replace:`}, guardSuite, forged),
 		breaks("I14", "a doubted record is enforced", edit{core, `	if !state.Trusts(r) {`,
 			`	if !state.Trusts(r) && r.Revision == 0 {`}, guardSuite, forged),
 		breaks("I14", "a creation that fails counts as a record",
@@ -33,14 +34,20 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a doubted record without an object is trusted", edit{pruning, `		return !r.keep &&`,
 			`		return l.Doubt == "" && !r.keep &&`}, guardSuite, forged),
 		breaks("I14", "a deletion of the trusted revision keeps the trust",
-			edit{state, `	*s = State{Refused: s.Refused}`, `	s.Earlier = nil`}, trust, "TestTrustIsInTheNewestRevision"),
+			edit{state, `	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Changes: s.Changes}`,
+				`	s.Earlier, s.Uninstaller = nil, uninstaller`}, trust, "TestTrustIsInTheNewestRevision"),
 		breaks("I14", "a doubted record is trusted although something is to be written",
 			edit{doubt, `	case pr.wouldWrite(v) ||`, `	case pr.wouldWrite(v) && l.Unknown ||`}, guardSuite, replayed),
 		breaks("I14", "an acceptance is for a record in any state", edit{core,
 			`hr.Spec.AcceptedRecord == rec.Version()`, `hr.Spec.AcceptedRecord != ""`}, guardSuite, accepted),
 		breaks("I14", "an acceptance is forgotten with the next label", edit{core,
-			`		err = td.change(ctx, hr, func(s *trust.State) bool { s.Trust(r); return true })
-		state.Trust(r)`, `		state.Trust(r)`}, guardSuite, accepted),
+			`			state = s
+			return true, nil
+		})
+	}`, `			state = s
+			return false, nil
+		})
+	}`}, guardSuite, accepted),
 		breaks("I14", "the writes of all users count", edit{witness, `by.IsOneOf(wi.NeverWriters)`,
 			`by.IsOneOf(nil)`}, guardSuite, "TestI14_NeverWritersMakeNoRecordTrusted"),
 		breaks("I14", "a label of a backup tool makes a record trusted", edit{stored,
@@ -53,6 +60,32 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a doubt outlives its cause", edit{"pkg/controller/releases.go", `		if old.Doubt != "" {
 			rs.queues`, `		if old.Doubt == "" {
 			rs.queues`}, guardSuite, "TestI14_ADoubtEndsWithItsCause"),
+		breaks("I14", "a revision is compared with the trusted one across an unwitnessed one", edit{witness,
+			`	if !fromHelm || !s.Follows(`, `	if !fromHelm || s == nil && !s.Follows(`}, guardSuite, unwitnessed),
+		breaks("I14", "a superseded record is deployed again without rights", edit{witness,
+			`	if !fromHelm || `, `	if !fromHelm && s == nil || `}, guardSuite, unwitnessed),
+		breaks("I14", "the content of a pending record is changed without rights", edit{witness,
+			`(s.Next.UID != rec.UID || s.Next.Digest != rec.Digest)`, `s.Next.UID != rec.UID`}, guardSuite, unwitnessed),
+		breaks("I14", "a decision is stored after a change of what it was decided by", edit{core,
+			`		if changed, err := change(state); err != nil || !changed {
+			return err
+		}
+`, `		if changed, err := change(state); err != nil || !changed {
+			return err
+		}
+		if _, secret, err = td.of(ctx, hr.UID); err != nil {
+			return err
+		}
+`}, guardSuite, "TestI14_ADecisionIsByTheNewestTrust"),
+		breaks("I14", "a comparison counts after a change of the trust", edit{doubt,
+			`if s.Changes != l.TrustChanges {`, `if s.Changes < 0 {`}, guardSuite,
+			"TestI14_AComparisonIsForTheTrustThatItBeganWith"),
+		breaks("I14", "a forged record is trusted before Helm deletes the objects", edit{doubt,
+			` || state.Uninstaller != "":`, ` || state == nil:`}, guardSuite, "TestI14_ARecordIsNotTrustedWhileHelmUninstalls"),
+		breaks("I14", "another user ends an uninstallation", edit{state, `	if uninstaller == by {`,
+			`	if uninstaller != "" {`}, trust, "TestAnUninstallationEndsWithItsUser"),
+		breaks("I14", "a refused record of trusted content stays trusted", edit{state, `	if s.Trusts(r.Record) {`,
+			`	if s.Trusts(r.Record) && r.Replace {`}, trust, "TestARefusalEndsTheTrustInThatRecord"),
 		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
 			`	case pruned:`}, guardSuite, unseen),
 	}

@@ -1,0 +1,82 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/accounts"
+	"github.com/rancher/helm-locker/pkg/trust"
+)
+
+// lacks returns the first right that a writer lacks for the difference to one of bases; nil for none.
+func (wi *witness) lacks(
+	ctx context.Context, user authenticationv1.UserInfo, declared []trust.Object, bases [][]trust.Object, replace bool,
+) (*trust.Right, error) {
+	for _, base := range bases {
+		rights, doubt := trust.Rights(base, declared, replace)
+		if doubt != "" {
+			return nil, errors.New(doubt)
+		}
+		if missing, err := wi.missing(ctx, user, rights); err != nil || missing != nil {
+			return missing, err
+		}
+	}
+	return nil, nil
+}
+
+// missing returns the first right that a user lacks; nil for none.
+func (wi *witness) missing(
+	ctx context.Context, user authenticationv1.UserInfo, rights []trust.Right,
+) (*trust.Right, error) {
+	for len(rights) > 0 {
+		verb := rights[0].Verb
+		of := slices.DeleteFunc(slices.Clone(rights), func(r trust.Right) bool { return r.Verb != verb })
+		rights = slices.DeleteFunc(rights, func(r trust.Right) bool { return r.Verb == verb })
+		objects := make([]accounts.Object, len(of))
+		for i, r := range of {
+			objects[i] = accounts.Object{GVR: schema.GroupVersionResource{Group: r.Group, Resource: r.Resource},
+				Namespace: r.Namespace, Name: r.Name}
+		}
+		allowed, err := accounts.Rights(ctx, objects, func(ctx context.Context, o accounts.Object) (bool, error) {
+			return wi.may(ctx, user, verb, o)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.Index(allowed, false); i >= 0 {
+			return &of[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// may asks the API server's authorizer about one right of the writer.
+func (wi *witness) may(
+	ctx context.Context, user authenticationv1.UserInfo, verb string, o accounts.Object,
+) (bool, error) {
+	resource, subresource, _ := strings.Cut(o.GVR.Resource, "/")
+	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	review, err := wi.clients.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx,
+		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: verb, Group: o.GVR.Group, Version: "*", Resource: resource, Subresource: subresource,
+				Namespace: o.Namespace, Name: o.Name,
+			},
+		}}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask for the rights of the writer: %w", err)
+	}
+	return review.Status.Allowed, nil
+}
