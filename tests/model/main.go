@@ -1,6 +1,7 @@
 // Model checks the protocols of the operator with SPIN: order.pml and elsewhere.pml are the proof of the promise
 // "never revert Helm" (I1), ownership.pml that of "as Helm left it" (I4), handover.pml the transfer of a release from
-// one HelmRelease to another (I5). variants.go lists the runs. README.md describes the limits of the models.
+// one HelmRelease to another (I5), trust.pml that a forged record gains its writer nothing (I14). variants.go lists the
+// runs. README.md describes the limits of the models.
 package main
 
 import (

@@ -25,10 +25,16 @@ const (
 	extra   = "the policy's HelmRelease stays"
 	both    = "two locks write to an object"
 	locks   = "not one lock"
+
+	// Those of trust.pml.
+	gained   = "a content is enforced that its writer may not deploy"
+	unproven = "a witnessed revision is not enforced"
+	unhealed = "a revision that is as declared is not trusted"
 )
 
 // assertions are the texts that identify failed assertions in the checker's output. The first match is used.
 var assertions = []struct{ text, name string }{
+	{"||lTrusts[0]", unhealed},
 	{"helmWrote<=lockedBy", undone},
 	{"helmWrote<=wireUnder", undone},
 	{"helmWrote<=locked", undone},
@@ -50,6 +56,8 @@ var assertions = []struct{ text, name string }{
 	{"((api[2]==0)||", extra},
 	{"&&(locked[", unkept},
 	{"(locked[0]!=0)", locks},
+	{"(c==wanted)", gained},
+	{"!(inTime)", unproven},
 }
 
 // variant is one run of a model.
@@ -78,7 +86,7 @@ func variants() []variant {
 		runs []variant
 	}{
 		{"order.pml", orders()}, {"order.pml", proofs()}, {"elsewhere.pml", keys()}, {"ownership.pml", ownership()},
-		{"handover.pml", handovers()},
+		{"handover.pml", handovers()}, {"trust.pml", trusts()},
 	} {
 		for _, v := range m.runs {
 			v.model = m.file
@@ -192,5 +200,35 @@ func handovers() []variant {
 			expect: notMade},
 		{name: "handover/without an end of memory", defines: defines("HANDS=1", "ACTIONS=2", "NOTIMER"),
 			expect: notMade},
+	}
+}
+
+// trusts are the runs of the trust in the records of a release.
+func trusts() []variant {
+	return []variant{
+		{name: "trust", defines: defines("DOWNS=1"), expect: holds},
+		{name: "trust/two forged requests", defines: defines("OPS=0", "FORGED=2", "FORGEDPENDING"), expect: holds},
+		{name: "trust/late and refused", defines: defines("OPS=0", "LATES=1", "REFUSALS=1"), expect: holds},
+		{name: "trust/two operators", defines: defines("OPS=0", "LEADERS=2"), expect: holds},
+		{name: "trust/in the end", expect: holds,
+			defines: defines("END", "FORGED=0", "OPS=2", "DOWNS=1", "TAMPERS=1")},
+
+		{name: "trust/without the content", defines: defines("NODIGEST", "OPS=0"), expect: gained},
+		{name: "trust/by the revision's number", defines: defines("NUMBER", "OPS=0"), expect: gained},
+		{name: "trust/any earlier content counts", defines: defines("EARLIER"), expect: gained},
+		{name: "trust/kept after a deletion", defines: defines("NOFORGET"), expect: gained},
+		{name: "trust/kept by a later revision", defines: defines("BYREVISION"), expect: gained},
+		{name: "trust/read from a cache", defines: defines("CACHE"), expect: gained},
+		{name: "trust/decided by an older state", defines: defines("NOTXN"), expect: gained},
+		{name: "trust/across an unwitnessed revision", defines: defines("NOCHAIN", "DOWNS=2"), expect: gained},
+		{name: "trust/a pending record changed", defines: defines("NEXTOTHER", "DOWNS=1"), expect: gained},
+		{name: "trust/compared at any time", defines: defines("RULE2LATE"), expect: gained},
+		{name: "trust/compared while Helm works", defines: defines("WORKLATE", "DOWNS=1"), expect: gained},
+		{name: "trust/compared while Helm uninstalls", defines: defines("NOLEAVING"), expect: gained},
+		{name: "trust/never compared", expect: unhealed,
+			defines: defines("NORULE2", "END", "FORGED=0", "DOWNS=1")},
+
+		// A known remaining case, see README.md.
+		{name: "trust/remains/unwitnessed uninstallation", defines: defines("BLIND", "DOWNS=1"), expect: gained},
 	}
 }
