@@ -49,7 +49,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	loader := &loader{common: shared, schemas: schemas}
 	reporter := newReporter(shared)
 	remembered := &memory{common: shared, releases: map[types.UID]*settledForms{}}
-	hasher, writer, trusted := drift.NewHasher(), &writer{common: shared}, &trusted{common: shared}
+	hasher, writer, trusted := drift.NewHasher(), &writer{common: shared}, newTrusted(shared)
 	c.observer = &observer{common: shared, hasher: hasher}
 	c.ownership = &ownership{common: shared, loader: loader}
 	c.prover = &prover{common: shared, loader: loader, reporter: reporter, writer: writer,

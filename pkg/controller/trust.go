@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/lru"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -21,8 +22,17 @@ import (
 // trustKey is the only key of the Secret with the trust in the records of a HelmRelease.
 const trustKey = "trust"
 
+// parsedRecords of up to maxParsedObjects objects are kept: two megabytes at most.
+const parsedRecords, maxParsedObjects = 32, 250
+
 // trusted knows the release records whose writers could have carried them out.
-type trusted struct{ *common }
+type trusted struct {
+	*common
+	// parsed are the objects of the records that were judged last, by digest.
+	parsed *lru.Cache
+}
+
+func newTrusted(c *common) *trusted { return &trusted{common: c, parsed: lru.New(parsedRecords)} }
 
 // of returns the trust in the records of the HelmRelease with this uid, and the Secret with it; nil for none. An
 // unreadable Secret trusts none.

@@ -215,8 +215,12 @@ func (wi *witness) base(ctx context.Context, known *trust.Record, after *stored)
 }
 
 // objects returns the declared objects of a record. It returns an error if a kind is not served, as its rights are
-// unknown then.
+// unknown then. A digest stands for the same objects in every record, and parsing them takes most of a judgement.
 func (wi *witness) objects(rel *release.Release, rec release.Record) ([]trust.Object, error) {
+	digest := trust.Digest(rec.Key.Namespace, rel)
+	if known, ok := wi.trusted.parsed.Get(digest); ok {
+		return known.([]trust.Object), nil //nolint:forcetypeassert // nothing else is added
+	}
 	found, prob, err := wi.loader.parse(rel, rec)
 	switch {
 	case err != nil:
@@ -231,6 +235,9 @@ func (wi *witness) objects(rel *release.Release, rec release.Record) ([]trust.Ob
 		if objects[i], err = wi.object(&found.Objects[i]); err != nil {
 			return nil, err
 		}
+	}
+	if len(objects) <= maxParsedObjects {
+		wi.trusted.parsed.Add(digest, objects)
 	}
 	return objects, nil
 }
