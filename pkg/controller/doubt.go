@@ -35,17 +35,22 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	case !pruned:
 		return nil // a kind of an earlier revision is not served
 	}
+	again := false
 	err = pr.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
 		if s.Changes != l.TrustChanges { // since then, a writer may have deployed or deleted what was compared
 			pr.entries.update(l.Key, func(e *entry) { e.reload = true })
+			again = true
 			return false, nil
 		}
-		newest, err := pr.enforcer.Holds(ctx, l.Record)
+		if newest, err := pr.enforcer.Holds(ctx, l.Record); err != nil || !newest {
+			return false, err // the event of a newer record is on its way
+		}
 		s.Trust(trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest, Replace: true,
 			Reason: v1alpha1.TrustAsDeclared, Time: pr.trusted.now()})
-		return newest, err
+		again = true
+		return true, nil
 	})
-	if err == nil {
+	if err == nil && again {
 		pr.queues.releases.Add(l.Key)
 	}
 	return err

@@ -12,8 +12,7 @@ import (
 )
 
 // ended judges the deletion or uninstallation of a record; after is nil for a deletion. It ends the trust in earlier
-// revisions, unless the user who deletes a later record than the trusted one may carry out the difference between them:
-// so users end an interrupted upgrade.
+// revisions, unless a user ends an interrupted upgrade: the deletion of its record returns to the trusted revision.
 func (wi *witness) ended(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, seen, after *stored,
 ) (result string, err error) {
@@ -24,12 +23,9 @@ func (wi *witness) ended(
 		case after != nil && after.Status == release.StatusUninstalling:
 			s.Uninstall(by)
 		case after != nil:
-			s.Forget(math.MaxInt, by)
-		case s.Trusted != nil && seen.Revision > s.Trusted.Revision && wi.mayReturn(ctx, r, hr, seen, s.Trusted):
-			result = "Returned"
-			if s.Next != nil && seen.Revision >= s.Next.Revision {
-				s.Next = nil
-			}
+			s.Forget(math.MaxInt, by) // of any revision
+		case wi.mayReturn(ctx, r, hr, seen, s):
+			s.Next, result = nil, "Returned"
 		default:
 			return s.Forget(seen.Revision, by), nil
 		}
@@ -38,27 +34,18 @@ func (wi *witness) ended(
 	return result, err
 }
 
-// mayReturn reports whether a user may carry out the difference from a record to the trusted one. Doubts about that
-// are a no.
+// mayReturn reports whether a record is that of a trusted upgrade, and a user may carry out the difference from it to
+// the trusted revision. It is the difference from the content that Helm deploys: any user may store another.
 func (wi *witness) mayReturn(
-	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, from *stored, to *trust.Record,
+	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, from *stored, s *trust.State,
 ) bool {
-	rel, err := wi.decode(ctx, from)
-	if err != nil {
+	if s.Next == nil || s.Next.UID != from.UID {
 		return false
 	}
-	before, err := wi.objects(rel, from.Record)
-	if err != nil {
+	before, after := wi.base(ctx, s.Next, from), wi.base(ctx, s.Trusted, from)
+	if len(before) == 0 || len(after) == 0 {
 		return false
 	}
-	after := wi.base(ctx, to, from)
-	if len(after) == 0 {
-		return false
-	}
-	rights, doubt := trust.Rights(before, after, hr.Spec.ReplaceImmutable)
-	if doubt != "" {
-		return false
-	}
-	missing, err := wi.missing(ctx, r.UserInfo, rights)
+	missing, err := wi.lacks(ctx, r.UserInfo, after, [][]trust.Object{before}, hr.Spec.ReplaceImmutable)
 	return err == nil && missing == nil
 }

@@ -26,28 +26,40 @@ func TestI14_ADoubtEndsWithItsCause(t *testing.T) {
 	f.WaitReady("app", 2)
 }
 
-// A user with the rights ends an interrupted upgrade by the deletion of its record. The deletion by a user without them
-// ends the trust in the earlier revision, which would undo a part of an upgrade.
+// A user with the rights ends an interrupted upgrade by the deletion of its record. The deletion by a user without
+// them, whatever that user stored in the record before, ends the trust in the earlier revision, which would undo a part
+// of the upgrade.
 func TestI14_ADeletedUpgradeReturnsToTheTrustedRevision(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)
 	f.inForce()
-	f.Helm(f.Cluster.Helm4(), "install", "app", f.Chart("app", kit.ConfigMap("app", "declared")+f.clusterRole()))
-	f.Lock("app")
+	declared := kit.ConfigMap("app", "declared") + f.clusterRole()
+	pending := func(by *kit.Env, manifest string) {
+		by.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade", Manifest: manifest})
+	}
 	interrupted := func() {
-		f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade",
-			Manifest: kit.ConfigMap("app", "upgraded")})
+		pending(f.Env, kit.ConfigMap("app", "upgraded"))
 		f.Patch(kit.ConfigMaps, "app", `{"data":{"key":"upgraded"}}`)
 	}
-	interrupted()
-	f.deleteRecord(f.Env, "app", 2)
-	f.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
-	f.WaitReady("app", 1)
+	for name, before := range map[string]func(){
+		"alone":                           func() {},
+		"after storing what was deployed": func() { pending(f.mallory, declared) },
+	} {
+		f.Helm(f.Cluster.Helm4(), "install", "app", f.Chart("app", declared))
+		f.Lock("app")
+		interrupted()
+		f.deleteRecord(f.Env, "app", 2)
+		f.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
+		f.WaitReady("app", 1)
 
-	interrupted()
-	f.deleteRecord(f.mallory, "app", 2)
-	f.doubted("app", 1, "nothing shows that the writer of revision 1")
-	if got := f.Get(kit.ConfigMaps, "app"); !strings.Contains(fmt.Sprint(got.Object["data"]), "upgraded") {
-		t.Errorf("the upgrade was undone: %v", got.Object["data"])
+		interrupted()
+		before()
+		f.deleteRecord(f.mallory, "app", 2)
+		f.doubted("app", 1, "nothing shows that the writer of revision 1")
+		if got := f.Get(kit.ConfigMaps, "app"); !strings.Contains(fmt.Sprint(got.Object["data"]), "upgraded") {
+			t.Errorf("%s: the upgrade was undone: %v", name, got.Object["data"])
+		}
+		f.DeleteHelmRelease("app")
+		f.Helm(f.Cluster.Helm4(), "uninstall", "app")
 	}
 }

@@ -144,6 +144,13 @@ inline forget(r) {
 #define NEXT (nU != 0 && (nU != qUid[me] || nR != qRev[me] || nC != qContent[me]))
 #endif
 
+/*
+ * The deletion of the record of an interrupted upgrade returns to the trusted revision, for a user with the rights for the
+ * difference from the content that Helm was deploying. The forger has the rights for none.
+ */
+#define RETURNS (tUid != 0 && nUid != 0 && nUid == qUid[me] && nRev == qRev[me] && BASE(nRev, nUid, nContent) != NOTHING && \
+	(me == USER || nContent == tContent))
+
 inline decide() {
 	if
 	:: allowed && qStatus[me] == DEPLOYED -> trust(qRev[me], qUid[me], qContent[me])
@@ -173,7 +180,8 @@ end:
 #ifndef NOFORGET
 			d_step {
 				if
-				:: qDelete[me] -> forget(qRev[me])
+				:: qDelete[me] && RETURNS -> nRev = 0; nUid = 0; nContent = 0; stateWritten()
+				:: qDelete[me] && !RETURNS -> forget(qRev[me])
 				:: !qDelete[me] && qStatus[me] == UNINSTALLING -> forget(LAST); leaving = me + 1
 				:: !qDelete[me] && qStatus[me] == UNINSTALLED -> forget(LAST)
 				fi;
@@ -407,7 +415,12 @@ end:
 #define LEAVING (leaving == 0)
 #endif
 
+/* Where every request of Helm's is witnessed, not even a part of an upgrade is undone. */
+#ifdef INPART
+#define ALLOWED(c) (c == begun)
+#else
 #define ALLOWED(c) (c == wanted || c == begun)
+#endif
 
 #define WORKING(k) (uid[k] != 0 && (status[k] == PENDING || status[k] == UNINSTALLING))
 

@@ -8,6 +8,7 @@ func noRightByARecord() []mutant {
 	const accepted = "TestI14_AnAcceptanceIsForOneRecord"
 	const forged, replayed = "TestI14_AForgedRecordGivesItsWriterNoRight", "TestI14_AnEarlierManifestIsNotReplayed"
 	const unseen = "TestI14_AnUnwitnessedRecordIsTrustedIfNothingIsToBeWritten"
+	const returned = "TestI14_ADeletedUpgradeReturnsToTheTrustedRevision"
 	const unwitnessed = "TestI14_ARevisionAfterAnUnwitnessedOneIsNotComparedWithAnOlderOne"
 	return []mutant{
 		breaks("I14", "a changed object takes no right", edit{rights, `		if old != nil && old.content == o.content {`,
@@ -56,7 +57,18 @@ func noRightByARecord() []mutant {
 		return false, nil`}, guardSuite, "TestHostile_NoWriterOfRecordsGainsARight"),
 		breaks("I14", "a deletion by a user without rights keeps the trust", edit{"pkg/controller/ended.go",
 			`	return err == nil && missing == nil`, `	return err == nil && (missing == nil || from != nil)`}, guardSuite,
-			"TestI14_ADeletedUpgradeReturnsToTheTrustedRevision"),
+			returned),
+		breaks("I14", "a deletion is judged by the content that its user has stored", edit{"pkg/controller/ended.go",
+			`	before, after := wi.base(ctx, s.Next, from), wi.base(ctx, s.Trusted, from)`,
+			`	rel, err := wi.decode(ctx, from)
+	if err != nil {
+		return false
+	}
+	before, err := wi.objects(rel, from.Record)
+	if err != nil {
+		return false
+	}
+	after := wi.base(ctx, s.Trusted, from)`}, guardSuite, returned),
 		breaks("I14", "a doubt outlives its cause", edit{"pkg/controller/releases.go", `		if old.Doubt != "" {
 			rs.queues`, `		if old.Doubt == "" {
 			rs.queues`}, guardSuite, "TestI14_ADoubtEndsWithItsCause"),
