@@ -148,7 +148,7 @@ func (wi *witness) judge(
 		if err != nil {
 			return false, err
 		}
-		result = wi.record(s, rec, missing, after.Status)
+		result = recordDecision(s, rec, missing, after.Status)
 		if before == nil {
 			s.Witness(rec.Revision)
 		}
@@ -157,8 +157,8 @@ func (wi *witness) judge(
 	return result, err
 }
 
-// record records the decision about a record in the state, and returns it.
-func (wi *witness) record(s *trust.State, rec trust.Record, missing *trust.Right, status release.Status) string {
+// recordDecision records the decision about a record in the state, and returns it.
+func recordDecision(s *trust.State, rec trust.Record, missing *trust.Right, status release.Status) string {
 	switch {
 	case missing != nil:
 		s.Refuse(trust.Refusal{Record: rec, Missing: missing})

@@ -48,8 +48,8 @@ func (f *trusting) staysDropped() {
 	}
 }
 
-// An upgrade that no operator witnessed is not undone by the next writer: what that one declares as before is compared
-// with what was deployed before the upgrade.
+// After an upgrade that no operator witnessed, no manifest is compared with that of the revision before it: the next
+// writer could undo the upgrade.
 func TestI14_ARevisionAfterAnUnwitnessedOneIsNotComparedWithAnOlderOne(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)

@@ -201,31 +201,28 @@ func (s *section) churnDrift(asked int, achieved, share float64) {
 
 // guard adds the latency of a write without the guard, which is the floor, and with it.
 func (s *section) guard(name string, times [2][]time.Duration) {
-	for _, q := range []struct {
-		name  string
-		at    float64
-		limit time.Duration
-	}{{"median", 0.5, guardMedian}, {"p99", 0.99, guardP99}} {
-		without, with := quantile(times[0], q.at), quantile(times[1], q.at)
-		s.against(name+", "+q.name, "ms", milliseconds(without), milliseconds(with))
-		added := s.plain(name+", added at the "+q.name, "ms", milliseconds(with-without))
-		if !strings.HasPrefix(name, "refused") {
-			added.want(with-without <= q.limit, "<= %g ms", milliseconds(q.limit))
-		}
+	if strings.HasPrefix(name, "refused") {
+		s.added(name, times)
+		return
 	}
+	s.added(name, times, guardMedian, guardP99)
 }
 
 // trust adds the latency of storing a Secret that is no record, which is the floor, and that of a record.
-func (s *section) trust(name string, times [2][]time.Duration) {
-	for _, q := range []struct {
+func (s *section) trust(name string, times [2][]time.Duration) { s.added(name, times, trustMedian) }
+
+// added adds two latencies and their difference, the first of which is the floor: at the median and at the p99. limits
+// are the targets of the differences, in this order.
+func (s *section) added(name string, times [2][]time.Duration, limits ...time.Duration) {
+	for i, q := range []struct {
 		name string
 		at   float64
 	}{{"median", 0.5}, {"p99", 0.99}} {
 		without, with := quantile(times[0], q.at), quantile(times[1], q.at)
 		s.against(name+", "+q.name, "ms", milliseconds(without), milliseconds(with))
 		added := s.plain(name+", added at the "+q.name, "ms", milliseconds(with-without))
-		if q.at == 0.5 {
-			added.want(with-without <= trustMedian, "<= %g ms", milliseconds(trustMedian))
+		if i < len(limits) {
+			added.want(with-without <= limits[i], "<= %g ms", milliseconds(limits[i]))
 		}
 	}
 }
