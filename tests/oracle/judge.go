@@ -107,6 +107,17 @@ func (s recording) judge(report *Report) error {
 	return nil
 }
 
+// limit returns the end of a time limit, which begins anew after an outage of the API server.
+func (j *judge) limit(from time.Time, d time.Duration) time.Time {
+	end := from.Add(d)
+	for _, n := range j.report.exceptions {
+		if n.Up.After(from) && n.Down.Before(end) {
+			end = n.Up.Add(d)
+		}
+	}
+	return end
+}
+
 // event takes in one write to etcd, and judges it if it is an operator's.
 func (j *judge) event(e *Event) {
 	j.ends(e.At)

@@ -157,6 +157,19 @@ func TestRules(t *testing.T) {
 			s.wait(time.Minute)
 			s.check()
 		}, ruleProof},
+		"a write is proven when the API server answers again": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.write(locker, settings, settingsAs("one"))
+			s.outage(time.Minute)
+			s.check()
+		}, ""},
+		"a write is not proven after an outage": {func(s *story) {
+			s.put(settings, settingsAs("tampered"))
+			s.write(locker, settings, settingsAs("one"))
+			s.outage(time.Minute)
+			s.wait(2 * proofTime)
+			s.check()
+		}, ruleProof},
 		"a leftover is pruned": {func(s *story) {
 			s.shop(2, "deployed", "")
 			s.remove(locker, settings)

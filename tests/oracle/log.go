@@ -95,10 +95,10 @@ func (r *Request) String() string {
 }
 
 // exception excuses the events of a namespace from a rule. Other notes name the namespace of an operator that runs
-// with --impersonate, and the times at which an API server was started, and the control plane stopped.
+// with --impersonate, the times at which an API server was started, and the control plane stopped, and an outage.
 type exception struct {
 	Rule, Namespace, Reason, Impersonates string
-	Started, Stopped                      time.Time
+	Started, Stopped, Down, Up            time.Time
 }
 
 // recording is the source of the lines; tests have one in memory.

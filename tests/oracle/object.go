@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // object is an object of the API as JSON.
@@ -18,15 +20,10 @@ type object map[string]any
 
 // at returns a value within an object; nil when there is none.
 func (o object) at(path ...string) any {
-	var value any = map[string]any(o)
-	for _, step := range path {
-		fields, ok := value.(map[string]any)
-		if !ok {
-			return nil
-		}
-		value = fields[step]
+	if value, found, err := unstructured.NestedFieldNoCopy(o, path...); found && err == nil {
+		return value
 	}
-	return value
+	return nil
 }
 
 func (o object) text(path ...string) string           { return as[string](o.at(path...)) }
@@ -45,11 +42,8 @@ type identity struct{ group, kind, namespace, name string }
 func (i identity) String() string { return fmt.Sprintf("%s %s/%s", i.kind, i.namespace, i.name) }
 
 func (o object) identity() identity {
-	group, version, _ := strings.Cut(o.text("apiVersion"), "/")
-	if version == "" {
-		group = ""
-	}
-	return identity{group, o.text("kind"), o.text("metadata", "namespace"), o.text("metadata", "name")}
+	gvk := schema.FromAPIVersionAndKind(o.text("apiVersion"), o.text("kind"))
+	return identity{gvk.Group, gvk.Kind, o.text("metadata", "namespace"), o.text("metadata", "name")}
 }
 
 const (

@@ -70,11 +70,9 @@ func (j *judge) rested(l *live, until time.Time) {
 	if !l.ours() || l.record == nil {
 		return
 	}
-	if last := j.alive[l.author.operator()]; last.Before(until) {
-		until = last
-	}
+	until = slices.MinFunc([]time.Time{until, j.alive[l.author.operator()]}, time.Time.Compare)
 	declared, lasted := l.record.declares(l.id), until.Sub(l.event.At).Round(time.Second)
-	if lasted < restTime || declared == nil || !sameVersion(declared, l.value()) {
+	if until.Before(j.limit(l.event.At, restTime)) || declared == nil || !sameVersion(declared, l.value()) {
 		return
 	}
 	only := l.reverted
@@ -91,7 +89,7 @@ func (j *judge) rested(l *live, until time.Time) {
 // due judges the debts of operators at a time.
 func (j *judge) due(now time.Time) {
 	for key, d := range j.debts {
-		end := d.author.Done.Add(proofTime)
+		end := j.limit(d.author.Done, proofTime)
 		if now.Before(end) {
 			continue
 		}
@@ -190,8 +188,7 @@ var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/
 func plain(uri string) bool {
 	path, _, _ := strings.Cut(uri, "?")
 	_, resource, _ := strings.Cut(path, "/v1/")
-	return goodPath.MatchString(path) && !strings.HasPrefix(resource, "proxy/") &&
-		!strings.HasPrefix(resource, "watch/")
+	return goodPath.MatchString(path) && !strings.HasPrefix(resource, "proxy/") && !strings.HasPrefix(resource, "watch/")
 }
 
 // ofOne reports whether a selector of records names one release at most, without an injected part.

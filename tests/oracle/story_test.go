@@ -31,6 +31,13 @@ func newStory(t testing.TB) *story {
 // wait lets time pass.
 func (s *story) wait(d time.Duration) { s.clock = s.clock.Add(d) }
 
+// outage lets time pass without an API server.
+func (s *story) outage(d time.Duration) {
+	down := s.clock
+	s.wait(d)
+	s.excused = append(s.excused, exception{Down: down, Up: s.clock})
+}
+
 // put stores an object as somebody, and returns its resourceVersion; nil deletes it.
 func (s *story) put(key string, o object) string {
 	s.wait(time.Millisecond)

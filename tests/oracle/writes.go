@@ -191,7 +191,7 @@ func (j *judge) mends(base, after *live, from int64) bool {
 // proven judges whether the record was read again after a write.
 func (j *judge) proven(after *live) {
 	r, keys := after.author, j.releases.of(after.id)
-	end := r.Done.Add(proofTime)
+	end := j.limit(r.Done, proofTime)
 	if read := slices.ContainsFunc(j.reads[r.operator()], func(a *Request) bool {
 		// A fence in the operator's own namespace, observed by a watch of all records, proves as much as a list.
 		of := func(key releaseKey) bool { return a.wrote() || a.ObjectRef.Namespace == key.namespace }

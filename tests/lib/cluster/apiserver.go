@@ -17,9 +17,10 @@ type APIServer struct {
 	cluster  *Cluster
 	name     string // of its log
 	port     *port
-	etcd     string   // address at which it reaches etcd
-	args     []string // win over those of all
-	*process          // nil while it does not run; guarded by cluster.mu
+	etcd     string    // address at which it reaches etcd
+	args     []string  // win over those of all
+	*process           // nil while it does not run; guarded by cluster.mu
+	down     time.Time // since when it does not answer; guarded by cluster.mu
 }
 
 // AddAPIServer starts one more API server. It reaches etcd at the given address: EtcdAddress, or a Balancer's. The
@@ -80,19 +81,31 @@ func (s *APIServer) Start(ctx context.Context) error {
 	if s.process, err = c.run(c.binaries.APIServer, s.name, c.apiServerArgs(s)); err != nil {
 		return err
 	}
-	return s.waitFor(ctx, "the API server", func(ctx context.Context) error {
+	err = s.waitFor(ctx, "the API server", func(ctx context.Context) error {
 		// The namespace "default" is created in the background, and is not part of being ready.
 		if err := getOK(ctx, client, config.Host+"/readyz"); err != nil {
 			return err
 		}
 		return getOK(ctx, client, config.Host+"/api/v1/namespaces/default")
 	})
+	return errors.Join(err, s.up())
+}
+
+// up notes the end of an outage of the only API server, for the oracle. cluster.mu is held.
+func (s *APIServer) up() error {
+	down := s.down
+	s.down = time.Time{}
+	if down.IsZero() || len(s.cluster.apiServers) > 1 {
+		return nil
+	}
+	return s.cluster.recording.note(map[string]any{"down": down, "up": time.Now()})
 }
 
 // Kill kills the API server, as a crash would: no watch ends cleanly. Etcd and the data stay.
 func (s *APIServer) Kill() error {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
+	s.down = time.Now()
 	err := s.kill()
 	s.process = nil
 	return err
@@ -113,20 +126,25 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 }
 
 // Pause freezes the API server until Resume: connections stay open and, from when Pause returns, nothing is answered.
-func (c *Cluster) Pause() error { return c.withAPIServer((*process).pause) }
+func (c *Cluster) Pause() error {
+	return c.withAPIServer(func(s *APIServer) error {
+		s.down = time.Now()
+		return s.pause()
+	})
+}
 
 // Resume ends a Pause.
 func (c *Cluster) Resume() error {
-	return c.withAPIServer(func(p *process) error { return p.signal(syscall.SIGCONT) })
+	return c.withAPIServer(func(s *APIServer) error { return errors.Join(s.signal(syscall.SIGCONT), s.up()) })
 }
 
-func (c *Cluster) withAPIServer(do func(*process) error) error {
+func (c *Cluster) withAPIServer(do func(*APIServer) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.apiServer.process == nil {
 		return errors.New("the API server is not running")
 	}
-	return do(c.apiServer.process)
+	return do(c.apiServer)
 }
 
 const (
