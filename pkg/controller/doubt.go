@@ -64,10 +64,11 @@ func (c *common) helmWorksBefore(rec release.Record) bool {
 }
 
 // wouldWrite reports whether the lock of a record would write something, or whether that is not known. While Helm works
-// on an earlier revision, what is as declared now may be about to go.
+// on an earlier revision, what is as declared now may be about to go. An excused object is not as declared: its next
+// revert would write what is.
 func (pr *pruning) wouldWrite(v *view) bool {
 	e := v.entry
-	return v.lock.Unknown || len(e.conflicts) > 0 || len(e.waiting) > 0 ||
+	return v.lock.Unknown || len(e.conflicts) > 0 || len(e.waiting) > 0 || len(v.sum.Excused) > 0 ||
 		slices.ContainsFunc(v.sum.Problems, func(p lock.ObjectProblem) bool {
 			return p.Reason != v1alpha1.ReasonNotRecreated
 		}) || pr.helmWorksBefore(v.lock.Record)

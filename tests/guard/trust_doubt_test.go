@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -62,4 +66,19 @@ func TestI14_ADeletedUpgradeReturnsToTheTrustedRevision(t *testing.T) {
 		f.DeleteHelmRelease("app")
 		f.Helm(f.Cluster.Helm4(), "uninstall", "app")
 	}
+}
+
+// Managed fields excuse a difference to a record from before the lock, if none but Helm wrote to the object. Still the
+// object is not as declared: its next revert would write what the record declares.
+func TestI14_AnExcusedDifferenceIsNotAsDeclared(t *testing.T) {
+	t.Parallel()
+	f := newTrusting(t, witnessed)
+	declared := kit.ConfigMap("app", "declared") + f.clusterRole()
+	f.Helm(f.Cluster.Helm4(), "install", "app", f.Chart("app", declared))
+	role, err := f.Dynamic.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles")).Get(f.Ctx, "reader-of-"+f.Apps, metav1.GetOptions{})
+	check.NoError(t, err)
+	f.NextSecond(role)
+	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: strings.Replace(declared, "nodes", "secrets", 1)})
+	f.CreateHelmRelease("app")
+	f.doubted("app", 2, "nothing shows that the writer of revision 2")
 }
