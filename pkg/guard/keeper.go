@@ -64,6 +64,7 @@ type Keeper struct {
 	Options
 	host    string
 	leading atomic.Bool
+	looked  atomic.Bool
 	kick    chan struct{}
 	current atomic.Pointer[certificate]
 	// secret and registration are the last seen versions of the two objects; nil for none.
@@ -109,6 +110,9 @@ func (k *Keeper) Lead(leads bool) {
 	k.again()
 }
 
+// Looked reports whether the Keeper has looked for the certificate, and serves it if there is one.
+func (k *Keeper) Looked() bool { return k.looked.Load() }
+
 func (k *Keeper) again() {
 	select {
 	case k.kick <- struct{}{}:
@@ -138,6 +142,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	delay := retryFirst
 	for {
 		next, err := k.keep(ctx)
+		k.looked.Store(true)
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -86,7 +86,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the review is too large", http.StatusRequestEntityTooLarge)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.wait)
+	// An operator that stops finishes what it was asked before.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), h.wait)
 	defer cancel()
 	review, leave, err := h.read(ctx, r)
 	if err != nil {

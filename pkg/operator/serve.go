@@ -46,6 +46,9 @@ func (p *program) serve(ctx context.Context, metrics net.Listener) error {
 func (p *program) ready() error {
 	select {
 	case <-p.controller.Ready():
+		if p.guard != nil && !p.guard.Looked() {
+			return errors.New("still reading the certificate of the guard")
+		}
 		return nil
 	default:
 	}

@@ -20,7 +20,7 @@ var matrix = append([]configuration{
 			"--leader-elect=true", "--lease-duration=15s", "--log-format=text", "fieldPath: spec.nodeName",
 			"runAsNonRoot: true",
 			"readOnlyRootFilesystem: true", "name: cluster-admin", `value: "483183820"`,
-			"automountServiceAccountToken: true",
+			"automountServiceAccountToken: true", "preStop:", "seconds: 5",
 		},
 		lacks: []string{
 			"kind: PodDisruptionBudget", "--debug", "--skip-crd", "--impersonate", "kind: ServiceMonitor",
@@ -108,6 +108,7 @@ rbac:
 		values: "{trust: {records: Any}, rbac: {create: false, userRoles: false}, serviceAccount: {create: false, name: mine, automountToken: false}, metrics: {service: {enabled: false}}, resources: {limits: null}, policies: {resources: {limits: null}}}",
 		has:    []string{"serviceAccountName: mine", "automountServiceAccountToken: false"},
 		lacks: []string{
+			"preStop:",
 			"kind: ClusterRole",
 			"kind: Role",
 			"kind: ServiceAccount",

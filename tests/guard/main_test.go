@@ -6,12 +6,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +31,14 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
+func TestMain(m *testing.M) {
+	code := kit.Run(m, cluster.Options{ControllerManager: true})
+	if err := os.RemoveAll(programDir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
 
 // fixture is kit.Fixture with an operator that guards. Its user is not the administrator who runs kubectl and Helm:
 // the guard has to review the administrator's requests.
@@ -168,10 +178,10 @@ type front struct {
 	listener net.Listener
 	accepted atomic.Int64
 
-	mu     sync.Mutex
-	target string // empty to cut connections off
-	open   []net.Conn
-	held   bool // take connections, and pass nothing on
+	mu      sync.Mutex
+	targets []string // none to cut connections off
+	open    []net.Conn
+	held    bool // take connections, and pass nothing on
 }
 
 func newFront(t testing.TB) *front {
@@ -196,11 +206,28 @@ func (f *front) address() string { return f.listener.Addr().String() }
 func (f *front) to(address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.target, f.held = address, false
+	f.targets, f.held = nil, false
+	if address != "" {
+		f.targets = []string{address}
+	}
 	for _, c := range f.open {
 		_ = c.Close() // it may be closed already
 	}
 	f.open = nil
+}
+
+// add forwards new connections to another address as well, to one of all at random. Those that exist stay.
+func (f *front) add(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.targets = append(f.targets, address)
+}
+
+// remove forwards no new connections to an address. Those that exist stay.
+func (f *front) remove(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.targets = slices.DeleteFunc(f.targets, func(target string) bool { return target == address })
 }
 
 // hold cuts all connections and takes new ones without ever answering.
@@ -219,7 +246,10 @@ func (f *front) accept(running *sync.WaitGroup) {
 		}
 		f.accepted.Add(1)
 		f.mu.Lock()
-		target, held := f.target, f.held
+		target, held := "", f.held
+		if n := len(f.targets); n > 0 {
+			target = f.targets[rand.IntN(n)]
+		}
 		f.open = append(f.open, from)
 		f.mu.Unlock()
 		if held {

@@ -2,12 +2,14 @@ package guard
 
 import (
 	"bytes"
+	"context"
 	"encoding/pem"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,22 +62,28 @@ func TestI13_AProcessThatIsFrozenCutOffOrKilledBlocksNothing(t *testing.T) {
 	}
 }
 
-// startProgram builds the operator and starts it in a separate process, behind the front and with the proxy as its
-// way to the API server.
+// program builds the operator for all tests of the package, into programDir.
+var (
+	program = sync.OnceValues(func() (path string, err error) {
+		if programDir, err = os.MkdirTemp("", "helm-locker-guard-"); err != nil {
+			return "", err
+		}
+		return process.Build(context.Background(), programDir)
+	})
+	programDir string
+)
+
+// startProgram starts the operator in a separate process, behind the front and with the proxy as its way to the API
+// server.
 func (f *fixture) startProgram() *process.Operator {
 	f.Helper()
-	path, err := process.Build(f.Ctx, f.TempDir())
-	check.NoError(f, err)
-	f.me = "helm-locker:" + f.Operator
-	config, err := f.Cluster.UserConfig(f.me, "system:masters", cluster.OperatorsGroup)
-	check.NoError(f, err)
-	kubeconfig, err := f.Cluster.KubeconfigFor(f.me, f.Proxy.Via(config))
+	path, err := program()
 	check.NoError(f, err)
 	address, err := process.FreeAddress()
 	check.NoError(f, err)
 	log, err := os.Create(filepath.Join(f.TempDir(), "operator.log"))
 	check.NoError(f, err)
-	program := &process.Operator{Path: path, Kubeconfig: kubeconfig, Namespace: f.Operator, Log: log, Args: []string{
+	program := &process.Operator{Path: path, Kubeconfig: f.kubeconfig(), Namespace: f.Operator, Log: log, Args: []string{
 		"--controller-name", f.Operator, "--leader-elect=false", "--skip-crd",
 		"--guard-address", address, "--guard-url", "https://" + f.front.address()}}
 	check.NoError(f, program.Start(f.Ctx))
@@ -89,6 +97,20 @@ func (f *fixture) startProgram() *process.Operator {
 		check.Report(f, log.Close())
 	})
 	return program
+}
+
+// kubeconfig returns that of the operator as its own user, by the proxy if there is one.
+func (f *fixture) kubeconfig() string {
+	f.Helper()
+	f.me = "helm-locker:" + f.Operator
+	config, err := f.Cluster.UserConfig(f.me, "system:masters", cluster.OperatorsGroup)
+	check.NoError(f, err)
+	if f.Proxy != nil {
+		config = f.Proxy.Via(config)
+	}
+	kubeconfig, err := f.Cluster.KubeconfigFor(f.me, config)
+	check.NoError(f, err)
+	return kubeconfig
 }
 
 // writes are drifting writes to guarded objects.

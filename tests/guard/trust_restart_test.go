@@ -1,70 +1,146 @@
 package guard
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// upgrades is the number of upgrades; the operator is killed before a third of them.
+// upgrades is the number of upgrades; a leader is killed in each hundred.
 var upgrades = flag.Int("upgrades", 12, "how many upgrades TestTrust_UpgradesDuringRestartsStayTrusted makes")
 
-// next starts another operator, which the API server asks once it knows the HelmReleases, as by a readiness probe.
-func (f *trusting) next() {
-	f.Helper()
-	f.start(witnessed)
-	address := f.guardAddress(f.Running)
-	f.Until("the operator knows the HelmReleases", func() (any, bool) {
-		return "", strings.Contains(f.Running.Log(), "managing ")
-	})
-	f.front.to(address)
+// trustBound bounds the time from a deployed revision to the trust in it.
+const trustBound = 5 * time.Second
+
+// disturb restarts replicas until ctx ends: it rolls and drains them in turn, and kills the leader when the number of
+// upgrades passes the next of the limits.
+func (s *service) disturb(ctx context.Context, done *atomic.Int64) error {
+	next := int64(min(50, *upgrades/2))
+	for i := 0; ctx.Err() == nil; i++ {
+		step := s.roll
+		switch {
+		case done.Load() >= next:
+			step, next = s.kill, next+100
+		case i%2 == 1:
+			step = s.drain
+		}
+		if err := step(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		s.each.Store(s.rolled > 0 && s.drained > 0 && s.killed > 0)
+	}
+	return nil
 }
 
-// helm upgrade stays trusted while the operator restarts, with and without a webhook that answers: what no operator
-// sees is trusted because Helm has made the objects as declared.
+// helm upgrade stays trusted while two replicas are replaced, drained and killed. Only a killed one misses a record,
+// while the Service still has its address; that is trusted because Helm has made the objects as declared.
 func TestTrust_UpgradesDuringRestartsStayTrusted(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.inForce()
+	h := s.Cluster.Helm4()
+	s.Helm(h, "install", "app", s.Chart("app", kit.ConfigMap("app", "0")))
+	s.Lock("app")
+
+	var done atomic.Int64
+	ctx, cancel := context.WithCancel(s.Ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.disturb(ctx, &done) }()
+	calm := sync.OnceFunc(func() {
+		cancel()
+		check.Report(t, <-ended)
+	})
+	defer calm()
+	unseen, longest := 0, time.Duration(0)
+	for i := 1; i <= *upgrades || !s.each.Load() && !t.Failed(); i++ {
+		value, begun := fmt.Sprint(i), time.Now()
+		s.Helm(h, "upgrade", "app", s.Chart("app", kit.ConfigMap("app", value)))
+		deployed := time.Now()
+		s.WaitReady("app", i+1)
+		took := time.Since(deployed)
+		longest = max(longest, took)
+		trust := s.HelmRelease("app").Status.Trust
+		if trust == nil || trust.State != v1alpha1.TrustStateTrusted || took > trustBound {
+			t.Errorf("after %s, the trust in revision %d is %+v", took, i+1, trust)
+		}
+		if trust != nil && trust.Reason != v1alpha1.TrustWitnessed {
+			unseen++
+			if !s.deadBetween(begun, deployed) {
+				t.Errorf("revision %d was not witnessed, and no replica was killed then", i+1)
+			}
+		}
+		s.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
+		s.WaitField(kit.ConfigMaps, "app", "data.key", value)
+		done.Add(1)
+	}
+	calm()
+	t.Logf("%d upgrades, %d of them not witnessed, in %d rolling restarts, %d drains and %d kills; the longest wait "+
+		"for the trust was %s", done.Load(), unseen, s.rolled, s.drained, s.killed, longest)
+	if unseen > s.killed {
+		t.Errorf("%d upgrades were not witnessed, and %d leaders were killed", unseen, s.killed)
+	}
+}
+
+// A record is judged although the operator is told to stop meanwhile.
+func TestTrust_AStoppingOperatorAnswersWhatItWasAsked(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)
 	f.inForce()
-	h := f.Cluster.Helm4()
-	f.Helm(h, "install", "app", f.Chart("app", kit.ConfigMap("app", "0")))
-	f.Lock("app")
-	unseen, longest := 0, time.Duration(0)
-	for i := 1; i <= *upgrades; i++ {
-		switch i % 3 {
-		case 1: // a rolling restart: the next operator serves before the last one ends
-			last := f.Running
-			f.next()
-			last.Stop()
-		case 2: // a killed operator: the address is dead during the upgrade
-			f.front.to("")
-			f.Running.Stop()
-		}
-		value := fmt.Sprint(i)
-		f.Helm(h, "upgrade", "app", f.Chart("app", kit.ConfigMap("app", value)))
-		if i%3 == 2 {
-			f.next()
-		}
-		begun := time.Now()
-		f.WaitReady("app", i+1)
-		longest = max(longest, time.Since(begun))
-		trust := f.HelmRelease("app").Status.Trust
-		if trust == nil || trust.State != v1alpha1.TrustStateTrusted {
-			t.Fatalf("the trust in revision %d is %+v", i+1, trust)
-		}
-		if trust.Reason != v1alpha1.TrustWitnessed {
-			unseen++
-		}
-		f.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
-		f.WaitField(kit.ConfigMaps, "app", "data.key", value)
+	f.track("app")
+	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
+	f.WaitReady("app", 1)
+	held := f.Proxy.HoldRequests(func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+release.ObjectName("app", 2))
+	})
+	var storing sync.WaitGroup
+	storing.Go(func() {
+		f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "changed")})
+	})
+	f.WaitHeld(held, 1)
+	f.StopWhileHeld(f.Running, f.Proxy, held)
+	storing.Wait()
+	f.start(witnessed)
+	f.front.to(f.guardAddress(f.Running))
+	f.WaitReady("app", 2)
+	if trust := f.HelmRelease("app").Status.Trust; trust == nil || trust.Reason != v1alpha1.TrustWitnessed {
+		t.Errorf("the trust is %+v", trust)
 	}
-	t.Logf("%d upgrades, %d of them not witnessed; the longest wait for the trust was %s", *upgrades, unseen, longest)
-	if away := (*upgrades + 1) / 3; unseen > away {
-		t.Errorf("%d of %d upgrades were not witnessed, and the operator was away in %d", unseen, *upgrades, away)
+}
+
+// A replica is not ready, and so behind no Service, before it has read the certificate of the guard.
+func TestI13_AReplicaWithoutTheCertificateIsNotReady(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, witnessed)
+	f.Until("the leader wrote the certificate", func() (any, bool) {
+		_, err := f.Kube.CoreV1().Secrets(f.Operator).Get(f.Ctx, f.Operator+"-guard", metav1.GetOptions{})
+		return err, err == nil
+	})
+	certificate := f.Proxy.HoldRequests(func(r *http.Request) bool {
+		return strings.Contains(r.URL.Query().Get("fieldSelector"), f.Operator+"-guard")
+	})
+	health, err := process.FreeAddress()
+	check.NoError(t, err)
+	f.start(witnessed, func(o *operator.ControllerOptions) { o.LeaderElection, o.HealthAddress = true, health })
+	f.WaitHeld(certificate, 1)
+	f.Until("the replica works", func() (any, bool) { return "", strings.Contains(f.Running.Log(), "managing ") })
+	if process.Ready(f.Ctx, health) {
+		t.Error("a replica that fails each handshake is ready")
 	}
+	certificate.Release()
+	f.Until("the replica is ready", func() (any, bool) { return nil, process.Ready(f.Ctx, health) })
 }

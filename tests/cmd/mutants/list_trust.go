@@ -98,6 +98,13 @@ func noRightByARecord() []mutant {
 			`	if uninstaller != "" {`}, trust, "TestAnUninstallationEndsWithItsUser"),
 		breaks("I14", "a refused record of trusted content stays trusted", edit{state, `	if s.Trusts(r.Record) {`,
 			`	if s.Trusts(r.Record) && r.Replace {`}, trust, "TestARefusalEndsTheTrustInThatRecord"),
+		breaks("I14", "a record is trusted although an object differs from it", edit{doubt,
+			` || len(v.sum.Excused) > 0 ||`, ` ||`}, guardSuite, "TestI14_AnExcusedDifferenceIsNotAsDeclared"),
+		breaks("I14", "an operator that stops forgets what it was asked", edit{"pkg/guard/server.go",
+			`context.WithTimeout(context.WithoutCancel(r.Context()), h.wait)`, `context.WithTimeout(r.Context(), h.wait)`},
+			guardSuite, "TestTrust_AStoppingOperatorAnswersWhatItWasAsked"),
+		breaks("I13", "a replica is ready before it has the certificate", edit{"pkg/operator/serve.go",
+			`!p.guard.Looked()`, `p.guard == nil`}, guardSuite, "TestI13_AReplicaWithoutTheCertificateIsNotReady"),
 		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
 			`	case pruned:`}, guardSuite, unseen),
 	}
