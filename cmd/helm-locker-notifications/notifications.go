@@ -12,6 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/process"
+	"github.com/rancher/helm-locker/pkg/severity"
 )
 
 const categoryNotify = "Notifications"
@@ -67,6 +68,12 @@ func notifyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "notify-template-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_TEMPLATE_FILE"),
 			Category: categoryNotify,
 			Usage:    "file with a Go template that makes the body of a notification, instead of --notify-format"},
+		command.OneOf(&cli.StringFlag{Name: "notify-severity", Value: string(severity.Low),
+			Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_SEVERITY"), Category: categoryNotify,
+			Usage: "send drift of this `SEVERITY` or above only: low, medium or high; #severity=high at the end of a URL is for that receiver"},
+			severity.Levels()...),
+		&cli.StringFlag{Name: "severities", Sources: cli.EnvVars("HELM_LOCKER_SEVERITIES"), Category: categoryNotify,
+			Usage: "rate drift by the rules in this `FILE` instead of the built-in ones"},
 		&cli.StringFlag{Name: "notify-ca-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_CA_FILE"),
 			Category: categoryNotify,
 			Usage:    "PEM file of certificate authorities to trust, beside the system's, when notifications are sent"},
@@ -85,6 +92,7 @@ func notifyOptions(cmd *cli.Command) notify.Options {
 		URLs: urls(cmd), Format: cmd.String("notify-format"),
 		TemplateFile: cmd.String("notify-template-file"), CAFile: cmd.String("notify-ca-file"),
 		TokenFile: cmd.String("notify-token-file"),
+		Severity:  severity.Level(cmd.String("notify-severity")), SeveritiesFile: cmd.String("severities"),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	// slackText is the limit of Slack for a section, in characters. The code counts bytes, which are never fewer.
 	slackText = 3000
-	// factText bounds one value, in bytes. A card has at most seven values, and JSON makes at most six bytes of one, so
+	// factText bounds one value, in bytes. A card has at most seven long values, and JSON makes at most six bytes of one, so
 	// a card stays below the 28 KB of Teams.
 	factText = 600
 )
@@ -38,7 +38,8 @@ type fact struct{ name, value string }
 
 // factsOf returns the facts of a message for people. Tenants choose some of the values (names of fields and managers),
 // so each value is one line of bounded length.
-func factsOf(m *message.Message) []fact {
+func factsOf(e event) []fact {
+	m := e.Message
 	var facts []fact
 	add := func(name, value string) {
 		if value != "" {
@@ -51,6 +52,7 @@ func factsOf(m *message.Message) []fact {
 	switch {
 	case m.Drift != nil:
 		d := m.Drift
+		add("Severity", string(e.Severity))
 		add("Object", d.Object.String())
 		add("Fields", fields(d.Paths, d.MorePaths))
 		add("Changed by", d.FieldManager)
@@ -128,7 +130,7 @@ type slackContent struct {
 }
 
 // encodeSlack returns a message for an incoming webhook of Slack: a section for the title and one for each fact.
-func encodeSlack(_ string, m *message.Message) ([]byte, string, error) {
+func encodeSlack(m event) ([]byte, string, error) {
 	title := titles[m.Type]
 	built := slackMessage{Text: title, Blocks: []slackBlock{slackSection("*" + title + "*")}}
 	if m.Release != nil {
@@ -178,7 +180,7 @@ type textRun struct {
 }
 
 // encodeTeams returns a message for a Workflows webhook of Microsoft Teams: an Adaptive Card in its envelope.
-func encodeTeams(_ string, m *message.Message) ([]byte, string, error) {
+func encodeTeams(m event) ([]byte, string, error) {
 	const bold = "bolder"
 	body := []richText{{"RichTextBlock", []textRun{{"TextRun", titles[m.Type], bold, "medium"}}}}
 	for _, f := range factsOf(m) {

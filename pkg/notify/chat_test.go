@@ -160,7 +160,7 @@ func TestChatSaysWhatHappened(t *testing.T) {
 			Lost: &message.Lost{Count: 7, Since: time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)}},
 	} {
 		var got []string
-		for _, f := range factsOf(m) {
+		for _, f := range factsOf(event{Event: message.Event{Message: m}}) {
 			got = append(got, f.name+"="+f.value)
 		}
 		if text := strings.Join(got, " "); text != want || titles[m.Type] == "" {

@@ -52,8 +52,8 @@ func TestOverflowDropsTheOldestAndSaysSoOnce(t *testing.T) {
 func TestNamespacesTakeTurns(t *testing.T) {
 	q, now := newQueue(100, &counts{results: map[string]int{}}), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	put := func(namespace, what string) {
-		q.put(&item{at: now, Event: message.Event{ID: what, Message: &message.Message{Type: message.LockChanged,
-			Release: &message.Reference{Namespace: namespace, Name: what}}}})
+		q.put(&item{at: now, event: event{Event: message.Event{ID: what, Message: &message.Message{
+			Type: message.LockChanged, Release: &message.Reference{Namespace: namespace, Name: what}}}}})
 	}
 	put("early", "1")
 	for n := range 1000 {

@@ -26,7 +26,7 @@ func newCounters() *counters {
 	c := &counters{
 		registry: registry,
 		ended: f.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "notifications_total",
-			Help: "Notifications, by what became of them: sent, skipped (by the template), dropped (the queue was " +
+			Help: "Notifications, by what became of them: sent, skipped (by the template or the severity), dropped (the queue was " +
 				"full), " +
 				"expired (too old), rejected (by the receiver), missed (the operator had them no more)."},
 			[]string{"result"}),

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/severity"
 )
 
 // Observer counts the results of messages, once for each receiver. Its methods must return at once.
@@ -31,7 +32,7 @@ type Observer interface {
 // Results of a message, for an Observer.
 const (
 	ResultSent     = "sent"
-	ResultSkipped  = "skipped" // the template made nothing of it
+	ResultSkipped  = "skipped" // the template made nothing of it, or its severity is too low
 	ResultDropped  = "dropped"
 	ResultExpired  = "expired"
 	ResultRejected = "rejected"
@@ -41,6 +42,7 @@ const (
 // Notifier sends messages to every receiver. It is safe for concurrent use.
 type Notifier struct {
 	receivers []*receiver
+	ratings   *severity.Table
 	clock     clock.WithTicker
 	flush     time.Duration
 	log       logrus.FieldLogger
@@ -61,11 +63,16 @@ func New(o Options, by clock.WithTicker, log logrus.FieldLogger, observer Observ
 	if err != nil {
 		return nil, err
 	}
-	n := &Notifier{clock: by, flush: flushTime, log: log}
+	ratings, err := o.ratings()
+	if err != nil {
+		return nil, err
+	}
+	n := &Notifier{ratings: ratings, clock: by, flush: flushTime, log: log}
 	for _, target := range targets {
 		n.receivers = append(n.receivers, &receiver{
-			url: target, name: nameOf(target), encode: encode, client: client, token: o.TokenFile,
-			clock: by, log: log.WithField("receiver", nameOf(target)), observer: observer, jitter: jitter,
+			url: target.URL, name: nameOf(target.URL), least: target.least, encode: encode, client: client,
+			token: o.TokenFile,
+			clock: by, log: log.WithField("receiver", nameOf(target.URL)), observer: observer, jitter: jitter,
 			queue: newQueue(queueLength, observer),
 		})
 	}
@@ -74,7 +81,7 @@ func New(o Options, by clock.WithTicker, log logrus.FieldLogger, observer Observ
 
 // Send has an event sent. It never waits. The message must not be changed afterwards.
 func (n *Notifier) Send(e message.Event) {
-	i := &item{Event: e, at: n.clock.Now()}
+	i := &item{event: event{Event: e, Severity: rate(n.ratings, e.Drift)}, at: n.clock.Now()}
 	for _, r := range n.receivers {
 		r.put(i)
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rancher/helm-locker/pkg/severity"
 )
 
 // Formats of a message.
@@ -63,11 +65,22 @@ type Options struct {
 	// TokenFile holds a bearer token for all receivers, which must then be https. It is read again for each attempt,
 	// because tokens in files are rotated.
 	TokenFile string
+	// Severity is the least severity of a drift that is sent, all when empty. The fragment of a URL replaces it for
+	// that receiver.
+	Severity severity.Level
+	// SeveritiesFile has the rules for severities instead of the built-in ones; it is read once.
+	SeveritiesFile string
+}
+
+// target is a receiver of the options.
+type target struct {
+	*url.URL
+	least severity.Level
 }
 
 // targets returns the parsed URLs. Errors identify a URL by its number.
-func (o Options) targets() ([]*url.URL, error) {
-	targets := make([]*url.URL, 0, len(o.URLs))
+func (o Options) targets() ([]target, error) {
+	targets := make([]target, 0, len(o.URLs))
 	for i, text := range o.URLs {
 		u, err := url.Parse(text)
 		switch {
@@ -77,7 +90,11 @@ func (o Options) targets() ([]*url.URL, error) {
 			return nil, fmt.Errorf("notification URL %d of %d (%s): a token is only sent over https", i+
 				1, len(o.URLs), nameOf(u))
 		}
-		targets = append(targets, u)
+		least, err := o.least(u.Fragment)
+		if err != nil {
+			return nil, fmt.Errorf("notification URL %d of %d (%s): %w", i+1, len(o.URLs), nameOf(u), err)
+		}
+		targets = append(targets, target{u, least})
 	}
 	if len(targets) == 0 {
 		return nil, errors.New("no receiver of notifications: set a URL (--notify-url)")

@@ -14,7 +14,7 @@ import (
 // item is a message in a queue. Its id is the same for all receivers and attempts, so a receiver can detect a second
 // copy.
 type item struct {
-	message.Event
+	event
 	at time.Time // when it was put into the queue
 	// tally is set for the message about the losses of this queue.
 	tally bool
@@ -114,7 +114,7 @@ func (q *queue) next(now time.Time) (i *item, done bool) {
 	case q.lost.Count > 0 && q.count > 0:
 		lost := q.lost
 		m := &message.Message{Type: message.MessagesWereLost, Time: now, Lost: &lost}
-		return &item{Event: message.Event{ID: string(uuid.NewUUID()), Message: m}, at: now, tally: true}, false
+		return &item{event: event{Event: message.Event{ID: string(uuid.NewUUID()), Message: m}}, at: now, tally: true}, false
 	case q.count > 0:
 		namespaces := len(q.turns)
 		i = q.shift(0)

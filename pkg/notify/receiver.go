@@ -14,6 +14,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/pkg/severity"
 )
 
 // receiver sends messages to one URL, one after another, so the messages of a namespace arrive in order.
@@ -21,6 +23,7 @@ type receiver struct {
 	url      *url.URL
 	name     string
 	encode   encoder
+	least    severity.Level // of a drift that is sent
 	client   *http.Client
 	token    string // file
 	clock    clock.WithTicker
@@ -31,6 +34,10 @@ type receiver struct {
 }
 
 func (r *receiver) put(i *item) {
+	if i.Severity != "" && !i.Severity.AtLeast(r.least) {
+		r.observer.Notified(ResultSkipped)
+		return
+	}
 	if r.queue.put(i) {
 		r.log.Warn("notifications are lost: more come than the receiver takes")
 	}
@@ -57,7 +64,7 @@ func (r *receiver) deliver(ctx context.Context, i *item) {
 		if i.tally {
 			*i.Lost = r.queue.allLost(r.clock.Now())
 		}
-		body, mediaType, err := r.encode(i.ID, i.Message)
+		body, mediaType, err := r.encode(i.event)
 		if err != nil {
 			r.log.Errorf("notification: %v", err)
 			r.ended(i, ResultRejected)

@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/severity"
 )
 
 // templateOutput bounds the output of a template for one message, in bytes.
@@ -29,6 +30,8 @@ type templateData struct {
 	Source  string
 	Subject string
 	Title   string // a sentence
+	// Severity is that of a drift, and empty for another message.
+	Severity string
 	*message.Message
 }
 
@@ -51,9 +54,13 @@ func templated(file string) (encoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("notification template: %w", err)
 	}
-	encode := func(id string, m *message.Message) ([]byte, string, error) { return encodeTemplate(t, id, m) }
+	encode := func(e event) ([]byte, string, error) { return encodeTemplate(t, e) }
 	for _, m := range samples() {
-		if _, _, err := encode("00000000-0000-0000-0000-000000000000", m); err != nil {
+		sample := event{Event: message.Event{ID: "00000000-0000-0000-0000-000000000000", Message: m}}
+		if m.Drift != nil {
+			sample.Severity = severity.High
+		}
+		if _, _, err := encode(sample); err != nil {
 			return nil, fmt.Errorf("notification template, for a message of type %s: %w", m.Type, err)
 		}
 	}
@@ -61,10 +68,10 @@ func templated(file string) (encoder, error) {
 }
 
 // encodeTemplate returns the output of a template for a message, with the media type of JSON if it is valid JSON.
-func encodeTemplate(t *template.Template, id string, m *message.Message) ([]byte, string, error) {
+func encodeTemplate(t *template.Template, e event) ([]byte, string, error) {
 	var out bounded
-	err := t.Execute(&out, templateData{ID: id, Source: m.Source(), Subject: m.Subject(), Title: titles[m.Type],
-		Message: m})
+	err := t.Execute(&out, templateData{ID: e.ID, Source: e.Source(), Subject: e.Subject(), Title: titles[e.Type],
+		Severity: string(e.Severity), Message: e.Message})
 	switch {
 	case errors.Is(err, errTooLong):
 		return nil, "", errTooLong

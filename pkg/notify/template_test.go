@@ -49,7 +49,7 @@ func TestTemplateMakesTheBody(t *testing.T) {
 func TestTemplateOfOtherText(t *testing.T) {
 	encode, err := templated(templateFile(t, "{{ .Type }} {{ .Time.Unix }}\n"))
 	check.NoError(t, err)
-	body, mediaType, err := encode("1", drifted("web"))
+	body, mediaType, err := encode(event{Event: message.Event{ID: "1", Message: drifted("web")}})
 	if err != nil || !strings.HasPrefix(string(body), "io.cattle.helm.drift.reverted ") ||
 		mediaType != "text/plain; charset=utf-8" {
 		t.Errorf("%q, %s, %v", body, mediaType, err)

@@ -82,7 +82,7 @@ func Read(text []byte) (*Table, error) {
 		return nil, fmt.Errorf("the severities are no %s of %s, but %q of %q", fileKind, apiVersion, t.Kind,
 			t.APIVersion)
 	}
-	if err := t.Default.check(); err != nil {
+	if err := t.Default.Check(); err != nil {
 		return nil, fmt.Errorf("default: %w", err)
 	}
 	for i := range t.Rules {
@@ -93,7 +93,8 @@ func Read(text []byte) (*Table, error) {
 	return t, nil
 }
 
-func (l Level) check() error {
+// Check returns an error for a level that does not exist.
+func (l Level) Check() error {
 	if !slices.Contains(levels, l) {
 		return fmt.Errorf("severity %q is none of %s", l, strings.Join(Levels(), ", "))
 	}
@@ -102,7 +103,7 @@ func (l Level) check() error {
 
 // complete checks a rule and parses its paths.
 func (r *Rule) complete() error {
-	if err := r.Severity.check(); err != nil {
+	if err := r.Severity.Check(); err != nil {
 		return err
 	}
 	for _, kind := range r.Kinds {

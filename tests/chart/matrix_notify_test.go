@@ -31,6 +31,13 @@ var notifying = []configuration{
 		name: "notifying by a template", chart: operatorChart,
 		values: `{notify: {urlSecret: {name: hooks}, tokenSecret: {name: token}, template: '{"text": {{ json .Title }}}'}}`,
 		has: []string{"--notify-template-file=/etc/helm-locker/notify/template", "name: helm-locker-notify", "configMap:",
-			`template: "{\"text\": {{ json .Title }}}"`, "secret:"},
+			"template: '{\"text\": {{ json .Title }}}'", "secret:", "--notify-severity=low"},
+	},
+	{
+		name: "notifying severe drift", chart: operatorChart,
+		values: `{notify: {urlSecret: {name: hooks}, severity: high, severities: 'default: low'}}`,
+		has: []string{"--notify-severity=high", "--severities=/etc/helm-locker/notify/severities", "key: severities",
+			"severities: 'default: low'",
+			"checksum/notify-severities: 5c74b16a61e589c1755cf4e1917d21df373361adf961c88586c7f1e5a99605bb"},
 	},
 }

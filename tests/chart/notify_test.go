@@ -70,6 +70,7 @@ func TestNotificationsKeepWorkingWithTheChart(t *testing.T) {
 			notifier := startDeployment(e, kit.Shared, "helm-locker-notifications")
 			holds(e, helmRelease)
 			e.Eventually("the drift is notified", func() error { return inbox.say("io.cattle.helm.drift.recreated") })
+			e.Eventually("its severity is notified", func() error { return inbox.say(`"severity":"`) })
 			if err := get(notifier.metrics); err != nil {
 				t.Errorf("metrics: %v", err)
 			}

@@ -4,6 +4,7 @@ package chart
 var refused = []struct{ name, chart, values, says string }{
 	{"no URL", operatorChart, "{notify: {urls: [example.org]}}", "urls"},
 	{"unknown format", operatorChart, "{notify: {format: xml}}", "format"},
+	{"unknown severity", operatorChart, "{notify: {severity: severe}}", "severity"},
 	{"two sources of URLs", operatorChart, "{notify: {urls: ['https://one.example'], urlSecret: {name: hooks}}}",
 		"use one of the two"},
 	{"older: name", operatorChart, "{nameOverride: locker}", "set controllerName"},

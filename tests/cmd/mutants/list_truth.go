@@ -8,6 +8,12 @@ func whatIsToldIsTrue() []mutant {
 	const additions, wrong = "TestAdditionsThatDeclaredLeavesAloneAreCounted",
 		"TestWindowsThatAreWrongKeepTheReleaseLocked"
 	return []mutant{
+		breaks("T2", "a receiver gets drift below the severity that it asks for",
+			edit{"pkg/notify/receiver.go", `!i.Severity.AtLeast(r.least)`, `!i.Severity.AtLeast("")`}, "./pkg/notify",
+			"TestAReceiverFiltersBySeverity"),
+		breaks("T2", "fields that a message does not list count for nothing",
+			edit{"pkg/notify/severity.go", `len(paths) == 0 || drift.MorePaths > 0`, `len(paths) == 0`}, "./pkg/notify",
+			"TestAReceiverFiltersBySeverity"),
 		breaks("T2", "drift below the severity that was asked for fails a pipeline",
 			edit{"pkg/cli/severity.go", `r.of(&d).AtLeast(r.failOn)`, `r.of(&d).AtLeast("")`}, "./tests/clitest",
 			"TestSeverity"),
