@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -36,14 +37,24 @@ const missedAfter = 5 * time.Second
 // time. Then the life starts at the watch event, exact to the millisecond. Otherwise it starts at the time in
 // managedFields or, if that is unknown or from before the lock, with the lock.
 func (v *result) life(l *lock.Lock, p portion, now time.Time) life {
-	changed := p.changedAt()
+	changed, seen := p.changedAt(), v.seenFirst(p.Changes)
 	switch known := changed.After(l.Began); {
-	case known && (v.First || v.Seen.Sub(changed) > missedAfter):
+	case known && (v.First || seen.Sub(changed) > missedAfter):
 		return life{max(now.Sub(changed).Round(time.Second), time.Second), v1alpha1.DriftSinceChanged}
 	case v.First:
 		return life{since(l.Began, now), v1alpha1.DriftSinceLocked}
 	}
-	return life{since(v.Seen, now), v1alpha1.DriftSinceObserved}
+	return life{since(seen, now), v1alpha1.DriftSinceObserved}
+}
+
+// seenFirst returns the time at which changes were seen first: those that the API server has refused to restore were
+// seen before the others.
+func (v *result) seenFirst(changes []drift.Change) time.Time {
+	refused := func(c drift.Change) bool { return slices.Contains(v.Refusal.Changes, c) }
+	if v.Refusal != nil && slices.ContainsFunc(changes, refused) {
+		return v.Refusal.Seen
+	}
+	return v.Seen
 }
 
 // changedAt returns the time of the author's change; zero when it is unknown. managedFields have no time of a removal:

@@ -77,3 +77,19 @@ func TestTheLifeOfAChange(t *testing.T) {
 		})
 	}
 }
+
+// A change that the API server refused to restore began before the one beside it.
+func TestLifeOfARefusedChange(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	refused, later := drift.Change{Path: "/a", Op: drift.Modified}, drift.Change{Path: "/b", Op: drift.Modified}
+	v := &result{Work: &lock.Work{Observation: lock.Observation{Seen: now.Add(-time.Second)},
+		Refusal: &lock.Refusal{Changes: []drift.Change{refused}, Seen: now.Add(-time.Minute)}}}
+	for want, changes := range map[string][]drift.Change{
+		"in 1s": {later}, "in 1m0s": {refused, later},
+	} {
+		p := portion{Attribution: drift.Attribution{Changes: changes}}
+		if got := v.life(&lock.Lock{}, p, now); got.String() != want {
+			t.Errorf("%v: got %s, want %s", changes, got, want)
+		}
+	}
+}

@@ -99,7 +99,8 @@ func (rv *reverter) restoreBut(
 	rv.complete(l, v.Work, lock.Outcome{
 		Good: true, Reported: true, Digest: content, Version: version(restored), Owner: v.found.Owner,
 		Baseline: v.in.Restored(v.found, restored), Chosen: v.in.ChosenIn(restored),
-		Failed: true, Again: v.readAgain(), Problem: p, Refused: &lock.Refusal{Content: content, Changes: refused},
+		Failed: true, Again: v.readAgain(), Problem: p,
+		Refused: &lock.Refusal{Content: content, Changes: refused, Seen: v.seenFirst(refused)},
 	})
 	rv.reporter.record(l, v, v1alpha1.DriftActionReverted)
 	if fight {
@@ -148,5 +149,5 @@ func (v *result) refusalBy(err error) *lock.Refusal {
 	case v.isRefusedAlike():
 		return v.Refusal
 	}
-	return &lock.Refusal{Content: v.Digest, Changes: v.found.Changes}
+	return &lock.Refusal{Content: v.Digest, Changes: v.found.Changes, Seen: v.seenFirst(v.found.Changes)}
 }

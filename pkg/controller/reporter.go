@@ -71,7 +71,7 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 	rep.entries.update(l.Key, func(e *entry) {
 		e.history.add(records...)
 		if !standby {
-			rep.Metrics.Drift(l.Release, v.ID.Kind, string(action), now.Sub(v.Seen), restored)
+			rep.Metrics.Drift(l.Release, v.ID.Kind, string(action), now.Sub(v.seenFirst(v.found.Changes)), restored)
 		}
 	})
 	rep.statusChanged(l.Key)
@@ -89,7 +89,7 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) v1alpha1.DriftRecord {
 	paths, more := pathsOf(p.Changes)
 	r := v1alpha1.DriftRecord{
-		Time: microTime(v.Seen), Object: driftedObject(v.ID), Operation: p.operation, Paths: paths,
+		Time: microTime(v.seenFirst(p.Changes)), Object: driftedObject(v.ID), Operation: p.operation, Paths: paths,
 		MorePaths: more, FieldManager: p.Manager, FieldManagerOperation: p.Operation, Subresource: p.Subresource,
 		Action: action, Since: lived.since,
 	}

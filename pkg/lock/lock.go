@@ -139,7 +139,7 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 		l.endDrift(s)
 		return false
 	}
-	if s.pending != nil && !s.pending.Seen.IsZero() {
+	if s.pending != nil && !s.pending.Seen.IsZero() && !s.retries() {
 		o.Seen = s.pending.Seen
 	}
 	if s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest)) {

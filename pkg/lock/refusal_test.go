@@ -14,7 +14,7 @@ func partly(t *testing.T, l *Lock) {
 	w := take(t, l, epoch, 1)[0]
 	l.Done(w.ID, Outcome{
 		Good: true, Reported: true, Digest: 5, Version: 20, Failed: true, Problem: &Problem{Drifted: true},
-		Again: &Observation{NeedsGet: true}, Now: epoch,
+		Again: &Observation{NeedsGet: true, Seen: epoch}, Now: epoch,
 		Refused: &Refusal{Content: 5, Changes: []drift.Change{{Path: "/data/a", Op: drift.Modified}}},
 	})
 }
@@ -30,6 +30,17 @@ func TestNewContentIsNotHeldUpByARefusal(t *testing.T) {
 	}
 	if w := take(t, l, epoch, 1)[0]; w.Refusal == nil || w.Refusal.Content != 5 {
 		t.Errorf("the refusal is %+v", w.Refusal)
+	}
+}
+
+// A change beside refused ones does not begin with them.
+func TestNewContentIsNewerThanARefusal(t *testing.T) {
+	l, later := judged(t), epoch.Add(time.Hour)
+	partly(t, l)
+	l.Observe(id("a"), seen(21, 6, later))
+	l.Observe(id("a"), seen(22, 7, later.Add(time.Second))) // before a worker takes the change
+	if w := take(t, l, later, 1)[0]; !w.Seen.Equal(later) {
+		t.Errorf("the change was seen at %s, want %s", w.Seen, later)
 	}
 }
 

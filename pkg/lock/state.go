@@ -50,9 +50,13 @@ type backoff struct {
 type Refusal struct {
 	// Content is the digest of the object when the fields were found out.
 	Content uint64
-	// Changes are the refused ones.
+	// Changes are the refused ones, seen at Seen first.
 	Changes []drift.Change
+	Seen    time.Time
 }
+
+// retries reports whether the pending observation is another attempt to restore refused changes.
+func (s *state) retries() bool { return s.refusal() != nil && !s.backoff.notBefore.IsZero() }
 
 // refused reports whether the API server refuses to restore something of the object with this content.
 func (s *state) refused(content uint64) bool {
