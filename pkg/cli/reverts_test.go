@@ -164,6 +164,9 @@ func TestRevertTextOfListElements(t *testing.T) {
 	check(`revert spec.list[2] {"name":"c","value":"4"} -> not set`)
 	o.Refused = []drift.Change{o.Changes[0].Change}
 	check("revert nothing; the API server refuses to restore spec.list[2]")
+	if got := d.revertsHeading(); got != "the API server refuses to restore it" {
+		t.Errorf("the heading is %q", got)
+	}
 	d.hr.Spec.ReplaceImmutable = true
 	check("revert nothing; the API server refuses to restore spec.list[2], so that the object may be deleted and created " +
 		"again (spec.replaceImmutable)")

@@ -36,7 +36,7 @@ func (a *app) revertsText(all []drifted) string {
 			continue
 		}
 		key := keyOf(d.hr)
-		line("", fmt.Sprintf("release %s has drifted; its lock reverts %s:", key, plain.Count(n, "object")))
+		line("", fmt.Sprintf("release %s has drifted; %s:", key, d.revertsHeading()))
 		shown := min(n, revertedObjects, left)
 		left -= shown
 		for j := range d.Differences[:shown] {
@@ -56,6 +56,20 @@ func (a *app) revertsText(all []drifted) string {
 			plain.Count(releases, "more release"), a.name))
 	}
 	return b.String()
+}
+
+// revertsHeading counts the objects that the lock reverts.
+func (d *drifted) revertsHeading() string {
+	reverted := 0
+	for i := range d.Differences {
+		if o := &d.Differences[i]; d.hr.Spec.ReplaceImmutable || len(o.Refused) == 0 || len(restored(o)) > 0 {
+			reverted++
+		}
+	}
+	if reverted == 0 {
+		return "the API server refuses to restore it"
+	}
+	return "its lock reverts " + plain.Count(reverted, "object")
 }
 
 // revertText describes the revert of an object: its operation, and the fields with their live and declared values.
