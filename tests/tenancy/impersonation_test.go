@@ -124,14 +124,17 @@ func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
 		"cluster-admin")
 	account, _ := w.tenant(w.Apps)
 	w.Forge(kit.ForgedRecord{Name: "named", Manifest: kit.ConfigMap("of-named", "declared") + clusterRole(w.Apps)})
-	w.Forge(kit.ForgedRecord{Name: "unnamed", Manifest: kit.ConfigMap("of-unnamed", "declared")})
+	w.Helm(kit.Shared.Helm4(), "install", "unnamed", w.Chart("unnamed", kit.ConfigMap("of-unnamed", "declared")))
 	w.CreateHelmRelease("named", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = deployer })
 	w.Says("named", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), `"clusterroles"`)
 	w.Lock("unnamed")
+	installed := w.Get(kit.ConfigMaps, "of-unnamed").GetUID()
+	w.Delete(kit.ConfigMaps, "of-unnamed")
+	w.WaitNewObject(kit.ConfigMaps, "of-unnamed", installed)
 	w.WaitField(kit.ConfigMaps, "of-named", "data.key", "declared")
 	for _, r := range kit.ObjectWrites(w.Proxy) {
 		want := user(account)
-		if strings.Contains(string(r.Body), "of-unnamed") {
+		if strings.Contains(r.Path+string(r.Body), "of-unnamed") {
 			want = ""
 		}
 		if r.Impersonated != want {

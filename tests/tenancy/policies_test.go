@@ -16,15 +16,16 @@ import (
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
 var policies = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName)
 
 // newAdministrator starts an operator that writes in its own name and is an administrator of the cluster, as with the
 // chart's default profile.
-func newAdministrator(t *testing.T) *fixture {
+func newAdministrator(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
-	w := newFixture(t, func(o *operator.ControllerOptions) { o.Impersonate = false })
+	w := newFixture(t, append(options, func(o *operator.ControllerOptions) { o.Impersonate = false })...)
 	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"},
 		"cluster-admin")
 	return w
@@ -96,10 +97,10 @@ func (w *fixture) bound(name string) bool {
 
 // A user with the right to write Secrets in a namespace forges the record of a release that makes them the
 // administrator of the cluster. A policy without an account matches it, and the operator is an administrator. Without
-// an explicit acceptance the release is compared and nothing is written.
+// an explicit acceptance the release is compared and nothing is written, even if the operator trusts any record.
 func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 	t.Parallel()
-	w := newAdministrator(t)
+	w := newAdministrator(t, func(o *operator.ControllerOptions) { o.TrustRecords = operator.TrustAny })
 	_, person := w.tenant(w.Apps)
 	early, late, last := "early-"+w.Apps, "late-"+w.Apps, "last-"+w.Apps
 	// The record accepted below must not give the tenant's account rights for the rest of the test.
@@ -146,6 +147,30 @@ func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 		t.Errorf("the account of a release is %q, its mode %s", hr.Spec.ServiceAccountName, hr.Spec.Mode)
 	}
 	if w.bound(late) || w.bound(last) {
+		t.Error("the tenant is an administrator")
+	}
+}
+
+// Of an operator that enforces trusted records only, a policy needs no acceptance, and none makes a record trusted.
+func TestHostile_ForgedRecordUnderAPolicyIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	address, err := process.FreeAddress()
+	check.NoError(t, err)
+	w := newAdministrator(t, func(o *operator.ControllerOptions) {
+		o.TrustRecords = operator.TrustWitnessed
+		o.Guard = operator.GuardOptions{Address: address, URL: "https://" + address}
+	})
+	_, person := w.tenant(w.Apps)
+	forged := "pwned-" + w.Apps
+	person.Forge(kit.ForgedRecord{Name: "app", Manifest: clusterAdmin(forged, w.Apps)})
+	w.policy("every")
+	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce")
+	w.Says(w.made("app"), v1alpha1.ConditionLocked, v1alpha1.ReasonRecordNotTrusted, "revision 1")
+	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
+	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce")
+	person.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: clusterAdmin(forged, w.Apps)})
+	w.Says(w.made("app"), v1alpha1.ConditionLocked, v1alpha1.ReasonRecordNotTrusted, "revision 2")
+	if w.bound(forged) {
 		t.Error("the tenant is an administrator")
 	}
 }
