@@ -35,6 +35,8 @@ func (a *app) migrateCommand() *cli.Command {
 				Usage: "all releases that HelmReleases of any namespace name"},
 			&cli.BoolFlag{Name: "dry-run", Category: categoryOutput,
 				Usage: "show what would go, and have the API server check it without storing it"},
+			&cli.BoolFlag{Name: "objectset-metadata", Category: categoryWhat,
+				Usage: "also what an operator with --objectset-metadata wrote, for one that no longer has that flag"},
 			yesFlag()),
 		Action: a.migrate,
 	}
@@ -64,7 +66,7 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 	var todo []migration
 	marked, failed := 0, false
 	for _, key := range keys {
-		plan, err := migrate.NewPlan(ctx, c.Cluster, key)
+		plan, err := migrate.NewPlan(ctx, c.Cluster, key, cmd.Bool("objectset-metadata"))
 		if err != nil {
 			var missing *inspect.NotFoundError
 			switch {
@@ -159,6 +161,10 @@ func (a *app) showPlan(m migration) bool {
 			fmt.Fprintln(a.out, "    "+plain.Line("fields of manager "+strings.Join(o.Legacy.Managers, ", ")+
 				" become Helm's"))
 		}
+	}
+	if p.Kept > 0 {
+		a.note("note: release %s: --objectset-metadata of the operator keeps its labels and annotations on %s; migrate "+
+			"--objectset-metadata takes them off", p.Key, plain.Count(p.Kept, "object"))
 	}
 	return len(p.Unseen) > 0
 }

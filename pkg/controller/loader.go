@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -84,6 +84,12 @@ func (lo *loader) load(
 			out.untracked[e.Object.ID] = struct{}{}
 		}
 		for i := range plan.Objects {
+			// What is only compared is never written.
+			if lo.ObjectSetMetadata && spec.Mode != v1alpha1.ModeDetect {
+				if err := classic.Declare(plan.Objects[i].Content, rec.Key); err != nil {
+					return err
+				}
+			}
 			if err := lo.addObject(ctx, out, &plan.Objects[i], rec.Key); err != nil {
 				return err
 			}
@@ -105,11 +111,6 @@ func (lo *loader) addObject(ctx context.Context, out *loaded, o *judge.Object, r
 	kind, err := lo.kinds.Get(o.GVK)
 	if err != nil {
 		return err
-	}
-	if lo.ObjectSetMetadata {
-		if err := enforce.AddObjectSetMetadata(o.Content, rel); err != nil {
-			return fmt.Errorf("ObjectSet metadata of %s: %w", o.ID, err)
-		}
 	}
 	desired, err := json.Marshal(o.Content)
 	if err != nil {

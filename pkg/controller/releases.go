@@ -238,7 +238,7 @@ func (rs *releases) lock(
 }
 
 // loadTrusted is loadOwned with the doubt about a record that is not trusted. The objects of such a record are without
-// ignored fields: a revert may write these, too.
+// ignored fields: a revert may write these, too. They are without ObjectSet metadata, which Helm does not write.
 func (rs *releases) loadTrusted(
 	ctx context.Context, account string, rec release.Record, hr *v1alpha1.HelmRelease,
 ) (*loaded, problem, error) {
@@ -258,8 +258,8 @@ func (rs *releases) loadTrusted(
 	if now.doubt == "" {
 		return ld, prob, nil
 	}
-	if len(spec.Ignore) > 0 {
-		spec.Ignore = nil
+	if len(spec.Ignore) > 0 || rs.ObjectSetMetadata {
+		spec.Ignore, spec.Mode = nil, v1alpha1.ModeDetect
 		if ld, prob, err = rs.loadOwned(ctx, account, rec, spec); err != nil || prob.reason != "" {
 			return ld, prob, err
 		}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -51,6 +53,9 @@ func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
 // record adds a drift, and the action against it, to the history, the log, the metrics and the events. A drift by
 // several managers has one event, and a record, a line and a notification for each manager.
 func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction) {
+	if v = rep.counted(v); v == nil {
+		return
+	}
 	now, restored := rep.Clock.Now(), restores(action)
 	portions := v.portions()
 	records := make([]v1alpha1.DriftRecord, len(portions))
@@ -84,6 +89,26 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 	if on, of, ok := driftEvents(l, v, action, longest); ok {
 		rep.recordDrift(l, v, on, of)
 	}
+}
+
+// counted returns a result without the ObjectSet metadata, which is the operator's own; nil if that is all.
+func (rep *reporter) counted(v *result) *result {
+	ofObjectSets := func(c drift.Change) bool { return classic.IsAt(c.Path) }
+	if !rep.ObjectSetMetadata || !slices.ContainsFunc(v.found.Changes, ofObjectSets) {
+		return v
+	}
+	rest := *v
+	if rest.found.Changes = slices.DeleteFunc(slices.Clone(v.found.Changes), ofObjectSets); len(rest.found.Changes) == 0 {
+		return nil
+	}
+	rest.operation, rest.authors = operationOf(rest.found.Changes), nil
+	for _, a := range v.authors {
+		a.Changes = slices.DeleteFunc(slices.Clone(a.Changes), ofObjectSets)
+		if len(a.Changes) > 0 {
+			rest.authors = append(rest.authors, a)
+		}
+	}
+	return &rest
 }
 
 func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) v1alpha1.DriftRecord {

@@ -11,7 +11,12 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rancher/helm-locker/pkg/release"
 )
+
+// SetID names the ObjectSet of a release.
+func SetID(key release.Key) string { return "helm-locker/" + key.String() }
 
 // revertQPS lifts wrangler's own rate limit of one apply per second and set: reverts have a budget per object instead.
 const revertQPS = 1e6

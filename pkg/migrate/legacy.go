@@ -4,24 +4,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rancher/wrangler/v3/pkg/apply"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/managers"
 	"github.com/rancher/helm-locker/pkg/release"
-)
-
-// The older operator gave wrangler's apply the name of its ObjectSets and the kind of their owner. The owner existed
-// only in that operator's memory. The owner's name and namespace were those of the release.
-const (
-	legacySetID     = "object-set-applier"
-	legacyOwnerKind = "objectSetState"
-	legacyOwnerAPI  = "internal.cattle.io/v1alpha1"
 )
 
 // Legacy holds the remains of the older operator on one object: labels and annotations of its ObjectSet, and its
@@ -33,55 +24,47 @@ type Legacy struct {
 	Managers []string
 	// HandsOver is set when those managers own other fields, too.
 	HandsOver bool
+	// Kept is set if this operator has written the keys, by --objectset-metadata: they stay.
+	Kept bool
 
 	managedFields []metav1.ManagedFieldsEntry
 }
 
 // Any reports whether there is anything to remove.
-func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 }
-
-// LegacyMetadata returns the older operator's labels and annotations on the objects of a release, without wrangler's
-// copy of the object, which differs from object to object.
-func LegacyMetadata(key release.Key) (labels, annotations map[string]string, err error) {
-	owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(legacyOwnerAPI, legacyOwnerKind))
-	if labels, annotations, err = apply.GetLabelsAndAnnotations(legacySetID, owner); err != nil {
-		return nil, nil, fmt.Errorf("metadata of the older operator: %w", err)
-	}
-	return labels, annotations, nil
-}
+func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 || l.HandsOver }
 
 // FindLegacy returns the remains of the older operator on a live object of a release. Declared keys of desired stay
 // under any name. serverSide is set when the release is applied server-side, for an object without evidence. It does
-// not find metadata of other users of wrangler.
+// not find metadata of other users of wrangler. What this operator has written stays, unless all is set.
 func FindLegacy(
-	key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide bool,
+	key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide, all bool,
 ) (*Legacy, error) {
-	labels, annotations, err := LegacyMetadata(key)
-	if err != nil {
-		return nil, err
-	}
+	labels, annotations := classic.Metadata(key)
 	found := &Legacy{}
 	have := live.GetAnnotations()
-	owned := have[apply.LabelGVK] == annotations[apply.LabelGVK] && have[apply.LabelName] == key.Name &&
-		have[apply.LabelNamespace] == key.Namespace
+	owned := have[classic.OwnerGVK] == annotations[classic.OwnerGVK] && have[classic.OwnerName] == key.Name &&
+		have[classic.OwnerNamespace] == key.Namespace
 	if owned {
-		for _, name := range []string{apply.LabelApplied, apply.LabelGVK, apply.LabelName, apply.LabelNamespace} {
+		for _, name := range []string{classic.Applied, classic.OwnerGVK, classic.OwnerName, classic.OwnerNamespace} {
 			found.annotation(have, desired, name)
 		}
-		if have[apply.LabelID] == legacySetID {
-			found.annotation(have, desired, apply.LabelID)
+		if have[classic.ID] == classic.SetID {
+			found.annotation(have, desired, classic.ID)
 		}
 	}
 	// The hash covers all of the above, so it suffices by itself if a person has removed the annotations.
-	if live.GetLabels()[apply.LabelHash] == labels[apply.LabelHash] && !declares(desired, "labels", apply.LabelHash) {
-		found.Labels = append(found.Labels, apply.LabelHash)
+	if live.GetLabels()[classic.Hash] == labels[classic.Hash] && !declares(desired, "labels", classic.Hash) {
+		found.Labels = append(found.Labels, classic.Hash)
 	}
 	slices.Sort(found.Annotations)
 	if !found.Any() {
 		return found, nil
 	}
-	err = found.handOver(live.GetManagedFields(), serverSide)
+	found.Kept = !all && classic.IsCurrent(have[classic.Applied])
+	err := found.handOver(live.GetManagedFields(), serverSide)
+	if found.Kept {
+		found.Labels, found.Annotations = nil, nil
+	}
 	return found, err
 }
 
@@ -108,13 +91,14 @@ func (l *Legacy) handOver(entries []metav1.ManagedFieldsEntry, serverSide bool) 
 		metadata.Insert(fieldpath.MakePathOrDie("metadata", "annotations", name))
 	}
 	var kept, legacy []metav1.ManagedFieldsEntry
+	helm := drift.ManagedBy(entries).Manager
 	for i := range entries {
 		e := entries[i]
 		set, err := managers.Fields(&e)
 		if err != nil {
 			return err
 		}
-		if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" ||
+		if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || l.Kept && e.Manager == helm ||
 			set.Intersection(metadata).Empty() {
 			kept = append(kept, e)
 			continue

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -21,8 +21,7 @@ const prefix = "objectset.rio.cattle.io/"
 // revert wrote it.
 func marked(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	labels, annotations, err := LegacyMetadata(key)
-	check.NoError(t, err)
+	labels, annotations := classic.Metadata(key)
 	annotations[prefix+"applied"] = "H4sI"
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	u.SetName("web")
@@ -63,7 +62,7 @@ func TestFindLegacyTakesOnlyWhatTheOlderOperatorWrote(t *testing.T) {
 	all := []string{"applied", "id", "owner-gvk", "owner-name", "owner-namespace"}
 	foreign := edit(marked(t), map[string]string{"owner-gvk": "fleet.cattle.io/v1alpha1, Kind=Bundle"})
 	foreign.SetLabels(map[string]string{prefix + "hash": "0123"})
-	renewed := edit(marked(t), map[string]string{"id": enforce.SetID(key)}) // by this operator with --objectset-metadata
+	renewed := edit(marked(t), map[string]string{"id": "helm-locker/apps/web"}) // by an earlier version of this operator
 	renewed.SetLabels(map[string]string{prefix + "hash": "4567"})
 	pruned := edit(marked(t), map[string]string{"prune": "false"})
 	for name, tc := range map[string]struct {
@@ -88,7 +87,7 @@ func TestFindLegacyTakesOnlyWhatTheOlderOperatorWrote(t *testing.T) {
 			annotations: []string{"applied", "owner-gvk", "owner-name", "owner-namespace"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := FindLegacy(key, tc.live, map[string]any{"metadata": tc.declared}, false)
+			found, err := FindLegacy(key, tc.live, map[string]any{"metadata": tc.declared}, false, false)
 			check.NoError(t, err)
 			var got []string
 			for _, name := range found.Annotations {
@@ -150,7 +149,7 @@ func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
 			if tc.change != nil {
 				tc.change(live)
 			}
-			found, err := FindLegacy(key, live, nil, tc.serverSide)
+			found, err := FindLegacy(key, live, nil, tc.serverSide, false)
 			check.NoError(t, err)
 			patch := found.operations()
 			last := patch[len(patch)-1]
@@ -167,5 +166,35 @@ func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
 				t.Errorf("managedFields are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 			}
 		})
+	}
+}
+
+// What this operator has written by --objectset-metadata stays, and the fields of the older one become Helm's.
+func TestFindLegacyKeepsWhatThisOperatorWrites(t *testing.T) {
+	current := func() *unstructured.Unstructured {
+		u := marked(t)
+		edit(u, map[string]string{"applied": ""})
+		annotations := u.GetAnnotations()
+		annotations["meta.helm.sh/release-name"] = "web"
+		u.SetAnnotations(annotations)
+		check.NoError(t, classic.Declare(u.Object, key))
+		return u
+	}
+	kept, err := FindLegacy(key, current(), nil, false, false)
+	check.NoError(t, err)
+	if !kept.Kept || !kept.Any() || !kept.HandsOver || len(kept.Labels)+len(kept.Annotations) > 0 ||
+		!slices.Equal(kept.Managers, []string{"helm-locker"}) {
+		t.Errorf("beside the older operator: %+v", kept)
+	}
+	alone := current()
+	alone.SetManagedFields([]metav1.ManagedFieldsEntry{entry("helm", "Update",
+		`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{},"f:`+prefix+`applied":{}}},"f:data":{}}`)})
+	if kept, err = FindLegacy(key, alone, nil, false, false); err != nil || !kept.Kept || kept.Any() {
+		t.Errorf("alone: %+v, %v", kept, err)
+	}
+	all, err := FindLegacy(key, alone, nil, false, true)
+	check.NoError(t, err)
+	if all.Kept || len(all.Labels) != 1 || len(all.Annotations) != 5 {
+		t.Errorf("all of it: %+v", all)
 	}
 }

@@ -51,14 +51,18 @@ type Plan struct {
 	Declared int
 	// Marked are the objects with something to remove, Unseen the unreadable ones; by kind, namespace and name.
 	Marked, Unseen []*Object
+	// Kept counts the objects with metadata of this operator, which stays.
+	Kept int
 
 	record     release.Record
 	serverSide bool
+	all        bool
 }
 
-// NewPlan returns the planned removals from the objects of a release. It writes nothing. The error is ErrHelmAtWork for
-// a release in another state than deployed, and an *inspect.NotFoundError for one that does not exist.
-func NewPlan(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, error) {
+// NewPlan returns the planned removals from the objects of a release; with all, of the metadata that this operator has
+// written by --objectset-metadata, too. It writes nothing. The error is ErrHelmAtWork for a release in another state
+// than deployed, and an *inspect.NotFoundError for one that does not exist.
+func NewPlan(ctx context.Context, c *inspect.Cluster, key release.Key, all bool) (*Plan, error) {
 	record, err := c.Find(ctx, key, 0)
 	if err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func NewPlan(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, e
 	}
 	declared := read.Objects
 	p := &Plan{
-		Key: key, Revision: record.Revision, Declared: len(declared), record: record,
+		Key: key, Revision: record.Revision, Declared: len(declared), record: record, all: all,
 		serverSide: details.ApplyMethod == release.ApplyMethodServerSide,
 	}
 	objects := make([]*Object, len(declared))
@@ -95,6 +99,9 @@ func NewPlan(ctx context.Context, c *inspect.Cluster, key release.Key) (*Plan, e
 	}
 	slices.SortFunc(objects, func(a, b *Object) int { return a.ID.Compare(b.ID) })
 	for _, o := range objects {
+		if o.Legacy.Kept {
+			p.Kept++
+		}
 		switch {
 		case o.Err != nil:
 			p.Unseen = append(p.Unseen, o)
@@ -111,7 +118,7 @@ func (p *Plan) inspect(ctx context.Context, c *inspect.Cluster, o *Object) (err 
 	if o.live, err = c.Get(ctx, o.target); err != nil || o.live == nil || o.live.GetDeletionTimestamp() != nil {
 		return err
 	}
-	o.Legacy, err = FindLegacy(p.Key, o.live, o.desired, p.serverSide)
+	o.Legacy, err = FindLegacy(p.Key, o.live, o.desired, p.serverSide, p.all)
 	if err != nil {
 		return fmt.Errorf("field ownership of %s: %w", o.ID, err)
 	}

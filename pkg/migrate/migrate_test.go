@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/migrate"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -31,8 +32,7 @@ func fixture(t *testing.T, status helmrelease.Status) (*fakeapi.Server, *inspect
 	s := fakeapi.New(t)
 	s.Deploy("web", configMap)
 	s.Release("web", 1, status, configMap)
-	labels, annotations, err := migrate.LegacyMetadata(web)
-	check.NoError(t, err)
+	labels, annotations := classic.Metadata(web)
 	o := s.Get(path)
 	all := o.GetLabels()
 	maps.Copy(all, labels)
@@ -49,7 +49,7 @@ func fixture(t *testing.T, status helmrelease.Status) (*fakeapi.Server, *inspect
 // look returns the plan for apps/web, which has one object.
 func look(t *testing.T, cluster *inspect.Cluster) *migrate.Plan {
 	t.Helper()
-	plan, err := migrate.NewPlan(t.Context(), cluster, web)
+	plan, err := migrate.NewPlan(t.Context(), cluster, web, false)
 	check.NoError(t, err)
 	if plan.Declared != 1 || len(plan.Marked) != 1 || len(plan.Unseen) != 0 {
 		t.Fatalf("declared %d, marked %v, unseen %v", plan.Declared, plan.Marked, plan.Unseen)
@@ -77,14 +77,14 @@ func TestCarryTakesTheMetadataOffAndNothingElse(t *testing.T) {
 	if err != nil || string(left) != want {
 		t.Errorf("left %s, %v", left, err)
 	}
-	if again, err := migrate.NewPlan(t.Context(), cluster, web); err != nil || len(again.Marked) > 0 {
+	if again, err := migrate.NewPlan(t.Context(), cluster, web, false); err != nil || len(again.Marked) > 0 {
 		t.Errorf("afterwards %+v, %v", again, err)
 	}
 }
 
 func TestNothingIsWrittenWhileHelmIsAtWork(t *testing.T) {
 	_, cluster := fixture(t, helmrelease.StatusPendingUpgrade)
-	if _, err := migrate.NewPlan(t.Context(), cluster, web); !errors.Is(err, migrate.ErrHelmAtWork) {
+	if _, err := migrate.NewPlan(t.Context(), cluster, web, false); !errors.Is(err, migrate.ErrHelmAtWork) {
 		t.Errorf("look: %v", err)
 	}
 	s, cluster := fixture(t, helmrelease.StatusDeployed)
@@ -114,7 +114,7 @@ func TestWhatCannotBeReadOrWrittenIsNamed(t *testing.T) {
 		t.Errorf("%v, %+v", err, plan.Marked[0])
 	}
 	forbid(http.MethodGet)
-	if plan, err := migrate.NewPlan(t.Context(), cluster, web); err != nil || len(plan.Unseen) != 1 {
+	if plan, err := migrate.NewPlan(t.Context(), cluster, web, false); err != nil || len(plan.Unseen) != 1 {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	s.Refuse(nil)
@@ -122,7 +122,7 @@ func TestWhatCannotBeReadOrWrittenIsNamed(t *testing.T) {
 	if err := plan.Carry(t.Context(), cluster, false); err != nil || !plan.Marked[0].Done {
 		t.Errorf("of an object that is gone: %v, %+v", err, plan.Marked[0])
 	}
-	if plan, err := migrate.NewPlan(t.Context(), cluster, web); err != nil || len(plan.Marked) != 0 {
+	if plan, err := migrate.NewPlan(t.Context(), cluster, web, false); err != nil || len(plan.Marked) != 0 {
 		t.Errorf("%+v, %v", plan, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -25,6 +26,13 @@ func embeds(ctx context.Context, config clientcmd.ClientConfig, client *rest.Con
 		return err
 	}
 	var releases helmlockercontrollers.HelmReleaseController = factory.Helm().V1alpha1().HelmRelease()
+	var cached helmlockercontrollers.HelmReleaseCache = releases.Cache()
+	if _, err := cached.Get("system", "shop"); err != nil {
+		return err
+	}
+	if err := v1alpha1.AddToScheme(runtime.NewScheme()); err != nil {
+		return err
+	}
 	if _, err := releases.Create(forProject("project", "shop")); err != nil {
 		return err
 	}

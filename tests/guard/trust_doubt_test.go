@@ -8,6 +8,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/pkg/classic"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -81,4 +83,17 @@ func TestI14_AnExcusedDifferenceIsNotAsDeclared(t *testing.T) {
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: strings.Replace(declared, "nodes", "secrets", 1)})
 	f.CreateHelmRelease("app")
 	f.doubted("app", 2, "nothing shows that the writer of revision 2")
+}
+
+// The metadata of --objectset-metadata is never Helm's, so objects without it are as declared.
+func TestI14_MissingObjectSetMetadataIsNoDoubt(t *testing.T) {
+	t.Parallel()
+	f := newTrusting(t, witnessed, func(o *operator.ControllerOptions) { o.ObjectSetMetadata = true })
+	f.front.to("")
+	f.Helm(f.Cluster.Helm4(), "install", "app", f.Chart("app", kit.ConfigMap("app", "declared")))
+	f.Lock("app")
+	f.Until("the metadata is written", func() (any, bool) {
+		labels := f.Get(kit.ConfigMaps, "app").GetLabels()
+		return labels, labels[classic.Hash] != ""
+	})
 }
