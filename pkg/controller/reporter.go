@@ -98,7 +98,8 @@ func (rep *reporter) counted(v *result) *result {
 		return v
 	}
 	rest := *v
-	if rest.found.Changes = slices.DeleteFunc(slices.Clone(v.found.Changes), ofObjectSets); len(rest.found.Changes) == 0 {
+	rest.found.Changes = slices.DeleteFunc(slices.Clone(v.found.Changes), ofObjectSets)
+	if len(rest.found.Changes) == 0 {
 		return nil
 	}
 	rest.operation, rest.authors = operationOf(rest.found.Changes), nil

@@ -83,7 +83,8 @@ func (f *fixture) startProgram() *process.Operator {
 	check.NoError(f, err)
 	log, err := os.Create(filepath.Join(f.TempDir(), "operator.log"))
 	check.NoError(f, err)
-	program := &process.Operator{Path: path, Kubeconfig: f.kubeconfig(), Namespace: f.Operator, Log: log, Args: []string{
+	config := f.kubeconfig()
+	program := &process.Operator{Path: path, Kubeconfig: config, Namespace: f.Operator, Log: log, Args: []string{
 		"--controller-name", f.Operator, "--leader-elect=false", "--skip-crd",
 		"--guard-address", address, "--guard-url", "https://" + f.front.address()}}
 	check.NoError(f, program.Start(f.Ctx))
