@@ -15,7 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/severity"
 )
 
-const categoryNotify = "Notifications"
+const categoryNotify, categoryEvidence = "Notifications", "Evidence"
 
 const notificationsName = "notifications"
 
@@ -36,7 +36,7 @@ func notificationsCommand(stderr io.Writer) *cli.Command {
 		Usage: "send notifications, until it is told to stop",
 		Description: "It reads the events of operators that run with `--events`, finds them by their Leases, and goes on where it " +
 			"was when it starts again. Every flag has an environment variable.",
-		Flags: slices.Concat(notifyFlags(), readerFlags()),
+		Flags: slices.Concat(notifyFlags(), evidenceFlags(), readerFlags()),
 		// A comma may be part of a URL.
 		DisableSliceFlagSeparator: true,
 		Action: command.NoArguments(func(ctx context.Context, cmd *cli.Command) error {
@@ -83,6 +83,17 @@ func notifyFlags() []cli.Flag {
 	}
 }
 
+// evidenceFlags are the flags of the files of evidence.
+func evidenceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "evidence-dir", Sources: cli.EnvVars("HELM_LOCKER_EVIDENCE_DIR"),
+			Category: categoryEvidence,
+			Usage:    "append all events to files in this `DIRECTORY`, each line with the digest of the one before; needs the right to list HelmReleases"},
+		&cli.StringFlag{Name: "evidence-cluster", Sources: cli.EnvVars("HELM_LOCKER_EVIDENCE_CLUSTER"),
+			Category: categoryEvidence, Usage: "`NAME` of the cluster in the evidence"},
+	}
+}
+
 func urls(cmd *cli.Command) []string {
 	return strings.Fields(strings.Join(cmd.StringSlice("notify-url"), " "))
 }
@@ -106,6 +117,7 @@ func runNotifications(ctx context.Context, cmd *cli.Command, stderr io.Writer) e
 	return notify.Run(ctx, notify.RunOptions{
 		Options: notifyOptions(cmd), ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace: cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
+		Evidence:      notify.EvidenceOptions{Directory: cmd.String("evidence-dir"), Cluster: cmd.String("evidence-cluster")},
 		ShardSelector: cmd.String("shard-selector"), State: cmd.String("state"),
 		MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"), Log: log,
 	})

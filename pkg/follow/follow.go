@@ -37,8 +37,12 @@ type Options struct {
 	// Handle gets each event with its position in the stream of a Lease, and nil at the end of a leader. It must not
 	// wait. The streams of several Leases call it at the same time.
 	Handle func(lease string, at message.Position, m *message.Message)
-	Clock  clock.WithTicker
-	Log    logrus.FieldLogger
+	// Connected gets the position at which an operator begins to answer, and Alive each sign of life of it. They must
+	// not wait either; nil leaves them out.
+	Connected func(lease string, from message.Position)
+	Alive     func(lease string)
+	Clock     clock.WithTicker
+	Log       logrus.FieldLogger
 }
 
 // Follower reads the streams of operators.

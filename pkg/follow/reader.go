@@ -141,10 +141,16 @@ func (r *reader) lines(response *http.Response, alive func()) error {
 	if err != nil {
 		return fmt.Errorf("read the events: %w", err)
 	}
+	if r.Connected != nil {
+		r.Connected(r.name, from)
+	}
 	scanner := bufio.NewScanner(response.Body)
 	scanner.Buffer(nil, longest)
 	for scanner.Scan() {
 		alive()
+		if r.Alive != nil {
+			r.Alive(r.name)
+		}
 		if len(scanner.Bytes()) == 0 {
 			continue
 		}

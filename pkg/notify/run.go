@@ -22,6 +22,8 @@ import (
 // RunOptions configure the process that sends notifications.
 type RunOptions struct {
 	Options
+	// Evidence keeps the events in files. Without receivers, they are only kept.
+	Evidence EvidenceOptions
 	// ClientConfig is for the API server. It needs a bearer token, which authenticates the reader to operators.
 	ClientConfig clientcmd.ClientConfig
 	// Namespace and ControllerName select the operators; ShardSelector selects one of several with the name, all when
@@ -52,7 +54,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		return fmt.Errorf("shard selector %q: %w", o.ShardSelector, err)
 	}
 	counters := newCounters()
-	notifier, err := New(o.Options, o.Clock, o.Log, counters)
+	notifier, err := o.notifier(counters)
 	if err != nil {
 		return err
 	}
@@ -71,22 +73,27 @@ func Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return ending(ctx, err)
 	}
-	follower := follow.New(follow.Options{
+	following := follow.Options{
 		Config: config, Namespace: o.Namespace, Controller: o.ControllerName, Shard: shard, Resume: resume,
 		Clock: o.Clock, Log: o.Log,
-		Handle: func(lease string, at message.Position, m *message.Message) {
-			if m != nil {
-				notifier.Send(message.Event{ID: at.String(), Message: m})
-				counters.missed(m.Lost)
-			}
-			kept.reached(lease, at)
-		},
-	})
+	}
+	keeping, err := o.keep(&following)
+	if err != nil {
+		return err
+	}
+	following.Handle = func(lease string, at message.Position, m *message.Message) {
+		if m != nil {
+			notifier.Send(message.Event{ID: at.String(), Message: m})
+			counters.missed(m.Lost)
+		}
+		keeping.handle(lease, at, m, func() { kept.reached(lease, at) })
+	}
+	follower := follow.New(following)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return process.Listeners{
 			MetricsAddress: o.MetricsAddress, HealthAddress: o.HealthAddress, Log: o.Log,
-			Metrics: serving.ForHosts(nil, "", counters.handler()), Ready: func() error { return listed(follower) },
+			Metrics: serving.ForHosts(nil, "", counters.handler()), Ready: func() error { return errors.Join(listed(follower), keeping.ready()) },
 		}.Run(ctx)
 	})
 	group.Go(func() error {
@@ -96,11 +103,20 @@ func Run(ctx context.Context, o RunOptions) error {
 		parts, sending := errgroup.WithContext(sending)
 		parts.Go(func() error { notifier.Run(sending); return nil })
 		parts.Go(func() error { kept.run(sending); return nil })
+		parts.Go(func() error { return keeping.run(sending) })
 		err := follower.Run(ctx)
 		stop()
 		return errors.Join(err, parts.Wait())
 	})
 	return ending(ctx, group.Wait())
+}
+
+// notifier returns the notifier of the options. Without receivers, evidence has to be kept.
+func (o *RunOptions) notifier(counters *counters) (*Notifier, error) {
+	if len(o.URLs) == 0 && o.Evidence.Directory != "" {
+		return &Notifier{clock: o.Clock, log: o.Log}, nil
+	}
+	return New(o.Options, o.Clock, o.Log, counters)
 }
 
 // ending returns err, or nil for the error of an ended context.

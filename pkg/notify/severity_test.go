@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/severity"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -65,7 +66,7 @@ func TestAReceiverFiltersBySeverity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, change)
 			b.run()
-			for range 3 {
+			for range 5 { // more than are needed, so that one message too many does not wait
 				b.answers <- ok
 			}
 			many := rated("many", "/metadata/labels/a")
@@ -80,6 +81,24 @@ func TestAReceiverFiltersBySeverity(t *testing.T) {
 			b.stop()
 			b.counts.expect(t, map[string]int{ResultSent: 3, ResultSkipped: 2}, 0)
 		})
+	}
+}
+
+// Fields that a message does not list may be the most severe ones.
+func TestADriftIsRatedByItsMostSevereField(t *testing.T) {
+	table, err := severity.Default()
+	check.NoError(t, err)
+	label := rated("web", "/metadata/labels/a").Drift
+	if got := rate(table, label); got != severity.Low {
+		t.Errorf("a label is rated %s", got)
+	}
+	label.MorePaths = 1
+	for name, drift := range map[string]*v1alpha1.DriftRecord{
+		"more fields": label, "no field": rated("web").Drift, "an image": rated("web", "/metadata/labels/a", imagePath).Drift,
+	} {
+		if got := rate(table, drift); got != severity.High {
+			t.Errorf("%s: rated %s", name, got)
+		}
 	}
 }
 

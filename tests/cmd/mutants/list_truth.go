@@ -7,13 +7,23 @@ func whatIsToldIsTrue() []mutant {
 	const apart, lives = "TestEachChangeIsItsAuthors", "TestTheLifeOfAChange"
 	const additions, wrong = "TestAdditionsThatDeclaredLeavesAloneAreCounted",
 		"TestWindowsThatAreWrongKeepTheReleaseLocked"
+	const evidence, evidencePkg = "pkg/notify/evidence.go", "./pkg/evidence"
 	return []mutant{
+		breaks("T2", "evidence that was changed counts as proven", edit{"pkg/evidence/read.go", `	case l.Previous != r.Head:`,
+			`	case l.Previous == "":`}, evidencePkg, "TestTamperingIsFound"),
+		breaks("T2", "evidence has no line about a gap", edit{evidence,
+			`	return append(lines, gap(lease, evidence.Gap{From: w.until, Until: now, Reason: reason}), next.line(lease))`,
+			`	_ = reason
+	return append(lines, next.line(lease))`}, "./pkg/notify", "TestEvidence_EachGapIsALine"),
+		breaks("T2", "events that were not written leave no gap", edit{evidence,
+			`	if lost.Count > 0 {`, `	if lost.Count < 0 {`},
+			"./pkg/notify", "TestEvidence_WhatIsNotWrittenIsAGap"),
 		breaks("T2", "a receiver gets drift below the severity that it asks for",
 			edit{"pkg/notify/receiver.go", `!i.Severity.AtLeast(r.least)`, `!i.Severity.AtLeast("")`}, "./pkg/notify",
 			"TestAReceiverFiltersBySeverity"),
 		breaks("T2", "fields that a message does not list count for nothing",
 			edit{"pkg/notify/severity.go", `len(paths) == 0 || drift.MorePaths > 0`, `len(paths) == 0`}, "./pkg/notify",
-			"TestAReceiverFiltersBySeverity"),
+			"TestADriftIsRatedByItsMostSevereField"),
 		breaks("T2", "drift below the severity that was asked for fails a pipeline",
 			edit{"pkg/cli/severity.go", `r.of(&d).AtLeast(r.failOn)`, `r.of(&d).AtLeast("")`}, "./tests/clitest",
 			"TestSeverity"),

@@ -1,0 +1,219 @@
+package evidence
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// maxFile is the size after which a file is followed by another one.
+const maxFile = 64 << 20
+
+const day = "20060102"
+
+// Log appends lines to the files of a directory. A file ends with its day, in UTC, or with its size. It is not safe for
+// concurrent use, and one process may write to a directory at a time.
+type Log struct {
+	dir, cluster string
+	clock        clock.PassiveClock
+	max          int64
+
+	file     *os.File // nil before the first line, and after an error
+	size     int64
+	day      string
+	number   int
+	previous string
+}
+
+// Open returns a log that goes on after the last line of a directory. handle gets the lines of the last two files.
+// A directory that does not exist is created.
+func Open(dir, cluster string, by clock.PassiveClock, handle func(*Line)) (*Log, error) {
+	if cluster == "" {
+		return nil, errors.New("evidence needs a name for the cluster (--evidence-cluster)")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("directory of the evidence: %w", err)
+	}
+	l := &Log{dir: dir, cluster: cluster, clock: by, max: maxFile}
+	names, err := Files(os.DirFS(dir))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names[max(0, len(names)-2):] {
+		if _, err := lines(filepath.Join(dir, name), handle); err != nil {
+			return nil, err
+		}
+	}
+	return l, l.resume()
+}
+
+// Append writes lines and has them on the disk when it returns. It returns the digest at which a file ended, if the
+// lines began another one. After an error, some of the lines may be written.
+func (l *Log) Append(lines ...*Line) (ended string, err error) {
+	if l.file == nil {
+		if err := l.resume(); err != nil {
+			return "", err
+		}
+	}
+	now := l.clock.Now().UTC()
+	if l.file == nil || l.size > l.max || l.day != now.Format(day) {
+		if ended, err = l.rotate(now); err != nil {
+			return "", err
+		}
+	}
+	var all bytes.Buffer
+	previous := l.previous
+	for _, line := range lines {
+		text, err := line.complete(l.cluster, previous, now)
+		if err != nil {
+			return "", err
+		}
+		previous = Digest(text)
+		all.Write(append(text, '\n'))
+	}
+	if _, err = l.file.Write(all.Bytes()); err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		err = errors.Join(err, l.Close())
+		return "", fmt.Errorf("write the evidence: %w", err)
+	}
+	l.previous = previous
+	l.size += int64(all.Len())
+	return ended, nil
+}
+
+// Close closes the open file.
+func (l *Log) Close() error {
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return err
+}
+
+// rotate begins the next file.
+func (l *Log) rotate(now time.Time) (ended string, err error) {
+	if l.file != nil {
+		ended = l.previous
+	}
+	if err := l.Close(); err != nil {
+		return "", fmt.Errorf("close a file of evidence: %w", err)
+	}
+	name := fmt.Sprintf("evidence-%08d-%s.jsonl", l.number+1, now.Format(day))
+	l.file, err = os.OpenFile(filepath.Join(l.dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return "", fmt.Errorf("begin a file of evidence: %w", err)
+	}
+	l.number, l.day, l.size = l.number+1, now.Format(day), 0
+	return ended, syncDirectory(l.dir)
+}
+
+// resume opens the last file to append to it. It ends a line that is not complete, and names the gap.
+func (l *Log) resume() error {
+	names, err := Files(os.DirFS(l.dir))
+	if err != nil {
+		return err
+	}
+	l.previous, l.number, l.size = Genesis, 0, 0
+	if len(names) == 0 {
+		return nil
+	}
+	name := names[len(names)-1]
+	if _, err := fmt.Sscanf(name, "evidence-%08d-%8s", &l.number, &l.day); err != nil {
+		return fmt.Errorf("file of evidence %s: %w", name, err)
+	}
+	for i := len(names) - 1; i >= 0 && l.previous == Genesis; i-- { // a file may have no line yet
+		end, err := lines(filepath.Join(l.dir, names[i]), nil)
+		if err != nil {
+			return err
+		}
+		if i == len(names)-1 {
+			l.size = end.size
+		}
+		if end.digest == "" {
+			continue
+		}
+		if l.previous = end.digest; end.torn {
+			return l.mend(names[i], name)
+		}
+	}
+	return l.open(name)
+}
+
+func (l *Log) open(name string) (err error) {
+	l.file, err = os.OpenFile(filepath.Join(l.dir, name), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("open the evidence: %w", err)
+	}
+	return nil
+}
+
+// mend ends a line that is not complete, and appends a line about it to the last file.
+func (l *Log) mend(torn, last string) error {
+	if err := l.open(torn); err != nil {
+		return err
+	}
+	if _, err := l.file.WriteString("\n"); err != nil {
+		return errors.Join(fmt.Errorf("end a line of evidence: %w", err), l.Close())
+	}
+	if torn != last {
+		if err := errors.Join(l.file.Sync(), l.Close(), l.open(last)); err != nil {
+			return err
+		}
+	}
+	now := l.clock.Now().UTC()
+	_, err := l.Append(&Line{Type: GapFound, Data: Data{Gap: &Gap{From: now, Until: now, Reason: LineTorn}}})
+	return err
+}
+
+// end is the end of a file.
+type end struct {
+	digest string // of the last line; empty without one
+	size   int64
+	torn   bool
+}
+
+// lines calls handle, if it is not nil, with the lines of a file, one without a line end among them, and returns the
+// end of the file.
+func lines(name string, handle func(*Line)) (e end, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return e, fmt.Errorf("read the evidence: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	in := bufio.NewReaderSize(file, 64<<10)
+	for {
+		text, err := readLine(in)
+		switch {
+		case errors.Is(err, io.EOF) && len(text) == 0:
+			return e, nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return e, fmt.Errorf("read the evidence: %s: %w", name, err)
+		}
+		e.digest, e.torn = Digest(text), err != nil
+		e.size += int64(len(text) + 1)
+		if l := (&Line{}); handle != nil && json.Unmarshal(text, l) == nil {
+			handle(l)
+		}
+	}
+}
+
+// syncDirectory has the name of a new file on the disk.
+func syncDirectory(dir string) (err error) {
+	open, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("directory of the evidence: %w", err)
+	}
+	defer func() { err = errors.Join(err, open.Close()) }()
+	return open.Sync()
+}

@@ -1,0 +1,191 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/evidence"
+	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/plain"
+)
+
+// states are the locks as the last lines have them. The sink reads them when it begins, after a gap, and each minute:
+// the stream has only changes, and neither the reason of a pause nor refused requests.
+type states struct {
+	written map[message.Reference]lockState // by HelmRelease
+	denied  map[message.Reference][]v1alpha1.DriftRecord
+}
+
+// lockState is the content of a line about a lock.
+type lockState struct {
+	release message.Reference
+	lock    message.Lock
+	pause   evidence.Pause
+}
+
+func newStates() *states {
+	return &states{written: map[message.Reference]lockState{}, denied: map[message.Reference][]v1alpha1.DriftRecord{}}
+}
+
+// told notes the state in a message. Its pause is read later.
+func (s *states) told(m *message.Message) {
+	before := s.written[*m.HelmRelease]
+	before.lock = *m.Lock
+	if m.Release != nil {
+		before.release = *m.Release
+	}
+	s.written[*m.HelmRelease] = before
+}
+
+// read returns lines for what has changed, or for all locks. The list was read after a time.
+func (s *states) read(list []v1alpha1.HelmRelease, after time.Time, all bool) []*evidence.Line {
+	var lines []*evidence.Line
+	found := map[message.Reference]bool{}
+	for i := range list {
+		hr := &list[i]
+		key := message.Reference{Namespace: hr.Namespace, Name: hr.Name}
+		found[key] = true
+		lines = append(lines, s.deniedSince(key, hr)...)
+		now := stateOf(hr)
+		if before, known := s.written[key]; all || !known || !same(before, now) {
+			lines = append(lines, now.line(key, after))
+		}
+		s.written[key] = now
+	}
+	for key, before := range s.written {
+		if !found[key] {
+			before.lock = message.Lock{Reason: v1alpha1.EventReasonUntracked, Message: "the HelmRelease does not exist"}
+			before.pause = evidence.Pause{}
+			lines = append(lines, before.line(key, after))
+			delete(s.written, key)
+			delete(s.denied, key)
+		}
+	}
+	return lines
+}
+
+// same reports whether two states differ in nothing but the message about a lock, which may count objects.
+func same(x, y lockState) bool {
+	x.lock.Message, y.lock.Message = "", ""
+	return reflect.DeepEqual(x, y)
+}
+
+// deniedSince returns lines for the refused requests that are not written.
+func (s *states) deniedSince(key message.Reference, hr *v1alpha1.HelmRelease) []*evidence.Line {
+	var lines []*evidence.Line
+	var all []v1alpha1.DriftRecord
+	for i := range hr.Status.RecentDrift {
+		r := hr.Status.RecentDrift[i]
+		if r.Action != v1alpha1.DriftActionDenied {
+			continue
+		}
+		all = append(all, r)
+		if !slices.ContainsFunc(s.denied[key], func(o v1alpha1.DriftRecord) bool { return reflect.DeepEqual(o, r) }) {
+			l := stateOf(hr).line(key, r.Time.Time)
+			l.Type, l.Data.Lock, l.Data.Pause, l.Data.Drift = evidence.Denied, nil, nil, &r
+			lines = append(lines, l)
+		}
+	}
+	slices.Reverse(lines) // the newest is the first one in the status
+	s.denied[key] = all
+	return lines
+}
+
+// stateOf returns the state of a HelmRelease by its status and its spec.
+func stateOf(hr *v1alpha1.HelmRelease) lockState {
+	s := lockState{release: message.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name},
+		lock: message.Lock{State: hr.Status.State, Revision: hr.Status.Revision}}
+	if cond := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked); cond != nil {
+		s.lock.Locked, s.lock.Reason = cond.Status == metav1.ConditionTrue, cond.Reason
+		s.lock.Message = cond.Message
+	}
+	if hr.Spec.Suspend || hr.Spec.SuspendUntil != nil {
+		s.pause.Reason = plain.Cut(plain.Line(hr.Annotations[v1alpha1.SuspendReasonAnnotation]), maxPauseReason)
+		if hr.Spec.SuspendUntil != nil && !hr.Spec.Suspend {
+			until := hr.Spec.SuspendUntil.UTC()
+			s.pause.Until = &until
+		}
+	}
+	return s
+}
+
+// maxPauseReason bounds the reason of a pause, in bytes.
+const maxPauseReason = 1024
+
+func (s lockState) line(key message.Reference, at time.Time) *evidence.Line {
+	l := &evidence.Line{Type: evidence.StateRead, Time: at, Data: evidence.Data{Message: message.Message{
+		HelmRelease: &key, Release: &s.release, Lock: &s.lock}}}
+	if s.pause != (evidence.Pause{}) {
+		l.Data.Pause = &s.pause
+	}
+	return l
+}
+
+// stateReader lists the HelmReleases for a sink when it is asked to.
+type stateReader struct {
+	client dynamic.ResourceInterface
+	sink   *sink
+	clock  clock.PassiveClock
+	log    logrus.FieldLogger
+	asked  chan bool // holds one token; true for all states
+}
+
+// newStateReader returns a reader of the HelmReleases in a namespace for a sink.
+func newStateReader(client dynamic.ResourceInterface, s *sink, log logrus.FieldLogger) *stateReader {
+	r := &stateReader{client: client, sink: s, clock: s.clock, log: log, asked: make(chan bool, 1)}
+	s.ask = r.ask
+	return r
+}
+
+// ask has the states read. It never waits.
+func (r *stateReader) ask(all bool) {
+	for {
+		select {
+		case r.asked <- all:
+			return
+		case before := <-r.asked:
+			all = all || before
+		}
+	}
+}
+
+// run reads until ctx ends.
+func (r *stateReader) run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case all := <-r.asked:
+			if err := r.read(ctx, all); err != nil && ctx.Err() == nil {
+				r.log.Warnf("evidence: the states of locks are not known: %v", err)
+			}
+		}
+	}
+}
+
+func (r *stateReader) read(ctx context.Context, all bool) error {
+	after := r.clock.Now().UTC() // a message about a later change has a later time
+	found, err := r.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list HelmReleases: %w", err)
+	}
+	list := make([]v1alpha1.HelmRelease, len(found.Items))
+	for i := range found.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, &list[i]); err != nil {
+			return fmt.Errorf("read a HelmRelease: %w", err)
+		}
+	}
+	r.sink.put(entry{handle: func(time.Time) []*evidence.Line { return r.sink.states.read(list, after, all) }})
+	return nil
+}
