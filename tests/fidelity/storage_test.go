@@ -1,0 +1,56 @@
+package fidelity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+)
+
+// A foreign version of a definition that is the stored one cannot be removed, as objects may be stored in it. The
+// condition names the field; its change by a user, as the documents show it, lets the revert succeed.
+func TestStoredVersion_IsReportedAndLeftByHand(t *testing.T) {
+	w := newFixture(t)
+	definitions := w.In(resource("customresourcedefinitions"), "")
+	patch := func(name, text string, subresource ...string) {
+		t.Helper()
+		_, err := definitions.Patch(w.Ctx, name, types.JSONPatchType, []byte(text), metav1.PatchOptions{}, subresource...)
+		check.NoError(t, err)
+	}
+	for version, h := range kit.Helms(kit.Shared) {
+		release := "s" + version[len(version)-1:]
+		group := fmt.Sprintf("%s.%s.example.com", release, w.Apps)
+		name := "sprockets." + group
+		w.Helm(h, "install", release, w.Chart(release, fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s}
+spec:
+  group: %s
+  scope: Namespaced
+  names: {plural: sprockets, singular: sprocket, kind: Sprocket, listKind: SprocketList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`, name, group)))
+		w.Lock(release)
+		patch(name, `[{"op":"replace","path":"/spec/versions/0/storage","value":false},
+			{"op":"add","path":"/spec/versions/-","value":
+				{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}}]`)
+		w.Says(release, v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, name, "status.storedVersions")
+		patch(name, `[{"op":"replace","path":"/spec/versions/0/storage","value":true},
+			{"op":"replace","path":"/spec/versions/1/storage","value":false}]`)
+		patch(name, `[{"op":"replace","path":"/status/storedVersions","value":["v1"]}]`, "status")
+		w.WaitReady(release, 1)
+		u, err := definitions.Get(w.Ctx, name, metav1.GetOptions{})
+		check.NoError(t, err)
+		if text := fmt.Sprint(u.Object["spec"]); strings.Contains(text, "v2") {
+			t.Errorf("the foreign version stays: %s", text)
+		}
+		w.Helm(h, "uninstall", release)
+	}
+}
