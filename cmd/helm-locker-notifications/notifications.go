@@ -117,7 +117,9 @@ func runNotifications(ctx context.Context, cmd *cli.Command, stderr io.Writer) e
 	return notify.Run(ctx, notify.RunOptions{
 		Options: notifyOptions(cmd), ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace: cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
-		Evidence:      notify.EvidenceOptions{Directory: cmd.String("evidence-dir"), Cluster: cmd.String("evidence-cluster")},
+		Evidence: notify.EvidenceOptions{
+			Directory: cmd.String("evidence-dir"), Cluster: cmd.String("evidence-cluster"),
+		},
 		ShardSelector: cmd.String("shard-selector"), State: cmd.String("state"),
 		MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"), Log: log,
 	})

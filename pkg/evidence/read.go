@@ -102,16 +102,16 @@ func (r *reading) file(dir fs.FS, name string) (err error) {
 // line checks and handles a line. ended is set for one with a line end.
 func (r *reading) line(where string, text []byte, ended bool) error {
 	l := &Line{}
-	err := json.Unmarshal(text, l)
-	completes := err == nil && l.Data.Gap != nil && l.Data.Gap.Reason == LineTorn
-	if r.Lines == 0 && r.torn == "" && err == nil && l.Previous != Genesis {
+	whole := json.Unmarshal(text, l) == nil
+	completes := whole && l.Data.Gap != nil && l.Data.Gap.Reason == LineTorn
+	if r.Lines == 0 && r.torn == "" && whole && l.Previous != Genesis {
 		r.Begins, r.Head = l.Previous, l.Previous
 	}
 	switch {
 	case r.torn != "" && !completes:
 		r.Broken = r.torn
 		return nil
-	case err != nil || !ended:
+	case !whole || !ended:
 		r.torn, r.Head = where+": it is not complete", Digest(text)
 		return nil
 	case l.Previous != r.Head:

@@ -52,7 +52,10 @@ func Open(dir, cluster string, by clock.PassiveClock, handle func(*Line)) (*Log,
 			return nil, err
 		}
 	}
-	return l, l.resume()
+	if err := l.resume(); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Append writes lines and has them on the disk when it returns. It returns the digest at which a file ended, if the
@@ -110,7 +113,7 @@ func (l *Log) rotate(now time.Time) (ended string, err error) {
 		return "", fmt.Errorf("close a file of evidence: %w", err)
 	}
 	name := fmt.Sprintf("evidence-%08d-%s.jsonl", l.number+1, now.Format(day))
-	l.file, err = os.OpenFile(filepath.Join(l.dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	l.file, err = os.OpenFile(filepath.Join(l.dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("begin a file of evidence: %w", err)
 	}

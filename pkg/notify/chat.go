@@ -14,8 +14,8 @@ import (
 const (
 	// slackText is the limit of Slack for a section, in characters. The code counts bytes, which are never fewer.
 	slackText = 3000
-	// factText bounds one value, in bytes. A card has at most seven long values, and JSON makes at most six bytes of one, so
-	// a card stays below the 28 KB of Teams.
+	// factText bounds one value, in bytes. A card has at most seven long values, and JSON makes at most six bytes of
+	// one, so a card stays below the 28 KB of Teams.
 	factText = 600
 )
 

@@ -114,7 +114,8 @@ func (q *queue) next(now time.Time) (i *item, done bool) {
 	case q.lost.Count > 0 && q.count > 0:
 		lost := q.lost
 		m := &message.Message{Type: message.MessagesWereLost, Time: now, Lost: &lost}
-		return &item{event: event{Event: message.Event{ID: string(uuid.NewUUID()), Message: m}}, at: now, tally: true}, false
+		e := event{Event: message.Event{ID: string(uuid.NewUUID()), Message: m}}
+		return &item{event: e, at: now, tally: true}, false
 	case q.count > 0:
 		namespaces := len(q.turns)
 		i = q.shift(0)

@@ -93,22 +93,30 @@ func Run(ctx context.Context, o RunOptions) error {
 	group.Go(func() error {
 		return process.Listeners{
 			MetricsAddress: o.MetricsAddress, HealthAddress: o.HealthAddress, Log: o.Log,
-			Metrics: serving.ForHosts(nil, "", counters.handler()), Ready: func() error { return errors.Join(listed(follower), keeping.ready()) },
+			Metrics: serving.ForHosts(nil, "", counters.handler()),
+			Ready:   func() error { return errors.Join(listed(follower), keeping.ready()) },
 		}.Run(ctx)
 	})
 	group.Go(func() error {
-		// An event is sent before its position is stored.
-		sending, stop := context.WithCancel(context.WithoutCancel(ctx))
-		defer stop()
-		parts, sending := errgroup.WithContext(sending)
-		parts.Go(func() error { notifier.Run(sending); return nil })
-		parts.Go(func() error { kept.run(sending); return nil })
-		parts.Go(func() error { return keeping.run(sending) })
-		err := follower.Run(ctx)
-		stop()
-		return errors.Join(err, parts.Wait())
+		return before(ctx, follower.Run,
+			func(ctx context.Context) error { notifier.Run(ctx); return nil },
+			func(ctx context.Context) error { kept.run(ctx); return nil },
+			keeping.run)
 	})
 	return ending(ctx, group.Wait())
+}
+
+// before runs source until ctx ends, and ends the sinks only then: an event is sent before its position is stored.
+func before(ctx context.Context, source func(context.Context) error, sinks ...func(context.Context) error) error {
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	parts, sending := errgroup.WithContext(sending)
+	for _, sink := range sinks {
+		parts.Go(func() error { return sink(sending) })
+	}
+	err := source(ctx)
+	stop()
+	return errors.Join(err, parts.Wait())
 }
 
 // notifier returns the notifier of the options. Without receivers, evidence has to be kept.

@@ -106,7 +106,8 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 }
 
 // refusedIn waits until everything of an object but a field is restored, and again after a further change, and until
-// the status reports the field. The further change must be recorded as of its own time. It fails the test if the operator continues to write.
+// the status reports the field. The further change must be recorded as of its own time. It fails the test if the
+// operator continues to write.
 func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string, change func()) {
 	w.Helper()
 	w.WaitField(gvr, name, "metadata.labels.tier", "gold")

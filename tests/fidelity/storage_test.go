@@ -20,7 +20,8 @@ func TestStoredVersion_IsReportedAndLeftByHand(t *testing.T) {
 	definitions := w.In(resource("customresourcedefinitions"), "")
 	patch := func(name, text string, subresource ...string) {
 		t.Helper()
-		_, err := definitions.Patch(w.Ctx, name, types.JSONPatchType, []byte(text), metav1.PatchOptions{}, subresource...)
+		_, err := definitions.Patch(w.Ctx, name, types.JSONPatchType, []byte(text), metav1.PatchOptions{},
+			subresource...)
 		check.NoError(t, err)
 	}
 	for version, h := range kit.Helms(kit.Shared) {

@@ -187,8 +187,8 @@ var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/
 // plain reports whether an operator may ask for a path.
 func plain(uri string) bool {
 	path, _, _ := strings.Cut(uri, "?")
-	_, resource, _ := strings.Cut(path, "/v1/")
-	return goodPath.MatchString(path) && !strings.HasPrefix(resource, "proxy/") && !strings.HasPrefix(resource, "watch/")
+	_, rest, _ := strings.Cut(path, "/v1/")
+	return goodPath.MatchString(path) && !strings.HasPrefix(rest, "proxy/") && !strings.HasPrefix(rest, "watch/")
 }
 
 // ofOne reports whether a selector of records names one release at most, without an injected part.
