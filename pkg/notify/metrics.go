@@ -26,8 +26,9 @@ func newCounters() *counters {
 	c := &counters{
 		registry: registry,
 		ended: f.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "notifications_total",
-			Help: "Notifications, by what became of them: sent, skipped (by the template or the severity), dropped " +
-				"(the queue was full), expired (too old), rejected (by the receiver), missed (the operator had them no more)."},
+			Help: "Notifications, by what became of them: sent, skipped (by the template or the severity), " +
+				"dropped (the queue was full), expired (too old), rejected (by the receiver), missed (the operator " +
+				"had them no more)."},
 			[]string{"result"}),
 		retries: f.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "notification_retries_total",
 			Help: "Attempts to send a notification that failed and are made again."}),

@@ -100,8 +100,7 @@ func Run(ctx context.Context, o RunOptions) error {
 	group.Go(func() error {
 		return before(ctx, follower.Run,
 			func(ctx context.Context) error { notifier.Run(ctx); return nil },
-			func(ctx context.Context) error { kept.run(ctx); return nil },
-			keeping.run)
+			func(ctx context.Context) error { kept.run(ctx); return nil }, keeping.run)
 	})
 	return ending(ctx, group.Wait())
 }
