@@ -85,8 +85,8 @@ const (
 	NotWritten Reason = "NotWritten"
 	// LineTorn: the line before this one was not written completely, because the process was killed.
 	LineTorn Reason = "LineTorn"
-	// NotWatched: no line proves that the events were read.
-	NotWatched Reason = "NotWatched"
+	// StatesNotRead: the HelmReleases could not be listed, so pauses and denied requests may be missing.
+	StatesNotRead Reason = "StatesNotRead"
 )
 
 // Pause is what a HelmRelease says about its pause.

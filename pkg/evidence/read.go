@@ -83,20 +83,31 @@ func (r *reading) file(dir fs.FS, name string) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	r.Files++
-	in := bufio.NewReaderSize(file, 64<<10)
-	for number := 1; r.Broken == ""; number++ {
-		text, err := readLine(in)
-		if errors.Is(err, io.EOF) && len(text) == 0 {
+	number := 0
+	return eachLine(file, name, func(text []byte, ended bool) error {
+		number++
+		if r.Broken != "" {
 			return nil
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read the evidence: %s, line %d: %w", name, number, err)
+		return r.line(fmt.Sprintf("%s, line %d", name, number), text, ended)
+	})
+}
+
+// eachLine calls handle with the lines of a file. ended is set for one with a line end.
+func eachLine(file io.Reader, name string, handle func(text []byte, ended bool) error) error {
+	in := bufio.NewReaderSize(file, 64<<10)
+	for {
+		text, err := readLine(in)
+		switch {
+		case errors.Is(err, io.EOF) && len(text) == 0:
+			return nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return fmt.Errorf("read the evidence: %s: %w", name, err)
 		}
-		if handled := r.line(fmt.Sprintf("%s, line %d", name, number), text, err == nil); handled != nil {
-			return handled
+		if err := handle(text, err == nil); err != nil {
+			return err
 		}
 	}
-	return nil
 }
 
 // line checks and handles a line. ended is set for one with a line end.

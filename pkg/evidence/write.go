@@ -1,12 +1,10 @@
 package evidence
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -194,21 +192,15 @@ func lines(name string, handle func(*Line)) (e end, err error) {
 		return e, fmt.Errorf("read the evidence: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	in := bufio.NewReaderSize(file, 64<<10)
-	for {
-		text, err := readLine(in)
-		switch {
-		case errors.Is(err, io.EOF) && len(text) == 0:
-			return e, nil
-		case err != nil && !errors.Is(err, io.EOF):
-			return e, fmt.Errorf("read the evidence: %s: %w", name, err)
-		}
-		e.digest, e.torn = Digest(text), err != nil
+	err = eachLine(file, name, func(text []byte, ended bool) error {
+		e.digest, e.torn = Digest(text), !ended
 		e.size += int64(len(text) + 1)
 		if l := (&Line{}); handle != nil && json.Unmarshal(text, l) == nil {
 			handle(l)
 		}
-	}
+		return nil
+	})
+	return e, err
 }
 
 // syncDirectory has the name of a new file on the disk.

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -139,6 +140,7 @@ type stateReader struct {
 	clock  clock.PassiveClock
 	log    logrus.FieldLogger
 	asked  chan bool // holds one token; true for all states
+	last   time.Time // of the last reading, or gap; only run has it
 }
 
 // newStateReader returns a reader of the HelmReleases in a namespace for a sink.
@@ -167,13 +169,25 @@ func (r *stateReader) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case all := <-r.asked:
-			if err := r.read(ctx, all); err != nil && ctx.Err() == nil {
-				r.log.Warnf("evidence: the states of locks are not known: %v", err)
-			}
+			r.try(ctx, all)
 		}
 	}
 }
 
+// try reads, or has the time since the last reading written as a gap.
+func (r *stateReader) try(ctx context.Context, all bool) {
+	err := r.read(ctx, all)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	r.log.Warnf("evidence: %v", err)
+	now := r.clock.Now().UTC()
+	g := evidence.Gap{From: cmp.Or(r.last, now), Until: now, Reason: evidence.StatesNotRead}
+	r.last = now
+	r.sink.put(entry{handle: func(time.Time) []*evidence.Line { return []*evidence.Line{gap("", g)} }})
+}
+
+// read lists the HelmReleases and has the changes written.
 func (r *stateReader) read(ctx context.Context, all bool) error {
 	after := r.clock.Now().UTC() // a message about a later change has a later time
 	found, err := r.client.List(ctx, metav1.ListOptions{})
@@ -186,6 +200,7 @@ func (r *stateReader) read(ctx context.Context, all bool) error {
 			return fmt.Errorf("read a HelmRelease: %w", err)
 		}
 	}
+	r.last = after
 	r.sink.put(entry{handle: func(time.Time) []*evidence.Line { return r.sink.states.read(list, after, all) }})
 	return nil
 }

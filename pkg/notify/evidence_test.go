@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -236,4 +239,30 @@ func TestEvidence_StatesAndDeniedRequests(t *testing.T) {
 			}
 		}
 	}
+}
+
+// refusing is a client whose lists fail while it is set.
+type refusing struct {
+	dynamic.ResourceInterface
+	err error
+}
+
+func (r *refusing) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	return &unstructured.UnstructuredList{}, r.err
+}
+
+// A time whose states could not be read is a gap.
+func TestEvidence_StatesThatAreNotReadAreAGap(t *testing.T) {
+	by := midnight()
+	k := newKeeper(t, t.TempDir(), by)
+	client := &refusing{}
+	reader := newStateReader(client, k.sink, k.sink.to)
+	reader.try(t.Context(), true)
+	client.err = errors.New("forbidden")
+	for range 2 {
+		by.Step(time.Minute)
+		reader.try(t.Context(), false)
+	}
+	k.flush()
+	k.expect("StatesNotRead 00:00:00-00:01:00", "StatesNotRead 00:01:00-00:02:00")
 }

@@ -9,6 +9,9 @@ func whatIsToldIsTrue() []mutant {
 		"TestWindowsThatAreWrongKeepTheReleaseLocked"
 	const evidence, evidencePkg = "pkg/notify/evidence.go", "./pkg/evidence"
 	return []mutant{
+		breaks("T2", "evidence is silent about states that were not read",
+			edit{"pkg/notify/evidence_states.go", `{gap("", g)}`, `{gap("", g)}[:0]`}, "./pkg/notify",
+			"TestEvidence_StatesThatAreNotReadAreAGap"),
 		breaks("T2", "evidence that was changed counts as proven", edit{"pkg/evidence/read.go", `	case l.Previous != r.Head:`,
 			`	case l.Previous == "":`}, evidencePkg, "TestTamperingIsFound"),
 		breaks("T2", "evidence has no line about a gap", edit{evidence,
