@@ -1,38 +1,39 @@
 // Package classic has the metadata that the older operator, by wrangler's apply, wrote on each locked object: a label
-// and annotations of an ObjectSet. It is pure.
+// and annotations of an ObjectSet. Wrangler exports all but the copy of the object. The package is pure.
 package classic
 
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha1" //nolint:gosec // wrangler's name of a set, and no secret
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
+
+	"github.com/rancher/wrangler/v3/pkg/apply"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // The keys of the metadata. Hash is that of the label; the others are annotations.
 const (
-	prefix         = "objectset.rio.cattle.io/"
-	Hash           = prefix + "hash"
-	ID             = prefix + "id"
-	OwnerGVK       = prefix + "owner-gvk"
-	OwnerName      = prefix + "owner-name"
-	OwnerNamespace = prefix + "owner-namespace"
-	Applied        = prefix + "applied"
+	Hash           = apply.LabelHash
+	ID             = apply.LabelID
+	OwnerGVK       = apply.LabelGVK
+	OwnerName      = apply.LabelName
+	OwnerNamespace = apply.LabelNamespace
+	Applied        = apply.LabelApplied
 )
 
 // The older operator gave all its sets one name, and owners of one kind that existed only in its memory. The name and
 // the namespace of an owner were those of the release.
 const (
 	SetID     = "object-set-applier"
-	ownerKind = "internal.cattle.io/v1alpha1, Kind=objectSetState"
+	ownerKind = "objectSetState"
+	ownerAPI  = "internal.cattle.io/v1alpha1"
 )
 
 // maxApplied bounds the copy of an object: the API server takes 256 KiB of annotations.
@@ -40,16 +41,22 @@ const maxApplied = 128 << 10
 
 // Metadata returns the label and the annotations on the objects of a release, without Applied, which differs from
 // object to object.
-func Metadata(key release.Key) (labels, annotations map[string]string) {
-	annotations = map[string]string{ID: SetID, OwnerGVK: ownerKind, OwnerName: key.Name, OwnerNamespace: key.Namespace}
-	sum := sha1.Sum([]byte(SetID + ownerKind + key.Name + key.Namespace)) //nolint:gosec // as above
-	return map[string]string{Hash: hex.EncodeToString(sum[:])}, annotations
+func Metadata(key release.Key) (labels, annotations map[string]string, err error) {
+	owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	owner.SetGroupVersionKind(schema.FromAPIVersionAndKind(ownerAPI, ownerKind))
+	if labels, annotations, err = apply.GetLabelsAndAnnotations(SetID, owner); err != nil {
+		return nil, nil, fmt.Errorf("ObjectSet metadata: %w", err)
+	}
+	return labels, annotations, nil
 }
 
 // Declare declares all of the metadata on a desired object of a release. Applied is a copy of the object, without the
 // data of a Secret; an object that is too large for an annotation gets none.
 func Declare(desired map[string]any, key release.Key) error {
-	labels, annotations := Metadata(key)
+	labels, annotations, err := Metadata(key)
+	if err != nil {
+		return err
+	}
 	declare(desired, "labels", labels)
 	delete(declare(desired, "annotations", annotations), Applied)
 	applied, err := appliedOf(desired)
@@ -144,25 +151,6 @@ func shortenedList(list []any) []any {
 	}
 	return out
 }
-
-// maxCopy bounds the content of an annotation.
-const maxCopy = 4 << 20
-
-// IsCurrent reports whether this operator wrote a copy of an object: what the older one applied had no annotation with
-// the name of a release.
-func IsCurrent(applied string) bool {
-	var content struct {
-		Metadata struct {
-			Annotations map[string]any `json:"annotations"`
-		} `json:"metadata"`
-	}
-	r, err := gzip.NewReader(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(applied)))
-	return err == nil && json.NewDecoder(io.LimitReader(r, maxCopy)).Decode(&content) == nil &&
-		content.Metadata.Annotations[releaseName] != nil
-}
-
-// releaseName is Helm's annotation with the name of the release.
-const releaseName = "meta.helm.sh/release-name"
 
 // IsAt reports whether a pointer (RFC 6901) leads to a key of the metadata.
 func IsAt(pointer string) bool {

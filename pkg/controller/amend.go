@@ -59,7 +59,7 @@ func (pr *prover) declares(
 		if hr := pr.cached(w.Key); hr != nil {
 			spec = hr.Spec
 		}
-		loaded, prob, err := pr.loader.load(ctx, r.record, spec)
+		loaded, prob, err := pr.loader.load(ctx, r.record, spec, pr.loader.marks(spec))
 		if err != nil {
 			return nil, false, err
 		}

@@ -53,10 +53,15 @@ type loader struct {
 	budget      budget
 }
 
+// marks reports whether the objects of a release get ObjectSet metadata: what is only compared is never written.
+func (lo *loader) marks(spec v1alpha1.HelmReleaseSpec) bool {
+	return lo.ObjectSetMetadata && spec.Mode != v1alpha1.ModeDetect
+}
+
 // load reads the payload of a record and parses its manifest into objects. An obstacle for the user to remove is
-// returned as a problem; an error means to try again.
+// returned as a problem; an error means to try again. Objects get ObjectSet metadata if marked is set.
 func (lo *loader) load(
-	ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec,
+	ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec, marked bool,
 ) (*loaded, problem, error) {
 	ignore, err := rules.Compile(spec.Ignore)
 	if err != nil {
@@ -84,8 +89,7 @@ func (lo *loader) load(
 			out.untracked[e.Object.ID] = struct{}{}
 		}
 		for i := range plan.Objects {
-			// What is only compared is never written.
-			if lo.ObjectSetMetadata && spec.Mode != v1alpha1.ModeDetect {
+			if marked {
 				if err := classic.Declare(plan.Objects[i].Content, rec.Key); err != nil {
 					return err
 				}

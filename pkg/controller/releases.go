@@ -243,7 +243,8 @@ func (rs *releases) loadTrusted(
 	ctx context.Context, account string, rec release.Record, hr *v1alpha1.HelmRelease,
 ) (*loaded, problem, error) {
 	spec := followed(hr.Spec)
-	ld, prob, err := rs.loadOwned(ctx, account, rec, spec)
+	marked := rs.loader.marks(spec)
+	ld, prob, err := rs.loadOwned(ctx, account, rec, spec, marked)
 	if err != nil || prob.reason != "" || !rs.trusted.needed(account) {
 		if ld != nil {
 			ld.trust = rs.trusted.unneeded(account)
@@ -258,9 +259,9 @@ func (rs *releases) loadTrusted(
 	if now.doubt == "" {
 		return ld, prob, nil
 	}
-	if len(spec.Ignore) > 0 || rs.ObjectSetMetadata {
-		spec.Ignore, spec.Mode = nil, v1alpha1.ModeDetect
-		if ld, prob, err = rs.loadOwned(ctx, account, rec, spec); err != nil || prob.reason != "" {
+	if len(spec.Ignore) > 0 || marked {
+		spec.Ignore = nil
+		if ld, prob, err = rs.loadOwned(ctx, account, rec, spec, false); err != nil || prob.reason != "" {
 			return ld, prob, err
 		}
 	}
@@ -270,9 +271,9 @@ func (rs *releases) loadTrusted(
 
 // loadOwned loads a record without the objects that the account of the release may not change.
 func (rs *releases) loadOwned(
-	ctx context.Context, account string, rec release.Record, spec v1alpha1.HelmReleaseSpec,
+	ctx context.Context, account string, rec release.Record, spec v1alpha1.HelmReleaseSpec, marked bool,
 ) (*loaded, problem, error) {
-	loaded, prob, err := rs.loader.load(ctx, rec, spec)
+	loaded, prob, err := rs.loader.load(ctx, rec, spec, marked)
 	if err != nil || prob.reason != "" {
 		return nil, prob, err
 	}

@@ -1,8 +1,13 @@
 package migrate
 
 import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,13 +38,35 @@ type Legacy struct {
 // Any reports whether there is anything to remove.
 func (l *Legacy) Any() bool { return len(l.Labels)+len(l.Annotations) > 0 || l.HandsOver }
 
+// maxCopy bounds the content of an annotation.
+const maxCopy = 4 << 20
+
+// isCurrent reports whether this operator wrote a copy of an object: what the older one applied had no annotation with
+// the name of a release.
+func isCurrent(applied string) bool {
+	var content struct {
+		Metadata struct {
+			Annotations map[string]any `json:"annotations"`
+		} `json:"metadata"`
+	}
+	r, err := gzip.NewReader(base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(applied)))
+	return err == nil && json.NewDecoder(io.LimitReader(r, maxCopy)).Decode(&content) == nil &&
+		content.Metadata.Annotations[releaseName] != nil
+}
+
+// releaseName is Helm's annotation with the name of the release.
+const releaseName = "meta.helm.sh/release-name"
+
 // FindLegacy returns the remains of the older operator on a live object of a release. Declared keys of desired stay
 // under any name. serverSide is set when the release is applied server-side, for an object without evidence. It does
 // not find metadata of other users of wrangler. What this operator has written stays, unless all is set.
 func FindLegacy(
 	key release.Key, live *unstructured.Unstructured, desired map[string]any, serverSide, all bool,
 ) (*Legacy, error) {
-	labels, annotations := classic.Metadata(key)
+	labels, annotations, err := classic.Metadata(key)
+	if err != nil {
+		return nil, err
+	}
 	found := &Legacy{}
 	have := live.GetAnnotations()
 	owned := have[classic.OwnerGVK] == annotations[classic.OwnerGVK] && have[classic.OwnerName] == key.Name &&
@@ -60,8 +87,8 @@ func FindLegacy(
 	if !found.Any() {
 		return found, nil
 	}
-	found.Kept = !all && classic.IsCurrent(have[classic.Applied])
-	err := found.handOver(live.GetManagedFields(), serverSide)
+	found.Kept = !all && isCurrent(have[classic.Applied])
+	err = found.handOver(live.GetManagedFields(), serverSide)
 	if found.Kept {
 		found.Labels, found.Annotations = nil, nil
 	}

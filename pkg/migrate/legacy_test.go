@@ -21,7 +21,8 @@ const prefix = "objectset.rio.cattle.io/"
 // revert wrote it.
 func marked(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
-	labels, annotations := classic.Metadata(key)
+	labels, annotations, err := classic.Metadata(key)
+	check.NoError(t, err)
 	annotations[prefix+"applied"] = "H4sI"
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	u.SetName("web")

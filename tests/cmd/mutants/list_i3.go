@@ -30,7 +30,7 @@ func leaveNoTrace() []mutant {
 			and(edit{"pkg/controller/locking.go", `import (`, `import (
 	"context"`}),
 		breaks("I3", "wrangler's ObjectSet metadata is written without being asked for",
-			edit{"pkg/controller/loader.go", `if lo.ObjectSetMetadata &&`, `if !lo.ObjectSetMetadata &&`},
+			edit{"pkg/controller/loader.go", `return lo.ObjectSetMetadata &&`, `return !lo.ObjectSetMetadata &&`},
 			integration, locking+".*3"),
 		breaks("I3", "a finalizer is added to HelmReleases",
 			edit{claim, `		meta["annotations"] = map[string]string{v1alpha1.ManagedByAnnotation: ca.Name}`,

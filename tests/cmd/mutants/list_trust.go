@@ -104,7 +104,7 @@ func noRightByARecord() []mutant {
 			`context.WithTimeout(context.WithoutCancel(r.Context()), h.wait)`, `context.WithTimeout(r.Context(), h.wait)`},
 			guardSuite, "TestTrust_AStoppingOperatorAnswersWhatItWasAsked"),
 		breaks("I14", "missing ObjectSet metadata is a doubt", edit{"pkg/controller/releases.go",
-			` || rs.ObjectSetMetadata {`, ` {`}, guardSuite, "TestI14_MissingObjectSetMetadataIsNoDoubt"),
+			` || marked {`, ` {`}, guardSuite, "TestI14_MissingObjectSetMetadataIsNoDoubt"),
 		breaks("I3", "ObjectSet metadata is reported as drift", edit{"pkg/controller/reporter.go",
 			`	if v = rep.counted(v); v == nil {`, `	if v == nil {`}, "./tests/integration",
 			"TestObjectSetMetadata_IsTheClassicOneAndNoDrift"),
