@@ -23,7 +23,9 @@ func TestLabelsOfNamespacesAreReadAfterARefusal(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "apps", Labels: map[string]string{"team": "web"}},
 	})
 	var granted atomic.Bool
+	answer := make(chan struct{}) // closed when the API server may answer
 	client.PrependReactor("list", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+		<-answer
 		if granted.Load() {
 			return false, nil, nil
 		}
@@ -37,6 +39,7 @@ func TestLabelsOfNamespacesAreReadAfterARefusal(t *testing.T) {
 	if _, known, err := n.labels(t.Context()); known || err != nil {
 		t.Fatalf("before an answer: %v, %v", known, err)
 	}
+	close(answer)
 	<-events
 	if _, known, err := n.labels(t.Context()); known || !apierrors.IsForbidden(err) {
 		t.Fatalf("after a refusal: %v, %v", known, err)
