@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -208,4 +209,31 @@ func TestAFailedWriteIsFollowedByTheNextOne(t *testing.T) {
 	}
 	add(t, log, changed(3))
 	expect(t, dir, "1", "3")
+}
+
+// Two chains in one directory would fork. The end of the first process makes room, and that of a file does not.
+func TestADirectoryIsForOneProcess(t *testing.T) {
+	dir, by := t.TempDir(), clocktesting.NewFakeClock(start)
+	log := open(t, dir, by)
+	second := func() error {
+		other, err := Open(dir, "prod", by, func(*Line) {})
+		if err != nil {
+			return err
+		}
+		return other.Close()
+	}
+	for _, step := range []func(){
+		func() {}, func() { add(t, log, changed(1)) },
+		func() { by.Step(24 * time.Hour); add(t, log, changed(2)) },
+		func() { check.NoError(t, log.file.Close()); _, _ = log.Append(changed(3)) },
+	} {
+		step()
+		if err := second(); !errors.Is(err, ErrInUse) {
+			t.Fatalf("a second log opens: %v", err)
+		}
+	}
+	check.NoError(t, log.Close())
+	check.NoError(t, second())
+	add(t, log, changed(4))
+	expect(t, dir, "1", "2", "4")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
@@ -52,6 +53,9 @@ type Data struct {
 	Watched *Span  `json:"watched,omitempty"`
 	Gap     *Gap   `json:"gap,omitempty"`
 	Pause   *Pause `json:"pause,omitempty"`
+	Rules   *Rules `json:"rules,omitempty"`
+	// Writer is the user who stored the record of the locked revision, if the operator witnessed that.
+	Writer string `json:"writer,omitempty"`
 }
 
 // Span is a time in which an operator's events were read, up to a position.
@@ -89,10 +93,22 @@ const (
 	StatesNotRead Reason = "StatesNotRead"
 )
 
-// Pause is what a HelmRelease says about its pause.
+// Pause is the pause in the spec of a HelmRelease.
 type Pause struct {
 	Reason string     `json:"reason,omitempty"`
 	Until  *time.Time `json:"until,omitempty"`
+	// Manager is the field manager that paused, and Since the time of its last write, as managedFields has them.
+	Manager string     `json:"manager,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+}
+
+// Rules are the settings of a lock in the spec of a HelmRelease.
+type Rules struct {
+	Mode    v1alpha1.Mode         `json:"mode,omitempty"`
+	Scope   v1alpha1.Scope        `json:"scope,omitempty"`
+	Guard   v1alpha1.Guard        `json:"guard,omitempty"`
+	Account string                `json:"serviceAccountName,omitempty"`
+	Ignore  []v1alpha1.IgnoreRule `json:"ignore,omitempty"`
 }
 
 // Genesis is the digest in the first line of the first file.

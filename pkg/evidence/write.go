@@ -18,12 +18,13 @@ const maxFile = 64 << 20
 const day = "20060102"
 
 // Log appends lines to the files of a directory. A file ends with its day, in UTC, or with its size. It is not safe for
-// concurrent use, and one process may write to a directory at a time.
+// concurrent use. The log of one process has a directory for itself until it is closed.
 type Log struct {
 	dir, cluster string
 	clock        clock.PassiveClock
 	max          int64
 
+	lock     *os.File // held until Close
 	file     *os.File // nil before the first line, and after an error
 	size     int64
 	day      string
@@ -31,8 +32,9 @@ type Log struct {
 	previous string
 }
 
-// Open returns a log that goes on after the last line of a directory. handle gets the lines of the last two files.
-// A directory that does not exist is created.
+// Open returns a log that goes on after the last line of a directory. handle gets the lines of the last two files, and
+// the denied requests of all others. A directory that does not exist is created. The error is [ErrInUse] if another log
+// writes to it.
 func Open(dir, cluster string, by clock.PassiveClock, handle func(*Line)) (*Log, error) {
 	if cluster == "" {
 		return nil, errors.New("evidence needs a name for the cluster (--evidence-cluster)")
@@ -41,19 +43,31 @@ func Open(dir, cluster string, by clock.PassiveClock, handle func(*Line)) (*Log,
 		return nil, fmt.Errorf("directory of the evidence: %w", err)
 	}
 	l := &Log{dir: dir, cluster: cluster, clock: by, max: maxFile}
-	names, err := Files(os.DirFS(dir))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names[max(0, len(names)-2):] {
-		if _, err := lines(filepath.Join(dir, name), handle); err != nil {
-			return nil, err
-		}
-	}
-	if err := l.resume(); err != nil {
-		return nil, err
+	if err := l.begin(handle); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// begin locks the directory, and reads what is in it.
+func (l *Log) begin(handle func(*Line)) (err error) {
+	if l.lock, err = lockDirectory(l.dir); err != nil {
+		return err
+	}
+	names, err := Files(os.DirFS(l.dir))
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		wanted := func([]byte) bool { return true }
+		if i < len(names)-2 {
+			wanted = func(text []byte) bool { return bytes.Contains(text, []byte(Denied)) }
+		}
+		if err := some(filepath.Join(l.dir, name), wanted, handle); err != nil {
+			return err
+		}
+	}
+	return l.resume()
 }
 
 // Append writes lines and has them on the disk when it returns. It returns the digest at which a file ended, if the
@@ -84,7 +98,7 @@ func (l *Log) Append(lines ...*Line) (ended string, err error) {
 		err = l.file.Sync()
 	}
 	if err != nil {
-		err = errors.Join(err, l.Close())
+		err = errors.Join(err, l.closeFile())
 		return "", fmt.Errorf("write the evidence: %w", err)
 	}
 	l.previous = previous
@@ -92,8 +106,17 @@ func (l *Log) Append(lines ...*Line) (ended string, err error) {
 	return ended, nil
 }
 
-// Close closes the open file.
+// Close closes the open file, and leaves the directory to other logs.
 func (l *Log) Close() error {
+	err := l.closeFile()
+	if l.lock != nil {
+		err = errors.Join(err, l.lock.Close())
+		l.lock = nil
+	}
+	return err
+}
+
+func (l *Log) closeFile() error {
 	if l.file == nil {
 		return nil
 	}
@@ -107,7 +130,7 @@ func (l *Log) rotate(now time.Time) (ended string, err error) {
 	if l.file != nil {
 		ended = l.previous
 	}
-	if err := l.Close(); err != nil {
+	if err := l.closeFile(); err != nil {
 		return "", fmt.Errorf("close a file of evidence: %w", err)
 	}
 	name := fmt.Sprintf("evidence-%08d-%s.jsonl", l.number+1, now.Format(day))
@@ -120,7 +143,12 @@ func (l *Log) rotate(now time.Time) (ended string, err error) {
 }
 
 // resume opens the last file to append to it. It ends a line that is not complete, and names the gap.
-func (l *Log) resume() error {
+func (l *Log) resume() (err error) {
+	if l.lock == nil {
+		if l.lock, err = lockDirectory(l.dir); err != nil {
+			return err
+		}
+	}
 	names, err := Files(os.DirFS(l.dir))
 	if err != nil {
 		return err
@@ -134,7 +162,7 @@ func (l *Log) resume() error {
 		return fmt.Errorf("file of evidence %s: %w", name, err)
 	}
 	for i := len(names) - 1; i >= 0 && l.previous == Genesis; i-- { // a file may have no line yet
-		end, err := lines(filepath.Join(l.dir, names[i]), nil)
+		end, err := endOf(filepath.Join(l.dir, names[i]))
 		if err != nil {
 			return err
 		}
@@ -165,10 +193,10 @@ func (l *Log) mend(torn, last string) error {
 		return err
 	}
 	if _, err := l.file.WriteString("\n"); err != nil {
-		return errors.Join(fmt.Errorf("end a line of evidence: %w", err), l.Close())
+		return errors.Join(fmt.Errorf("end a line of evidence: %w", err), l.closeFile())
 	}
 	if torn != last {
-		if err := errors.Join(l.file.Sync(), l.Close(), l.open(last)); err != nil {
+		if err := errors.Join(l.file.Sync(), l.closeFile(), l.open(last)); err != nil {
 			return err
 		}
 	}
@@ -184,23 +212,33 @@ type end struct {
 	torn   bool
 }
 
-// lines calls handle, if it is not nil, with the lines of a file, one without a line end among them, and returns the
-// end of the file.
-func lines(name string, handle func(*Line)) (e end, err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return e, fmt.Errorf("read the evidence: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	err = eachLine(file, name, func(text []byte, ended bool) error {
+// endOf returns the end of a file; a line without a line end is its last one.
+func endOf(name string) (e end, err error) {
+	err = readFile(name, func(text []byte, ended bool) error {
 		e.digest, e.torn = Digest(text), !ended
 		e.size += int64(len(text) + 1)
-		if l := (&Line{}); handle != nil && json.Unmarshal(text, l) == nil {
+		return nil
+	})
+	return e, err
+}
+
+// some calls handle with the lines of a file that are wanted, one without a line end among them.
+func some(name string, wanted func(text []byte) bool, handle func(*Line)) error {
+	return readFile(name, func(text []byte, _ bool) error {
+		if l := (&Line{}); wanted(text) && json.Unmarshal(text, l) == nil {
 			handle(l)
 		}
 		return nil
 	})
-	return e, err
+}
+
+func readFile(name string, handle func(text []byte, ended bool) error) (err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("read the evidence: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return eachLine(file, name, handle)
 }
 
 // syncDirectory has the name of a new file on the disk.

@@ -64,27 +64,6 @@ func newSink(o EvidenceOptions, by clock.WithTicker, to logrus.FieldLogger) (*si
 	return s, err
 }
 
-// known continues the watch of a line.
-func (s *sink) known(l *evidence.Line) {
-	text := l.ID
-	if l.Data.Watched != nil {
-		text = l.Data.Watched.Position
-	}
-	at, err := message.ParsePosition(text)
-	if l.Lease == "" || err != nil {
-		return
-	}
-	w := s.watches[l.Lease]
-	if w == nil {
-		w = &watch{}
-		s.watches[l.Lease] = w
-	}
-	w.at = at
-	if l.Data.Watched != nil {
-		w.proven, w.until = l.Data.Watched.Until, l.Data.Watched.Until
-	}
-}
-
 // Connected notes that an operator answers, from a position.
 func (s *sink) Connected(lease string, from message.Position) {
 	s.put(entry{handle: func(now time.Time) []*evidence.Line { return s.connected(lease, from, now) }})
@@ -208,6 +187,8 @@ func (s *sink) write(lines []*evidence.Line) {
 	}
 	if ended != "" { // a copy of the digest that is kept elsewhere proves the file
 		s.to.WithField("digest", ended).Info("a file of evidence has ended")
+	}
+	if ended != "" || lost.Count > 0 { // a change of a lock may be among the lost lines
 		s.ask(true)
 	}
 }

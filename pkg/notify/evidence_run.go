@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/evidence"
 	"github.com/rancher/helm-locker/pkg/follow"
 	"github.com/rancher/helm-locker/pkg/message"
 )
@@ -70,4 +71,29 @@ func (k *keeping) ready() error {
 		return nil
 	}
 	return k.sink.Ready()
+}
+
+// known continues the watch of a line, and records a refused request.
+func (s *sink) known(l *evidence.Line) {
+	if l.Type == evidence.Denied && l.Data.HelmRelease != nil && l.Data.Drift != nil {
+		key := *l.Data.HelmRelease
+		s.states.denied[key] = append(s.states.denied[key], *l.Data.Drift)
+	}
+	text := l.ID
+	if l.Data.Watched != nil {
+		text = l.Data.Watched.Position
+	}
+	at, err := message.ParsePosition(text)
+	if l.Lease == "" || err != nil {
+		return
+	}
+	w := s.watches[l.Lease]
+	if w == nil {
+		w = &watch{}
+		s.watches[l.Lease] = w
+	}
+	w.at = at
+	if l.Data.Watched != nil {
+		w.proven, w.until = l.Data.Watched.Until, l.Data.Watched.Until
+	}
 }

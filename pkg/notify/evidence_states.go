@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +19,6 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/evidence"
 	"github.com/rancher/helm-locker/pkg/message"
-	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // states are the locks as the last lines have them. The sink reads them when it begins, after a gap, and each minute:
@@ -33,6 +33,8 @@ type lockState struct {
 	release message.Reference
 	lock    message.Lock
 	pause   evidence.Pause
+	rules   evidence.Rules
+	writer  string
 }
 
 func newStates() *states {
@@ -67,7 +69,7 @@ func (s *states) read(list []v1alpha1.HelmRelease, after time.Time, all bool) []
 	for key, before := range s.written {
 		if !found[key] {
 			before.lock = message.Lock{Reason: v1alpha1.EventReasonUntracked, Message: "the HelmRelease does not exist"}
-			before.pause = evidence.Pause{}
+			before.pause, before.rules, before.writer = evidence.Pause{}, evidence.Rules{}, ""
 			lines = append(lines, before.line(key, after))
 			delete(s.written, key)
 			delete(s.denied, key)
@@ -92,9 +94,11 @@ func (s *states) deniedSince(key message.Reference, hr *v1alpha1.HelmRelease) []
 			continue
 		}
 		all = append(all, r)
-		if !slices.ContainsFunc(s.denied[key], func(o v1alpha1.DriftRecord) bool { return reflect.DeepEqual(o, r) }) {
+		written := func(o v1alpha1.DriftRecord) bool { return equality.Semantic.DeepEqual(o, r) }
+		if !slices.ContainsFunc(s.denied[key], written) {
 			l := stateOf(hr).line(key, r.Time.Time)
-			l.Type, l.Data.Lock, l.Data.Pause, l.Data.Drift = evidence.Denied, nil, nil, &r
+			l.Type, l.Data = evidence.Denied, evidence.Data{Message: message.Message{
+				HelmRelease: &key, Release: l.Data.Release, Drift: &r}}
 			lines = append(lines, l)
 		}
 	}
@@ -111,18 +115,14 @@ func stateOf(hr *v1alpha1.HelmRelease) lockState {
 		s.lock.Locked, s.lock.Reason = cond.Status == metav1.ConditionTrue, cond.Reason
 		s.lock.Message = cond.Message
 	}
-	if hr.Spec.Suspend || hr.Spec.SuspendUntil != nil {
-		s.pause.Reason = plain.Cut(plain.Line(hr.Annotations[v1alpha1.SuspendReasonAnnotation]), maxPauseReason)
-		if hr.Spec.SuspendUntil != nil && !hr.Spec.Suspend {
-			until := hr.Spec.SuspendUntil.UTC()
-			s.pause.Until = &until
-		}
+	s.rules = evidence.Rules{Mode: hr.Spec.Mode, Scope: hr.Spec.Scope, Guard: hr.Spec.Guard,
+		Account: hr.Spec.ServiceAccountName, Ignore: hr.Spec.Ignore}
+	if t := hr.Status.Trust; t != nil && t.Revision == hr.Status.Revision {
+		s.writer = t.Writer
 	}
+	s.pause = pauseOf(hr, s.lock.Reason)
 	return s
 }
-
-// maxPauseReason bounds the reason of a pause, in bytes.
-const maxPauseReason = 1024
 
 func (s lockState) line(key message.Reference, at time.Time) *evidence.Line {
 	l := &evidence.Line{Type: evidence.StateRead, Time: at, Data: evidence.Data{Message: message.Message{
@@ -130,6 +130,10 @@ func (s lockState) line(key message.Reference, at time.Time) *evidence.Line {
 	if s.pause != (evidence.Pause{}) {
 		l.Data.Pause = &s.pause
 	}
+	if !reflect.DeepEqual(s.rules, evidence.Rules{}) {
+		l.Data.Rules = &s.rules
+	}
+	l.Data.Writer = s.writer
 	return l
 }
 

@@ -116,6 +116,7 @@ func TestEvidence_EachGapIsALine(t *testing.T) {
 	k.minute()
 
 	by.Step(time.Minute) // this process is killed, and the next one reads the last seconds again
+	check.NoError(t, k.log.Close())
 	k = newKeeper(t, dir, by)
 	k.connect(at(1, 7))
 	k.drift(at(1, 8), "c")
@@ -159,8 +160,12 @@ func TestEvidence_WhatIsNotWrittenIsAGap(t *testing.T) {
 	by.Step(time.Minute)
 	check.NoError(t, os.Rename(hidden, dir))
 	check.NoError(t, os.Chmod(dir, 0o700))
+	asked := k.asked
 	k.drift(at(1, 2), "b")
 	check.NoError(t, k.Ready())
+	if k.asked == asked {
+		t.Error("the states are not read after lost lines, and a change of a lock may be among them")
+	}
 	for n := range int64(pendingLength + 5) {
 		k.Handle("locker", at(1, 3+n), m, nil)
 	}
