@@ -19,6 +19,11 @@ func examples() map[string][]string {
 			"report -n apps -o html --output-file drift.html",
 			"report -l team=web -o junit",
 		},
+		"evidence": {
+			"evidence prod --since 2026-10-01 --until 2026-12-31 -o html --output-file quarter.html",
+			"evidence prod staging --since 2026-10-01 -o csv",
+			"evidence prod staging --verify",
+		},
 		"values": {"values web -n apps", "values web -n apps configmap/shop data.color=red"},
 		"status": {"status", "status web", "status -A -o wide", "status --state drifted --sort-by since",
 			"status --policies", "status --watch"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"reflect"
 
+	"github.com/rancher/helm-locker/pkg/period"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -45,6 +46,7 @@ type printedKind struct {
 // printedKinds returns all kinds of output for programs, in the order of their names.
 func printedKinds() []printedKind {
 	return []printedKind{
+		{period.Kind, "`evidence`", reflect.TypeFor[period.Report]()},
 		{kindFieldValues, "`values`", reflect.TypeFor[list[answerOut]]()},
 		{kindFindings, "`check`", reflect.TypeFor[list[finding]]()},
 		{kindLockEvent, "`status --watch`, one a line", reflect.TypeFor[watchLine]()},

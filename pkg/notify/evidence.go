@@ -268,8 +268,8 @@ func (s *sink) event(lease string, at message.Position, m *message.Message, now 
 	}
 	if m.Lock != nil && m.HelmRelease != nil {
 		s.states.told(m)
-		if m.Lock.Reason == v1alpha1.ReasonSuspended {
-			s.ask(false) // the reason of the pause
+		if m.Lock.Reason == v1alpha1.ReasonSuspended || m.Lock.Locked {
+			s.ask(false) // the reason of the pause, or the writer of the record
 		}
 	}
 	w.at, w.until, w.before = at, now, time.Time{}

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/evidence"
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -60,4 +61,10 @@ func TestEvidence_AStateNamesItsAuthors(t *testing.T) {
 			t.Errorf("the line is %s, want %s", text, want)
 		}
 	}
+}
+
+// A process that keeps evidence and has no receiver takes every event.
+func TestEvidence_NoReceiverIsNeeded(t *testing.T) {
+	n := &Notifier{clock: midnight()}
+	n.Send(message.Event{ID: "lease-1-1", Message: drifted("a")})
 }

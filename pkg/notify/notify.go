@@ -81,6 +81,9 @@ func New(o Options, by clock.WithTicker, log logrus.FieldLogger, observer Observ
 
 // Send has an event sent. It never waits. The message must not be changed afterwards.
 func (n *Notifier) Send(e message.Event) {
+	if len(n.receivers) == 0 {
+		return // a process that only keeps evidence rates nothing
+	}
 	i := &item{event: event{Event: e, Severity: rate(n.ratings, e.Drift)}, at: n.clock.Now()}
 	for _, r := range n.receivers {
 		r.put(i)

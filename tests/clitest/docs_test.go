@@ -22,6 +22,9 @@ func TestEveryCommandInTheReference(t *testing.T) {
 
 	dir := t.TempDir()
 	check.NoError(t, os.Link(binary, filepath.Join(dir, "helm-locker")))
+	for _, cluster := range []string{"prod", "staging"} {
+		writeEvidence(t, filepath.Join(dir, cluster), cluster)
+	}
 	for file, kinds := range map[string]string{"release.yaml": "secret",
 		"objects.yaml": "secret,configmap,service,deployment"} {
 		check.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(w.Kubectl("get", kinds, "-o", "yaml")), 0o600))

@@ -134,6 +134,9 @@ func TestOutputMatchesTheSchema(t *testing.T) {
 		check.NoError(t, err)
 		validate(line+" -o yaml", kind, string(text))
 	}
+	files := t.TempDir()
+	writeEvidence(t, files, "prod")
+	validate("evidence", "EvidenceReport", w.cli("evidence", files, "--since", "2026-10-01", "-o", "json").raw)
 	validate("status --watch", "HelmReleaseEvent", w.lines("status", "calm", "-w", "-o", "json")())
 	for _, kind := range kinds {
 		if !printed[kind] {

@@ -8,7 +8,7 @@ import (
 )
 
 // written by a program, or in part.
-var generatedPages = []string{"docs/api.md", "docs/cli.md"}
+var generatedPages = []string{"docs/api.md", "docs/cli.md", "docs/evidence-sample.md"}
 
 var (
 	// spans are parts of a line in which a full stop ends no sentence.

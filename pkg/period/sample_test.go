@@ -1,0 +1,123 @@
+package period
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/evidence"
+	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+var update = flag.Bool("update", false, "write docs/evidence-sample.md")
+
+const day = 24.0
+
+// quarter is the script of a quarter: two users deploy, three change objects, there is a pause and a window; the
+// operator is down for an hour and the sink for a day, and staging has no evidence of the last two weeks.
+func quarter(t *testing.T) *script {
+	s := &script{t: t, cluster: "prod"}
+	rules := &evidence.Rules{Mode: v1alpha1.ModeEnforce, Guard: v1alpha1.GuardDeny,
+		Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}}}}
+	s.state(-1, "shop", locked(7), evidence.Data{Rules: rules, Writer: "alice"})
+	s.watched(-1, 12*day+9)
+	s.drift(3*day+10.5, "shop", func(r *v1alpha1.DriftRecord) {
+		r.Object, r.Paths = v1alpha1.DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "shop"},
+			[]string{"/spec/template/spec/containers/0/image"}
+	})
+	s.drift(12*day+8, "shop", func(r *v1alpha1.DriftRecord) {
+		r.Action, r.Operation, r.Paths, r.FieldManager = v1alpha1.DriftActionRecreated, v1alpha1.DriftDeleted, nil, ""
+	})
+	s.gap(12*day+9, 12*day+10, evidence.OperatorStopped).Lease = "locker"
+	s.lock(12*day+10, "shop", locked(7))
+	s.watched(12*day+10, 40*day)
+	s.drift(20*day+15, "shop", func(r *v1alpha1.DriftRecord) {
+		r.Action, r.User, r.FieldManager, r.Count, r.Duration = v1alpha1.DriftActionDenied, "carol", "kubectl-patch", 3, nil
+	})
+	s.lock(33*day+9, "shop", message.Lock{Reason: v1alpha1.ReasonTransitioning, Message: "Helm is at work"})
+	s.lock(33*day+9.05, "shop", locked(8))
+	s.state(33*day+9.1, "shop", locked(8), evidence.Data{Rules: rules, Writer: "bob"})
+	since, until := hour(38*day+2), hour(38*day+4)
+	s.lock(38*day+2, "shop", message.Lock{Reason: v1alpha1.ReasonSuspended})
+	s.state(38*day+2.01, "shop", message.Lock{Reason: v1alpha1.ReasonSuspended}, evidence.Data{Rules: rules,
+		Pause: &evidence.Pause{Reason: "INC-42", Until: &until, Manager: "helm-locker", Since: &since}})
+	s.lock(38*day+4, "shop", locked(8))
+	s.watched(41*day, 92*day) // the day in between has no line
+	s.state(41*day, "shop", locked(8), evidence.Data{Rules: rules, Writer: "bob"})
+	s.drift(60*day+11, "shop", func(r *v1alpha1.DriftRecord) {
+		r.FieldManager, r.Subresource, r.Paths = "argocd-controller", "", []string{"/metadata/labels/team"}
+		r.ChangeTime = &metav1.Time{Time: hour(60*day + 11)}
+	})
+	s.cluster = "staging"
+	s.state(-1, "shop", message.Lock{Reason: v1alpha1.ReasonDetectOnly, Revision: 9}, evidence.Data{
+		Rules: &evidence.Rules{Mode: v1alpha1.ModeDetect}})
+	s.watched(-1, 78*day)
+	s.drift(5*day+16, "shop", func(r *v1alpha1.DriftRecord) { r.Action, r.Duration = v1alpha1.DriftActionReported, nil })
+	return s
+}
+
+// recorded writes the lines of a cluster with their times, and returns the directory.
+func (s *script) recorded(cluster string) string {
+	var lines []*evidence.Line
+	for _, l := range s.lines {
+		if l.Cluster == cluster {
+			lines = append(lines, l)
+		}
+	}
+	slices.SortStableFunc(lines, func(x, y *evidence.Line) int { return x.Recorded.Compare(y.Recorded) })
+	dir, by := s.t.TempDir(), clocktesting.NewFakeClock(begin)
+	log, err := evidence.Open(dir, cluster, by, func(*evidence.Line) {})
+	check.NoError(s.t, err)
+	for _, l := range lines {
+		by.SetTime(l.Recorded)
+		_, err := log.Append(l)
+		check.NoError(s.t, err)
+	}
+	check.NoError(s.t, log.Close())
+	return dir
+}
+
+// The report of a quarter is the script of it, and docs/evidence-sample.md shows it.
+func TestTheSampleIsTheReportOfAQuarter(t *testing.T) {
+	s := quarter(t)
+	b := NewBuilder(begin, begin.AddDate(0, 3, 0))
+	for _, cluster := range []string{"prod", "staging"} {
+		chain, err := evidence.Read(os.DirFS(s.recorded(cluster)), func(l *evidence.Line) error {
+			b.Add(l)
+			return nil
+		})
+		check.NoError(t, err)
+		b.AddChain("/mnt/"+cluster, chain)
+	}
+	r := b.Report()
+	want := []string{"0-297 Locked Locked", "297-298 Unknown OperatorStopped", "298-801 Locked Locked",
+		"801-801.05 NotLocked Transitioning", "801.05-914 Locked Locked", "914-916 Paused Suspended INC-42", "916-960 Locked Locked",
+		"960-984 Unknown NotWatched", "984-2208 Locked Locked"}
+	if got := brief(r.Releases[0].Intervals); !slices.Equal(got, want) {
+		t.Errorf("the intervals of prod are %q, want %q", got, want)
+	}
+	want = []string{"0-1872 Watched DetectOnly", "1872-2208 Unknown NotWatched"}
+	if got := brief(r.Releases[1].Intervals); !slices.Equal(got, want) {
+		t.Errorf("the intervals of staging are %q, want %q", got, want)
+	}
+	if r.Summary != (Summary{Clusters: 2, Releases: 2, Reverts: 3, Denials: 1, Gaps: 3}) {
+		t.Errorf("the totals are %s", r.Summary)
+	}
+	text := "<!-- Generated by go test ./pkg/period -run TestTheSample -update. Do not edit. -->\n\n" + written(t, r.Markdown)
+	page := filepath.Join("..", "..", "docs", "evidence-sample.md")
+	if *update {
+		check.NoError(t, os.WriteFile(page, []byte(text), 0o644))
+	}
+	before, err := os.ReadFile(page)
+	check.NoError(t, err)
+	if string(before) != text {
+		t.Errorf("%s is not the report: run go test ./pkg/period -run TestTheSample -update; it is\n%s", page, text)
+	}
+}
