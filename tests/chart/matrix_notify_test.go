@@ -34,6 +34,20 @@ var notifying = []configuration{
 			"template: '{\"text\": {{ json .Title }}}'", "secret:", "--notify-severity=low"},
 	},
 	{
+		name: "keeping evidence", chart: operatorChart,
+		values: `{notify: {evidence: {enabled: true, cluster: "prod, west", size: 5Gi, storageClass: fast, accessMode: ReadWriteOncePod}}}`,
+		has: []string{"--evidence-dir=/var/lib/helm-locker", `"--evidence-cluster=prod, west"`, "--events", "kind: PersistentVolumeClaim",
+			"claimName: helm-locker-evidence", "helm.sh/resource-policy: keep", "storage: 5Gi", "storageClassName: fast",
+			"accessModes: [ReadWriteOncePod]", "fsGroup: 65532", `resources: ["helmreleases"]`, "mountPath: /var/lib/helm-locker"},
+		lacks: []string{"--notify-url", "HELM_LOCKER_NOTIFY_URL"},
+	},
+	{
+		name: "keeping evidence on a claim", chart: operatorChart,
+		values: `{podSecurityContext: {fsGroup: 7}, notify: {urls: ["https://one.example"], evidence: {enabled: true, cluster: prod, existingClaim: mine}}}`,
+		has:    []string{"claimName: mine", `"--evidence-cluster=prod"`, "fsGroup: 7"},
+		lacks:  []string{"kind: PersistentVolumeClaim", "fsGroup: 65532"},
+	},
+	{
 		name: "notifying severe drift", chart: operatorChart,
 		values: `{notify: {urlSecret: {name: hooks}, severity: high, severities: 'default: low'}}`,
 		has: []string{"--notify-severity=high", "--severities=/etc/helm-locker/notify/severities", "key: severities",

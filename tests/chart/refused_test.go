@@ -4,6 +4,8 @@ package chart
 var refused = []struct{ name, chart, values, says string }{
 	{"no URL", operatorChart, "{notify: {urls: [example.org]}}", "urls"},
 	{"unknown format", operatorChart, "{notify: {format: xml}}", "format"},
+	{"evidence of an unnamed cluster", operatorChart, "{notify: {evidence: {enabled: true}}}", "notify.evidence.cluster"},
+	{"evidence on an unknown access mode", operatorChart, "{notify: {evidence: {accessMode: ReadOnlyMany}}}", "accessMode"},
 	{"unknown severity", operatorChart, "{notify: {severity: severe}}", "severity"},
 	{"two sources of URLs", operatorChart, "{notify: {urls: ['https://one.example'], urlSecret: {name: hooks}}}",
 		"use one of the two"},

@@ -32,7 +32,7 @@ helm-locker
 
 {{/* Something where notifications are sent, nothing elsewhere. */}}
 {{- define "helm-locker.notifies" -}}
-{{- if or .Values.notify.urls .Values.notify.urlSecret.name }}true{{ end -}}
+{{- if or .Values.notify.urls .Values.notify.urlSecret.name .Values.notify.evidence.enabled }}true{{ end -}}
 {{- end }}
 
 {{/* Something where a process reads the operator's events, nothing elsewhere. */}}
