@@ -72,17 +72,21 @@ func (w *walk) intervals(since, until time.Time) []Interval {
 	return all
 }
 
-// joins reports whether an interval goes on in the next one. The reason of a pause is read a moment after its begin.
+// joins reports whether an interval goes on in the next one. The reason of a pause is read a moment after its begin,
+// and is gone from the spec a moment before its end.
 func (i *Interval) joins(next *Interval) bool {
 	x, y := *i, *next
 	x.Until, y.Until, x.From, y.From, x.Message, y.Message = time.Time{}, time.Time{}, time.Time{}, time.Time{}, "", ""
-	if x.State == Paused && x.Pause == nil && y.Pause != nil {
+	if x.State == Paused && x.Pause == nil {
 		x.Pause = y.Pause
+	}
+	if y.State == Paused && y.Pause == nil {
+		y.Pause = x.Pause
 	}
 	if !reflect.DeepEqual(x, y) {
 		return false
 	}
-	i.Pause = next.Pause
+	i.Pause = x.Pause
 	if i.Message == "" {
 		i.Message = next.Message
 	}

@@ -61,6 +61,7 @@ func TestIntervalsAreAsTheLinesSay(t *testing.T) {
 			s.lock(0, "shop", locked(1))
 			s.lock(2, "shop", message.Lock{Reason: v1alpha1.ReasonSuspended})
 			s.state(2.1, "shop", message.Lock{Reason: v1alpha1.ReasonSuspended}, evidence.Data{Pause: &evidence.Pause{Reason: "INC-42"}})
+			s.state(3.9, "shop", message.Lock{Reason: v1alpha1.ReasonSuspended}, evidence.Data{}) // just resumed
 			s.lock(4, "shop", message.Lock{Reason: v1alpha1.ReasonTransitioning})
 			s.lock(5, "shop", locked(2))
 			s.lock(6, "shop", message.Lock{Reason: v1alpha1.ReasonDetectOnly, Revision: 2})

@@ -28,6 +28,16 @@ func (e *Env) Reader(name string) *rest.Config {
 	}, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/events"}, Verbs: []string{"get"}}})
 }
 
+// EvidenceReader is Reader with the right that evidence needs, too.
+func (e *Env) EvidenceReader(name string) *rest.Config {
+	e.Helper()
+	return e.accountWith(name, []rbacv1.PolicyRule{
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch"}},
+		{APIGroups: []string{"helm.cattle.io"}, Resources: []string{"helmreleases"}, Verbs: []string{"list"}},
+	}, []rbacv1.PolicyRule{{NonResourceURLs: []string{"/events"}, Verbs: []string{"get"}}})
+}
+
 // accountWith returns the configuration of a new ServiceAccount in the operator's namespace, with rights there and in
 // the whole cluster.
 func (e *Env) accountWith(name string, here, everywhere []rbacv1.PolicyRule) *rest.Config {
@@ -61,11 +71,19 @@ func (e *Env) accountWith(name string, here, everywhere []rbacv1.PolicyRule) *re
 // stopped at the end of the test.
 func StartNotifier(t testing.TB, config *rest.Config, namespace string, urls ...string) *Operator {
 	t.Helper()
+	return StartSink(t, config, namespace, notify.EvidenceOptions{}, urls...)
+}
+
+// StartSink is StartNotifier for a process that keeps evidence.
+func StartSink(
+	t testing.TB, config *rest.Config, namespace string, evidence notify.EvidenceOptions, urls ...string,
+) *Operator {
+	t.Helper()
 	op := newOperator(t)
 	log, err := operator.NewLogger(op.log, "trace", "text")
 	check.NoError(t, err)
 	options := notify.RunOptions{Options: notify.Options{URLs: urls}, ClientConfig: clientConfig{config},
-		Namespace: namespace, ControllerName: namespace, MetricsAddress: "127.0.0.1:0", Log: log}
+		Namespace: namespace, ControllerName: namespace, MetricsAddress: "127.0.0.1:0", Log: log, Evidence: evidence}
 	go func() {
 		defer close(op.done)
 		op.err = notify.Run(op.ctx, options)
