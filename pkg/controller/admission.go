@@ -19,7 +19,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
-	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/proof"
 )
 
@@ -74,6 +73,7 @@ type question struct {
 	judge.Admission
 	lock   *lock.Lock
 	object *lock.Object
+	sender string
 	// slot releases the semaphore after the answer.
 	slot func()
 }
@@ -112,7 +112,7 @@ func (ad *admission) question(
 	if err != nil {
 		return nil, judge.AdmitUnknown, err
 	}
-	q := &question{lock: l, object: w.Object, slot: slot}
+	q := &question{lock: l, object: w.Object, sender: sender(&r.UserInfo), slot: slot}
 	if err := q.fill(ad, r, &w, object); err != nil {
 		slot()
 		return nil, judge.AdmitUnknown, err
@@ -193,6 +193,13 @@ func (q *question) admit() (judge.AdmissionReason, []drift.Change) {
 // answer decides on a question.
 func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, judge.AdmissionReason) {
 	reason, changes := q.admit()
+	if q.Guard == v1alpha1.GuardObserve {
+		if reason == judge.StopChange || reason == judge.StopDeletion {
+			ad.remember(q, changes)
+			reason = judge.AdmitObserved
+		}
+		return guard.Decision{}, reason
+	}
 	if reason == judge.AdmitNoDrift {
 		if changes = ad.forbidding(ctx, q); len(changes) > 0 {
 			reason = judge.StopChange
@@ -210,9 +217,7 @@ func (ad *admission) answer(ctx context.Context, q *question) (guard.Decision, j
 		}
 	}
 	if q.Guard == v1alpha1.GuardWarn || q.lock.Detect {
-		if !q.DryRun {
-			q.lock.RecordRequest(q.ID, plain.Cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes))
-		}
+		ad.remember(q, changes)
 		return guard.Decision{Message: q.Warning(changes, q.lock.Detect)}, reason
 	}
 	if !q.DryRun {
@@ -285,16 +290,16 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	paths, more := pathsOf(changes)
 	r := v1alpha1.DriftRecord{
 		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
-		MorePaths: more, User: plain.Cut(plain.Line(q.By.User), v1alpha1.MaxUserBytes),
+		MorePaths: more, User: q.sender,
 		Action: v1alpha1.DriftActionDenied, Count: 1,
 	}
 	rep.entries.update(q.lock.Key, func(e *entry) {
 		e.history.addDenied(r)
 		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
 	})
-	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.By.User).Info("denied")
+	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.sender).Info("denied")
 	rep.statusChanged(q.lock.Key)
 	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
-		rep.emit(objectReference(hr), requestDeniedEvent(v, q.By.User))
+		rep.emit(objectReference(hr), requestDeniedEvent(v, q.sender))
 	}
 }

@@ -34,7 +34,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	if v.lock != nil {
 		guarded = v.lock.Spec.Guard // another one may not be followed yet
 	}
-	if guarded == v1alpha1.GuardWarn || guarded == v1alpha1.GuardDeny {
+	if guarded != "" && guarded != v1alpha1.GuardOff {
 		guardedCondition(v, set)
 	} else {
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionGuarded)

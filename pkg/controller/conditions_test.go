@@ -198,9 +198,9 @@ func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
 
 func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
 	v := lockedView(func(v *view) {
-		v.sum.Fights = []lock.Fight{{ID: configMap("a"), User: "alice"}}
+		v.sum.Fights = []lock.Fight{{ID: configMap("a")}}
 		v.recent = []v1alpha1.DriftRecord{{Object: driftedObject(configMap("a")), FieldManager: "other-operator",
-			Paths: []string{"/data/x"}}}
+			Paths: []string{"/data/x"}, User: "alice"}}
 	})
 	c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
 	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ConfigMap apps/a") ||
@@ -213,11 +213,11 @@ func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
 // A removal and a deletion have no author in the object's managed fields.
 func TestAContendedObjectIsNamedWithItsPathsWithoutAnAuthor(t *testing.T) {
 	for want, r := range map[string]v1alpha1.DriftRecord{
-		"apps/a is changed again and again (/data/x), by user alice; ": {Paths: []string{"/data/x"}},
-		"apps/a is changed again and again (deleted), by user alice; ": {Operation: v1alpha1.DriftDeleted},
+		"apps/a is changed again and again (/data/x), by user alice; ": {Paths: []string{"/data/x"}, User: "alice"},
+		"apps/a is changed again and again (deleted), by user alice; ": {Operation: v1alpha1.DriftDeleted, User: "alice"},
 	} {
 		v := lockedView(func(v *view) {
-			v.sum.Fights = []lock.Fight{{ID: configMap("a"), User: "alice"}}
+			v.sum.Fights = []lock.Fight{{ID: configMap("a")}}
 			r.Object = driftedObject(configMap("a"))
 			v.recent = []v1alpha1.DriftRecord{r, {Object: r.Object, Paths: []string{"/data/earlier"}}}
 		})

@@ -39,15 +39,16 @@ func contentionCondition(v *view, set setter) {
 }
 
 // fighters names the newest changes of an object: their authors where known, their paths, and the user of the last
-// change if the guard was asked about it. A removal and a deletion have no author.
+// one if the guard was asked about it. A removal and a deletion have no author.
 func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
 	var texts []string
 	var at metav1.MicroTime
-	object, anyone := driftedObject(f.ID), ""
+	object, anyone, user := driftedObject(f.ID), "", ""
 	for _, r := range recent {
 		if r.Object != object || len(texts) > 0 && !r.Time.Equal(&at) {
 			continue
 		}
+		user = cmp.Or(user, r.User, strings.Join(r.PossibleUsers, " or "))
 		if r.FieldManager == "" {
 			anyone = cmp.Or(anyone, " ("+cmp.Or(strings.Join(r.Paths, ", "), strings.ToLower(string(r.Operation)))+")")
 			continue
@@ -58,8 +59,8 @@ func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
 	if len(texts) == 0 {
 		texts = append(texts, anyone)
 	}
-	if f.User != "" {
-		texts = append(texts, " by user "+f.User)
+	if user != "" {
+		texts = append(texts, " by user "+user)
 	}
 	return strings.Join(texts, ",")
 }

@@ -18,7 +18,7 @@ import (
 
 // isGuarded reports whether a lock asks for the guard.
 func isGuarded(l *lock.Lock) bool {
-	return l.Spec.Guard == v1alpha1.GuardWarn || l.Spec.Guard == v1alpha1.GuardDeny
+	return l.Spec.Guard != "" && l.Spec.Guard != v1alpha1.GuardOff
 }
 
 // guardedBy returns the resources and namespaces to guard for a lock; nil for none.

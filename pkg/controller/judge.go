@@ -31,6 +31,7 @@ type result struct {
 
 	operation v1alpha1.DriftOperation
 	authors   []drift.Attribution
+	requests  []lock.Request // that may have made the changes
 	revert    *enforce.Revert
 	// forbidding names the removed additions of others that conflict with declared values; empty for none.
 	forbidding string

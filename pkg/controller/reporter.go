@@ -56,6 +56,7 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 	if v = rep.counted(v); v == nil {
 		return
 	}
+	v.requests = l.TakeRequests(v.ID)
 	now, restored := rep.Clock.Now(), restores(action)
 	portions := v.portions()
 	records := make([]v1alpha1.DriftRecord, len(portions))
@@ -119,6 +120,11 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 		MorePaths: more, FieldManager: p.Manager, FieldManagerOperation: p.Operation, Subresource: p.Subresource,
 		Action: action, Since: lived.since,
 	}
+	if len(p.users) == 1 {
+		r.User = p.users[0]
+	} else {
+		r.PossibleUsers = p.users[:min(len(p.users), v1alpha1.MaxPossibleUsers)]
+	}
 	if !p.Time.IsZero() {
 		r.ChangeTime = &metav1.Time{Time: p.Time.UTC()}
 	}
@@ -132,7 +138,7 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 // is only reported has no end.
 func (p portion) logged(l *lock.Lock, id manifest.ID, lived life) logrus.Fields {
 	fields := logrus.Fields{"release": l.Release.String(), "object": id.String(), "operation": p.operation}
-	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named)}
+	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named), "user": usersText(p.users)}
 	if lived.since != "" {
 		texts["lived"], texts["since"] = lived.span.String(), string(lived.since)
 	}

@@ -13,16 +13,20 @@ import (
 type portion struct {
 	drift.Attribution
 	operation v1alpha1.DriftOperation
+	users     []string // the possible senders of the change
 }
 
 // portions returns the changes by author, at least one portion.
 func (v *result) portions() []portion {
-	if len(v.authors) == 0 {
-		return []portion{{drift.Attribution{Changes: v.found.Changes}, v.operation}}
-	}
-	all := make([]portion, len(v.authors))
+	all := make([]portion, len(v.authors), max(len(v.authors), 1))
 	for i, a := range v.authors {
-		all[i] = portion{a, operationOf(a.Changes)}
+		all[i] = portion{Attribution: a, operation: operationOf(a.Changes)}
+	}
+	if len(all) == 0 {
+		all = append(all, portion{Attribution: drift.Attribution{Changes: v.found.Changes}, operation: v.operation})
+	}
+	for i := range all {
+		all[i].users = all[i].senders(v.requests, v.seenFirst(all[i].Changes))
 	}
 	return all
 }
@@ -52,8 +56,13 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 		default:
 			text = drift.Describe(p.Changes, named) + " changed"
 		}
-		if p.Manager != "" {
+		switch users := usersText(p.users); {
+		case p.Manager != "" && users != "":
+			text += " by " + p.Manager + evidence(p.Author) + " as " + users
+		case p.Manager != "":
 			text += " by " + p.Manager + evidence(p.Author)
+		case users != "":
+			text += " by user " + users
 		}
 		texts = append(texts, plain.Line(text))
 	}

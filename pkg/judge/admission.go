@@ -46,6 +46,8 @@ type AdmissionReason string
 const (
 	// AdmitOff means that the guard is off.
 	AdmitOff AdmissionReason = "Off"
+	// AdmitObserved means that the guard only observes.
+	AdmitObserved AdmissionReason = "Observed"
 	// AdmitExempt means that the HelmRelease exempts the sender of the request.
 	AdmitExempt AdmissionReason = "ExemptSubject"
 	// AdmitCluster means that a controller of Kubernetes sent the request.
@@ -88,13 +90,15 @@ const (
 // be Helm's.
 func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	switch {
-	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:
+	case a.Guard == "" || a.Guard == v1alpha1.GuardOff:
 		return AdmitOff, nil
+	case a.Guard == v1alpha1.GuardObserve: // every sender is of interest
 	case a.By.IsOneOf(a.Exempt):
 		return AdmitExempt, nil
 	case a.By.collects(), a.After == nil && a.By.isOfCluster():
 		return AdmitCluster, nil
-	case a.After != nil && a.Before == nil: // Harmless, so the caller has not decoded it
+	}
+	if a.After != nil && a.Before == nil { // Harmless, so the caller has not decoded it
 		return AdmitNoDrift, nil
 	}
 	if a.After == nil {

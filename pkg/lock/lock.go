@@ -91,6 +91,7 @@ type Lock struct {
 	complete  bool                     // as Complete said once
 	unsettled bool                     // a baseline has changed since Settled was called
 	storm     bucket                   // of the reverts that are answered
+	requests  []objectRequest          // of the last minutes, the oldest first
 	closed    bool
 }
 

@@ -193,7 +193,6 @@ func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
 		}
 		l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 12 + 2*i, Now: now})
 	}
-	l.RecordRequest(id("a"), "alice")
 	if fights != 1 {
 		t.Fatalf("%d fights were announced", fights)
 	}
@@ -202,7 +201,7 @@ func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
 		t.Errorf("took %d, wait %s", len(work), after)
 	}
 	sum := l.Summarize(now)
-	if sum.Contended != 1 || sum.Fights[0] != (Fight{id("a"), "alice"}) || sum.Drifted != 1 || sum.QuietAt.IsZero() {
+	if sum.Contended != 1 || sum.Fights[0] != (Fight{id("a")}) || sum.Drifted != 1 || sum.QuietAt.IsZero() {
 		t.Errorf("summary %+v", sum)
 	}
 	take(t, l, now.Add(time.Second), 1)

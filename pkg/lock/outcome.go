@@ -107,12 +107,3 @@ func (l *Lock) RecordRevert(id manifest.ID, seen, now time.Time, paths []string)
 	}
 	return s.newBackoff().budget.RecordRevert(seen, now, paths, &l.storm)
 }
-
-// RecordRequest records the user of a drifting request that the guard let pass.
-func (l *Lock) RecordRequest(id manifest.ID, user string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.objects.of(id); s != nil {
-		s.newBackoff().user = user
-	}
-}

@@ -43,7 +43,6 @@ type backoff struct {
 	failures  int       // failed attempts in a row
 	notBefore time.Time // no further attempt before; zero when none failed
 	refusal   *Refusal  // of the last attempt; nil for none
-	user      string    // of the last change that the guard was asked about; empty when it was not
 }
 
 // Refusal is the refused part of a revert, as long as the content of the object stays the same.

@@ -45,11 +45,8 @@ type Excused struct {
 	Paths []string
 }
 
-// Fight names a contended object, and the user of its last change; empty when the guard was not asked.
-type Fight struct {
-	ID   manifest.ID
-	User string
-}
+// Fight names a contended object.
+type Fight struct{ ID manifest.ID }
 
 // Summarize counts the objects as of now and ends the fights after their quiet period.
 func (l *Lock) Summarize(now time.Time) Summary {
@@ -65,7 +62,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 		}
 		if s.contended() {
 			sum.Contended++
-			sum.Fights = append(sum.Fights, Fight{id, s.backoff.user})
+			sum.Fights = append(sum.Fights, Fight{id})
 			sum.QuietAt = earliest(sum.QuietAt, s.backoff.budget.QuietAt())
 		}
 		if s.unjudged() {

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -56,7 +57,7 @@ func factsOf(e event) []fact {
 		add("Object", d.Object.String())
 		add("Fields", fields(d.Paths, d.MorePaths))
 		add("Changed by", d.FieldManager)
-		add("User", d.User)
+		add("User", cmp.Or(d.User, strings.Join(d.PossibleUsers, " or ")))
 		if d.Duration != nil {
 			add("Lived", d.Duration.Duration.String())
 		}

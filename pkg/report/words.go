@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -134,14 +135,18 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 	default:
 		text = Paths(r.Paths, r.MorePaths) + " changed"
 	}
+	user := cmp.Or(r.User, strings.Join(r.PossibleUsers, " or "))
 	switch {
 	case r.FieldManager != "":
 		text += " by " + r.FieldManager
-	case r.User != "":
-		text += " by user " + r.User
+	case user != "":
+		text, user = text+" by user "+user, ""
 	}
 	if r.Subresource != "" {
 		text += " (" + r.Subresource + ")"
+	}
+	if user != "" {
+		text += " as " + user
 	}
 	return text
 }

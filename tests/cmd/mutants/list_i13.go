@@ -36,8 +36,17 @@ func guardNeverRefusesHelm() []mutant {
 		if`, `	if r.SubResource == "none" {
 		if`}, guardSuite, "TestI13_ScaleToZero"),
 		breaks("I13", "a release without a guard has one",
-			edit{decision, `	case a.Guard != v1alpha1.GuardWarn && a.Guard != v1alpha1.GuardDeny:`, `	case a.Guard == "-":`},
+			edit{decision, `	case a.Guard == "" || a.Guard == v1alpha1.GuardOff:`, `	case a.Guard == "-":`},
 			judgePkg, "TestAdmit"),
+		breaks("I13", "a guard that observes refuses", edit{gather, `	if q.Guard == v1alpha1.GuardObserve {`,
+			`	if q.Guard == "-" {`}, guardSuite, "TestI13_Observe"),
+		breaks("I13", "a drift is of whoever has sent a request",
+			edit{"pkg/controller/senders.go", `	return r.Deletion || r.Paths == nil ||`, `	return r.User != "" ||`},
+			controller, "TestADriftIsOfTheRequestsThatFit"),
+		breaks("I13", "the sender of a reverted change is a possible sender of the next one",
+			edit{"pkg/lock/requests.go", `		taken = append(taken, o.Request)
+		return true`, `		taken = append(taken, o.Request)
+		return false`}, lock, "TestRequestsAreRememberedForMinutes"),
 		breaks("I13", "no one is exempt", edit{decision, `	case a.By.IsOneOf(a.Exempt):`,
 			`	case a.By.IsOneOf(a.Exempt[:0]):`}, judgePkg, "TestAdmit"),
 		breaks("I13", "a ServiceAccount of any namespace is exempt",

@@ -44,9 +44,15 @@ type DriftRecord struct {
 	// +optional
 	Subresource string `json:"subresource,omitempty"`
 
-	// User is the sender of a refused request, as the API server knows them.
+	// User is the sender of the request, as the API server knows them, with the Pod of a ServiceAccount's token. It is
+	// known for a refused request, and for a change if the guard was asked about one request that fits it.
 	// +optional
 	User string `json:"user,omitempty"`
+
+	// PossibleUsers are the senders of the requests that fit the change when there are several: the first 4.
+	// +optional
+	// +listType=atomic
+	PossibleUsers []string `json:"possibleUsers,omitempty"`
 
 	// Count is the number of such requests of that user since the first one still listed; Time is that of the last one.
 	// It is absent for everything else.

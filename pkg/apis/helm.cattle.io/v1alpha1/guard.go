@@ -1,12 +1,15 @@
 package v1alpha1
 
 // Guard is how the API server treats a change of a locked object before it happens.
-// +kubebuilder:validation:Enum=Off;Warn;Deny
+// +kubebuilder:validation:Enum=Off;Observe;Warn;Deny
 type Guard string
 
 const (
 	// GuardOff lets every change through. It is reverted afterwards.
 	GuardOff Guard = "Off"
+
+	// GuardObserve lets every change through, and names its user when it is reverted.
+	GuardObserve Guard = "Observe"
 
 	// GuardWarn lets a change through with a warning of its coming revert.
 	GuardWarn Guard = "Warn"

@@ -74,7 +74,7 @@ type HelmReleaseSpec struct {
 
 // Protection is how a release is locked: the part of the spec shared by a HelmRelease and the template of a
 // HelmReleasePolicy.
-// +kubebuilder:validation:XValidation:rule="!has(self.guard) || self.guard != 'Deny' || !has(self.mode) || self.mode != 'Detect'",message="spec.guard Deny takes spec.mode Enforce: a release that is only watched can be guarded with Warn"
+// +kubebuilder:validation:XValidation:rule="!has(self.guard) || self.guard != 'Deny' || !has(self.mode) || self.mode != 'Detect'",message="spec.guard Deny takes spec.mode Enforce: a release that is only watched can be guarded with Observe or Warn"
 type Protection struct {
 	// Mode is the reaction to drift: `Enforce` (the default) reverts it, `Detect` reports it and writes nothing to the
 	// objects of the release.
@@ -100,10 +100,11 @@ type Protection struct {
 	Ignore []IgnoreRule `json:"ignore,omitempty"`
 
 	// Guard is how the API server treats a change of a locked object before it happens: `Off` (the default) lets it
-	// through, `Warn` lets it through with a warning that it is not kept, and `Deny` refuses it. Helm's changes pass,
+	// through, `Observe` lets it through and names its user with the revert, `Warn` does so with a warning that it is
+	// not kept, and `Deny` refuses it. Helm's changes pass,
 	// and all changes do while the guard does not answer; a change by anyone else is reverted afterwards as without a
 	// guard. It takes an operator with `--guard-address`: the condition Guarded shows whether it is in force. Mode
-	// Detect allows `Warn` only.
+	// Detect does not allow `Deny`.
 	//
 	// +optional
 	// +kubebuilder:default=Off

@@ -19,6 +19,8 @@ const (
 	MaxExceptions = 20
 	// MaxUserBytes bounds the name of a user in an entry of status.recentDrift.
 	MaxUserBytes = 253
+	// MaxPossibleUsers bounds the possible users in an entry of status.recentDrift.
+	MaxPossibleUsers = 4
 	// MaxDriftPaths bounds the number of paths in one entry of status.recentDrift.
 	MaxDriftPaths = 10
 )

@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/plain"
+)
+
+// podName is the key of the Pod that a ServiceAccount's token is bound to, in the extra fields of a user.
+const podName = "authentication.kubernetes.io/pod-name"
+
+// Limits of the paths of a remembered request: its sender chooses them.
+const (
+	requestPaths     = 8
+	requestPathBytes = 128
+)
+
+// sender names the user of a request, and the Pod that used the token of a ServiceAccount.
+func sender(u *authenticationv1.UserInfo) string {
+	name := u.Username
+	if pods := u.Extra[podName]; len(pods) == 1 {
+		name += " (Pod " + pods[0] + ")"
+	}
+	return plain.Cut(plain.Line(name), v1alpha1.MaxUserBytes)
+}
+
+// remember keeps the sender of a request that passes, for the drift that it makes.
+func (ad *admission) remember(q *question, changes []drift.Change) {
+	if q.DryRun {
+		return
+	}
+	r := lock.Request{User: q.sender, At: ad.Clock.Now(), Deletion: q.After == nil}
+	long := func(c drift.Change) bool { return len(c.Path) > requestPathBytes }
+	if len(changes) <= requestPaths && !slices.ContainsFunc(changes, long) {
+		for _, c := range changes {
+			r.Paths = append(r.Paths, c.Path)
+		}
+	}
+	q.lock.RecordRequest(q.ID, r)
+}
+
+// senders returns the users whose requests may have made the changes of a portion, each once. seen is the time at which
+// the operator saw the changes first.
+func (p portion) senders(requests []lock.Request, seen time.Time) []string {
+	var users []string
+	for _, r := range requests {
+		if p.fits(r, seen) {
+			users = append(users, r.User)
+		}
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
+}
+
+// fits reports whether a request may have made the changes: a deletion or not, at one of the paths, a few seconds
+// before they were seen, or at the time in managedFields.
+func (p portion) fits(r lock.Request, seen time.Time) bool {
+	changed := p.changedAt()
+	inTime := seen.Sub(r.At) <= missedAfter || !changed.IsZero() && r.At.Sub(changed).Abs() <= missedAfter
+	if !inTime || r.Deletion != (p.operation == v1alpha1.DriftDeleted) {
+		return false
+	}
+	return r.Deletion || r.Paths == nil ||
+		slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return slices.Contains(r.Paths, c.Path) })
+}
+
+// usersText is the users as the sender of one request, as in "alice" and "alice or bob".
+func usersText(users []string) string {
+	const most = 3
+	return strings.Join(users[:min(most, len(users))], " or ") + andMore(len(users)-most)
+}
