@@ -63,7 +63,8 @@ func TestEvidence_BadInputIsAnError(t *testing.T) {
 		"one bad directory of two": {[]string{"--since", "2026-10-01", dir + "," + empty}, "has no file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if code, out, errOut := runEvidence(tc.args...); code != 1 || out != "" || !strings.Contains(errOut, tc.want) {
+			code, out, errOut := runEvidence(tc.args...)
+			if code != 1 || out != "" || !strings.Contains(errOut, tc.want) {
 				t.Errorf("exit code %d, output %q, error %q", code, out, errOut)
 			}
 		})

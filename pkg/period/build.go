@@ -141,7 +141,8 @@ func (k *lock) first(l *evidence.Line) bool {
 
 func fightOf(l *evidence.Line) Change {
 	f := l.Data.Contention
-	c := Change{Time: l.Time, Action: "ContentionBegan", Paths: f.Paths, MorePaths: f.MorePaths, Manager: f.FieldManager}
+	c := Change{Time: l.Time, Action: "ContentionBegan", Paths: f.Paths, MorePaths: f.MorePaths,
+		Manager: f.FieldManager}
 	if l.Type == message.ContentionEnded {
 		c.Action = "ContentionEnded"
 	}

@@ -65,8 +65,9 @@ func (s *script) state(at float64, name string, l message.Lock, d evidence.Data)
 func (s *script) drift(at float64, name string, change func(*v1alpha1.DriftRecord)) {
 	m := about(name)
 	m.Drift = &v1alpha1.DriftRecord{Time: metav1.NewMicroTime(hour(at)), Action: v1alpha1.DriftActionReverted,
-		Operation: v1alpha1.DriftModified, Object: v1alpha1.DriftedObject{Kind: "ConfigMap", Namespace: "apps", Name: name},
-		Paths: []string{"/data/a"}, FieldManager: "kubectl-edit", Duration: &metav1.Duration{Duration: 12 * time.Millisecond},
+		Operation: v1alpha1.DriftModified,
+		Object:    v1alpha1.DriftedObject{Kind: "ConfigMap", Namespace: "apps", Name: name},
+		Paths:     []string{"/data/a"}, FieldManager: "kubectl-edit", Duration: &metav1.Duration{Duration: 12 * time.Millisecond},
 		Since: v1alpha1.DriftSinceObserved}
 	change(m.Drift)
 	kind := message.TypeOf(m.Drift.Action)

@@ -161,7 +161,8 @@ func TestHostile_TextOfTenantsIsNeverMarkup(t *testing.T) {
 			Ignore: []v1alpha1.IgnoreRule{{Paths: []string{hostile}}}}})
 	s.state(1, "shop", message.Lock{Reason: "Other", Message: hostile, Revision: 1}, evidence.Data{Writer: hostile})
 	s.drift(2, "shop", func(r *v1alpha1.DriftRecord) {
-		r.FieldManager, r.User, r.Paths, r.Object.Name, r.Subresource = hostile, hostile, []string{hostile}, hostile, hostile
+		r.FieldManager, r.User, r.Object.Name, r.Subresource = hostile, hostile, hostile, hostile
+		r.Paths = []string{hostile}
 	})
 	r := s.report(0, 10)
 	r.Chains[0].Directory = hostile

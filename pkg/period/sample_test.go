@@ -39,7 +39,8 @@ func quarter(t *testing.T) *script {
 	s.lock(12*day+10, "shop", locked(7))
 	s.watched(12*day+10, 40*day)
 	s.drift(20*day+15, "shop", func(r *v1alpha1.DriftRecord) {
-		r.Action, r.User, r.FieldManager, r.Count, r.Duration = v1alpha1.DriftActionDenied, "carol", "kubectl-patch", 3, nil
+		r.Action, r.User, r.Count, r.Duration = v1alpha1.DriftActionDenied, "carol", 3, nil
+		r.FieldManager = "kubectl-patch"
 	})
 	s.lock(33*day+9, "shop", message.Lock{Reason: v1alpha1.ReasonTransitioning, Message: "Helm is at work"})
 	s.lock(33*day+9.05, "shop", locked(8))

@@ -51,8 +51,8 @@ func (r *Report) gaps() section {
 	}
 	rows := table{head: []string{"Cluster", "Operator", "From", "Until", "Reason", "Missing"}}
 	for _, g := range r.Gaps {
-		rows.rows = append(rows.rows, []string{g.Cluster, cmp.Or(g.Lease, "all"), report.Time(g.From), report.Time(g.Until),
-			string(g.Reason), count(g.Count)})
+		rows.rows = append(rows.rows, []string{g.Cluster, cmp.Or(g.Lease, "all"), report.Time(g.From),
+			report.Time(g.Until), string(g.Reason), count(g.Count)})
 	}
 	gaps.tables = []table{rows}
 	return gaps
@@ -63,7 +63,8 @@ func (r *Report) chains() section {
 	s := section{title: "Files"}
 	rows := table{head: []string{"Directory", "Files", "Lines", "Last digest", "Chain"}}
 	for _, c := range r.Chains {
-		rows.rows = append(rows.rows, []string{c.Directory, fmt.Sprint(c.Files), fmt.Sprint(c.Lines), c.Head, c.result()})
+		rows.rows = append(rows.rows, []string{c.Directory, fmt.Sprint(c.Files), fmt.Sprint(c.Lines), c.Head,
+			c.result()})
 	}
 	s.tables = []table{rows}
 	return s

@@ -122,7 +122,8 @@ func (r *Release) csv() [][]string {
 			i.details())
 	}
 	for _, c := range r.Changes {
-		add("change", exact(c.Time), "", c.Action, "", "", c.Object, c.what(), c.manager(), c.User, c.Lived, count(c.Count))
+		add("change", exact(c.Time), "", c.Action, "", "", c.Object, c.what(), c.manager(), c.User, c.Lived,
+			count(c.Count))
 	}
 	for _, v := range r.Revisions {
 		add("revision", exact(v.Time), "", "", "", fmt.Sprint(v.Revision), "", "", "", v.Writer, "", "")

@@ -32,10 +32,11 @@ func writeEvidence(t *testing.T, dir, cluster string) {
 			Message: message.Message{HelmRelease: release, Release: release,
 				Lock: &message.Lock{Reason: v1alpha1.ReasonSuspended, Revision: 3}},
 			Pause: &evidence.Pause{Reason: "INC-42", Until: &until, Manager: "kubectl", Since: &begin}, Writer: "alice",
-			Rules: &evidence.Rules{Mode: v1alpha1.ModeEnforce, Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/spec"}}}}}},
+			Rules: &evidence.Rules{Mode: v1alpha1.ModeEnforce,
+				Ignore: []v1alpha1.IgnoreRule{{Paths: []string{"/spec"}}}}}},
 		&evidence.Line{Type: message.DriftReverted, Lease: "locker", Data: evidence.Data{Message: message.Message{HelmRelease: release,
-			Release: release, Drift: &v1alpha1.DriftRecord{Action: v1alpha1.DriftActionReverted, Paths: []string{"/data/a"},
-				Object: v1alpha1.DriftedObject{Kind: "ConfigMap", Namespace: "apps", Name: "web"}}}}},
+			Release: release, Drift: &v1alpha1.DriftRecord{Action: v1alpha1.DriftActionReverted,
+				Paths: []string{"/data/a"}, Object: v1alpha1.DriftedObject{Kind: "ConfigMap", Namespace: "apps", Name: "web"}}}}},
 	)
 	check.NoError(t, err)
 	check.NoError(t, log.Close())

@@ -183,7 +183,8 @@ func TestEvidence_TheReportIsWhatWasDone(t *testing.T) {
 	a.step("Paused INC-42", func() {
 		a.PatchHelmRelease("shop", `{"metadata":{"annotations":{"`+v1alpha1.SuspendReasonAnnotation+`":"INC-42"}},"spec":{"suspend":true}}`)
 		a.wrote("the reason of the pause", func(l *evidence.Line) bool {
-			return l.Data.Pause != nil && l.Data.Pause.Reason == "INC-42" && l.Data.Lock.Reason == v1alpha1.ReasonSuspended
+			p := l.Data.Pause
+			return p != nil && p.Reason == "INC-42" && l.Data.Lock.Reason == v1alpha1.ReasonSuspended
 		})
 	})
 	a.step("Locked 2", func() {
