@@ -24,9 +24,10 @@ type sent struct {
 	contended bool
 }
 
-// send sends a message about a HelmRelease if this controller leads. A standby sees the same and would repeat it.
+// send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the same
+// drift, and would repeat it. A controller that has just stopped to lead sends the messages about its last writes.
 func (rep *reporter) send(namespace, name string, release message.Reference, m message.Message) {
-	if rep.Notify == nil || !rep.leading.Load() {
+	if rep.Notify == nil {
 		return
 	}
 	m.HelmRelease, m.Release = &message.Reference{Namespace: namespace, Name: name}, &release

@@ -12,6 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -54,5 +55,22 @@ func TestEventsOfNamespacesAreApart(t *testing.T) {
 	}
 	if recorded != eventBurst || !rep.mayRecord(in("apps")) {
 		t.Errorf("%d events of one namespace, and then none of another", recorded)
+	}
+}
+
+// sentMessages keeps messages.
+type sentMessages []*message.Message
+
+func (s *sentMessages) Send(m *message.Message) { *s = append(*s, m) }
+
+// A revert ends after the lead of its operator: no other one can report it.
+func TestTheLastRevertOfALeaderIsSent(t *testing.T) {
+	var sent sentMessages
+	rep := newReporter(&common{Options: Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Notify: &sent}})
+	rep.leading.Store(false)
+	rep.sendDrift(&lock.Lock{Key: "locker/shop", Release: release.Key{Namespace: "apps", Name: "shop"}},
+		&v1alpha1.DriftRecord{Action: v1alpha1.DriftActionReverted})
+	if len(sent) != 1 || sent[0].Drift == nil {
+		t.Errorf("sent %v", sent)
 	}
 }

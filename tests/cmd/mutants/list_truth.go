@@ -9,6 +9,8 @@ func whatIsToldIsTrue() []mutant {
 		"TestWindowsThatAreWrongKeepTheReleaseLocked"
 	const evidence, evidencePkg = "pkg/notify/evidence.go", "./pkg/evidence"
 	return []mutant{
+		breaks("T1", "the last revert of a leader is not sent", edit{"pkg/controller/notify.go", `	if rep.Notify == nil {`,
+			`	if rep.Notify == nil || !rep.leading.Load() {`}, controller, "TestTheLastRevertOfALeaderIsSent"),
 		breaks("T2", "evidence is silent about states that were not read",
 			edit{"pkg/notify/evidence_states.go", `{gap("", g)}`, `{gap("", g)}[:0]`}, "./pkg/notify",
 			"TestEvidence_StatesThatAreNotReadAreAGap"),
