@@ -107,6 +107,8 @@ type Change struct {
 	Manager     string    `json:"manager,omitempty"`
 	Subresource string    `json:"subresource,omitempty"`
 	User        string    `json:"user,omitempty"`
+	// PossibleUsers are the users whose requests fit the change, if there are several.
+	PossibleUsers []string `json:"possibleUsers,omitempty"`
 	// Changed is when the manager last wrote, and Lived how long the change lived, since Since.
 	Changed *time.Time `json:"changed,omitempty"`
 	Lived   string     `json:"lived,omitempty"`

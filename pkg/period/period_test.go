@@ -137,9 +137,14 @@ func TestADeniedRequestCountsOnce(t *testing.T) {
 	for _, at := range []float64{1, 1, 2} {
 		s.drift(at, "shop", func(r *v1alpha1.DriftRecord) { r.Action, r.User, r.Duration = v1alpha1.DriftActionDenied, "eve", nil })
 	}
+	s.drift(3, "shop", func(r *v1alpha1.DriftRecord) { r.PossibleUsers = []string{"carol", "dave"} })
 	s.drift(11, "shop", func(*v1alpha1.DriftRecord) {})
-	if r := s.report(0, 10); r.Summary.Denials != 2 || r.Summary.Reverts != 0 {
+	r := s.report(0, 10)
+	if r.Summary.Denials != 2 || r.Summary.Reverts != 1 {
 		t.Errorf("the totals are %s", r.Summary)
+	}
+	if text := written(t, r.CSV); !strings.Contains(text, ",\"one of carol, dave\",") {
+		t.Errorf("the users whose requests fit are not in %s", text)
 	}
 }
 

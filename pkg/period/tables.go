@@ -174,6 +174,9 @@ func (c *Change) user() string {
 	if c.Count > 1 {
 		return fmt.Sprintf("%s (%d requests so far)", c.User, c.Count)
 	}
+	if c.User == "" && len(c.PossibleUsers) > 0 {
+		return "one of " + strings.Join(c.PossibleUsers, ", ")
+	}
 	return c.User
 }
 

@@ -122,7 +122,7 @@ func (r *Release) csv() [][]string {
 			i.details())
 	}
 	for _, c := range r.Changes {
-		add("change", exact(c.Time), "", c.Action, "", "", c.Object, c.what(), c.manager(), c.User, c.Lived,
+		add("change", exact(c.Time), "", c.Action, "", "", c.Object, c.what(), c.manager(), c.user(), c.Lived,
 			count(c.Count))
 	}
 	for _, v := range r.Revisions {

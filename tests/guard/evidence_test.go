@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/evidence"
+	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/notify"
 	periods "github.com/rancher/helm-locker/pkg/period"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -189,8 +190,14 @@ func TestEvidence_TheReportIsWhatWasDone(t *testing.T) {
 	})
 	a.step("Locked 2", func() {
 		a.PatchHelmRelease("shop", `{"spec":{"suspend":null}}`)
+		paused := false
+		a.wrote("the lock after the pause", func(l *evidence.Line) bool {
+			paused = paused || l.Data.Pause != nil
+			return paused && l.Type == message.LockChanged && l.Data.Lock.Locked
+		})
 		a.WaitReady("shop", 2)
 	})
+	a.change("dave")
 	a.step("Unknown OperatorStopped; Locked 2", func() {
 		a.Running.Stop()
 		a.start(witnessed, kit.Events)
