@@ -95,18 +95,25 @@ func (a *audit) waits(what string, has func(*periods.Report) bool) {
 	})
 }
 
-// wrote waits until a line is on the disk. The report has it as soon as a line proves its time.
-func (a *audit) wrote(what string, is func(*evidence.Line) bool) {
+// wrote waits until a line is on the disk, behind lines of other kinds, in their order. The report has it as soon as a
+// line proves its time.
+func (a *audit) wrote(what string, kinds ...func(*evidence.Line) bool) {
 	a.Helper()
 	a.Until("the evidence has "+what, func() (any, bool) {
-		found := false
+		left := kinds
 		_, err := evidence.Read(os.DirFS(a.dir), func(l *evidence.Line) error {
-			found = is(l) || found
+			if len(left) > 0 && left[0](l) {
+				left = left[1:]
+			}
 			return nil
 		})
-		return err, found
+		return err, len(left) == 0
 	})
 }
+
+func pauses(l *evidence.Line) bool { return l.Data.Pause != nil }
+
+func gaps(l *evidence.Line) bool { return l.Data.Gap != nil }
 
 func of(r *periods.Report, name string) *periods.Release {
 	for i := range r.Releases {
@@ -190,10 +197,8 @@ func TestEvidence_TheReportIsWhatWasDone(t *testing.T) {
 	})
 	a.step("Locked 2", func() {
 		a.PatchHelmRelease("shop", `{"spec":{"suspend":null}}`)
-		paused := false
-		a.wrote("the lock after the pause", func(l *evidence.Line) bool {
-			paused = paused || l.Data.Pause != nil
-			return paused && l.Type == message.LockChanged && l.Data.Lock.Locked
+		a.wrote("the lock after the pause", pauses, func(l *evidence.Line) bool {
+			return l.Type == message.LockChanged && l.Data.Lock.Locked
 		})
 		a.WaitReady("shop", 2)
 	})
@@ -203,13 +208,14 @@ func TestEvidence_TheReportIsWhatWasDone(t *testing.T) {
 		a.start(witnessed, kit.Events)
 		a.front.to(a.guardAddress(a.Running))
 		a.WaitReady("shop", 2)
-		down := false
-		a.wrote("the state after the gap", func(l *evidence.Line) bool {
-			down = down || l.Data.Gap != nil
-			return down && l.Type == evidence.StateRead && l.Data.Release.Name == "shop" && l.Data.Lock.Locked
+		a.wrote("the state after the gap", gaps, func(l *evidence.Line) bool {
+			return l.Type == evidence.StateRead && l.Data.Release.Name == "shop" && l.Data.Lock.Locked
 		})
 	})
 	a.change("carol")
+	a.wrote("the last change", gaps, func(l *evidence.Line) bool {
+		return l.Data.Drift != nil && l.Data.Drift.FieldManager == "carol-tool"
+	})
 	a.sink.Stop()
 	a.compare()
 }

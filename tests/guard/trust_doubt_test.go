@@ -89,6 +89,7 @@ func TestI14_AnExcusedDifferenceIsNotAsDeclared(t *testing.T) {
 func TestI14_MissingObjectSetMetadataIsNoDoubt(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed, func(o *operator.ControllerOptions) { o.ObjectSetMetadata = true })
+	check.NoError(t, f.Cluster.Except("I3", f.Apps, "the operator writes ObjectSet metadata"))
 	f.front.to("")
 	f.Helm(f.Cluster.Helm4(), "install", "app", f.Chart("app", kit.ConfigMap("app", "declared")))
 	f.Lock("app")

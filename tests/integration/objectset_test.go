@@ -39,6 +39,7 @@ func TestObjectSetMetadata_IsTheClassicOneAndNoDrift(t *testing.T) {
 				}
 			}
 			f := kit.Start(t, with(true))
+			check.NoError(t, f.Cluster.Except("I3", f.Apps, "the operator writes ObjectSet metadata"))
 			has := func(want int) (keys map[string]string) {
 				t.Helper()
 				f.Until("the objects have the metadata", func() (any, bool) {
