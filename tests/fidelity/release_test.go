@@ -35,21 +35,13 @@ func (w *fixture) install(helmName string, helm cluster.Helm, shapes []shape) *r
 		}
 	}
 	r.chart = w.Chart("app", manifest.String())
-	w.Helm(helm, append([]string{"install", "app", r.chart, "--set", "note=first"}, r.flags()...)...)
+	w.Helm(helm, "install", "app", r.chart, "--set", "note=first")
 	w.Proxy.Reset()
 	w.Lock("app")
 	w.expectNoWrites("at the lock")
 	w.relock("app")
 	w.expectNoWrites("at the second lock")
 	return r
-}
-
-// flags turns Helm 3's own validation off.
-func (r *release) flags() []string {
-	if r.helmName == "helm 3" {
-		return []string{"--disable-openapi-validation"}
-	}
-	return nil
 }
 
 // reverts has every edit of every shape made and waits until it is taken back. Objects are tampered with side by side.
@@ -130,7 +122,7 @@ func (r *release) upgrades() {
 	r.Proxy.Reset()
 	r.relock("app")
 	r.expectNoWrites("after the reverts")
-	r.Helm(r.helm, append([]string{"upgrade", "app", r.chart, "--set", "note=second"}, r.flags()...)...)
+	r.Helm(r.helm, "upgrade", "app", r.chart, "--set", "note=second")
 	r.WaitReady("app", 2)
 	r.relock("app")
 	r.expectNoWrites("after the upgrade")

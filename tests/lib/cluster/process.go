@@ -27,6 +27,15 @@ type process struct {
 	how  string
 }
 
+// environment returns the environment of a program with its files in home. GOGC is that of the tests (scripts/test).
+func environment(home string) []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
+	if gc, set := os.LookupEnv("GOGC"); set {
+		env = append(env, "GOGC="+gc)
+	}
+	return env
+}
+
 // startProcess runs a program and appends its output to its log in dir. Unless it is detached, the program is killed
 // when this process ends, for whatever reason (on Linux; on other systems only Stop ends it).
 func startProcess(path, name, dir string, detach bool, args ...string) (*process, error) {
@@ -38,7 +47,7 @@ func startProcess(path, name, dir string, detach bool, args ...string) (*process
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	// A proxy or credentials of the surrounding environment have no business in here.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
+	cmd.Env = environment(dir)
 	cmd.SysProcAttr = processAttributes(detach)
 
 	p := &process{name: name, log: log, done: make(chan struct{})}
