@@ -24,8 +24,8 @@ type sent struct {
 	contended bool
 }
 
-// send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the same
-// drift, and would repeat it. A controller that has just stopped to lead sends the messages about its last writes.
+// send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the
+// same drift, and would repeat it. A controller that has just stopped to lead sends the messages about its last writes.
 func (rep *reporter) send(namespace, name string, release message.Reference, m message.Message) {
 	if rep.Notify == nil {
 		return

@@ -138,7 +138,8 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 // is only reported has no end.
 func (p portion) logged(l *lock.Lock, id manifest.ID, lived life) logrus.Fields {
 	fields := logrus.Fields{"release": l.Release.String(), "object": id.String(), "operation": p.operation}
-	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named), "user": usersText(p.users)}
+	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named),
+		"user": usersText(p.users)}
 	if lived.since != "" {
 		texts["lived"], texts["since"] = lived.span.String(), string(lived.since)
 	}
