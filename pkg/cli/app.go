@@ -145,7 +145,8 @@ type connection struct {
 	// contextNamespace is the namespace of the kubeconfig's context.
 	contextNamespace string
 	// host is the address of the API server.
-	host string
+	host  string
+	clock func() time.Time
 }
 
 // connect returns the cluster of the flags and the environment, after checking that it answers.
@@ -176,7 +177,8 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Cluster: cluster, namespace: cmd.String("namespace"), contextNamespace: own, host: config.Host}
+	c := &connection{Cluster: cluster, namespace: cmd.String("namespace"), contextNamespace: own, host: config.Host,
+		clock: a.now}
 	c.given = a.onlyIn(c, c.namespace)
 	if c.namespace == "" {
 		c.namespace = own

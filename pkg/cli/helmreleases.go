@@ -97,7 +97,8 @@ func typed(object *unstructured.Unstructured) (*v1alpha1.HelmRelease, error) {
 	return hr, nil
 }
 
-// list returns the HelmReleases for which keep returns true, all when it is nil.
+// list returns the HelmReleases for which keep returns true, all when it is nil. They are without ignore rules that
+// have ended, so that the next change of their rules takes these out.
 func (h *helmReleases) list(
 	ctx context.Context, keep func(*v1alpha1.HelmRelease) bool,
 ) ([]*v1alpha1.HelmRelease, error) {
@@ -111,6 +112,7 @@ func (h *helmReleases) list(
 		if err != nil {
 			return nil, err
 		}
+		hr.Spec.Ignore = hr.Spec.IgnoredAt(h.cluster.clock())
 		if keep == nil || keep(hr) {
 			found = append(found, hr)
 		}

@@ -174,7 +174,7 @@ func (c *comparing) underPolicy(
 	if hr == nil || r.Outcome == policy.OtherPolicy {
 		return c.compare(ctx, of, progress)
 	}
-	compiled, err := rules.Compile(hr.Spec.Ignore)
+	compiled, err := rules.Compile(hr.Spec.IgnoredAt(c.now()))
 	if err != nil {
 		return fmt.Errorf("spec.template.spec.ignore: %w", err)
 	}

@@ -92,6 +92,9 @@ func writesPolicies(cmd *cli.Command) bool {
 func (c *connection) keys(cmd *cli.Command, existing func(name string) ([]release.Key, error)) ([]release.Key, error) {
 	var keys []release.Key
 	for _, arg := range cmd.Args().Slice() {
+		if isField(arg) {
+			continue
+		}
 		key, err := c.key(arg)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -195,6 +196,12 @@ func ruleText(rule v1alpha1.IgnoreRule) string {
 			}
 		}
 		parts = append(parts, "in objects with "+strings.Join(selected, ", "))
+	}
+	if rule.Until != nil {
+		parts = append(parts, "until "+report.Time(rule.Until.Time))
+	}
+	if rule.Reason != "" {
+		parts = append(parts, "reason: "+plain.Line(rule.Reason))
 	}
 	return strings.Join(parts, ", ")
 }

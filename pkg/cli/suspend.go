@@ -18,9 +18,10 @@ import (
 
 func (a *app) suspendCommand() *cli.Command {
 	return &cli.Command{
-		Name: "suspend", Category: categoryChange, Usage: "unlock releases for a while", ArgsUsage: "RELEASE...",
+		Name: "suspend", Category: categoryChange, Usage: "unlock releases for a while", ArgsUsage: "RELEASE... [KIND/NAME:FIELD...]",
 		Description: "Suspends the lock, until a time or, without --for and --until, until it is resumed. Drift that is made meanwhile is\n" +
-			"reverted when the release locks again.",
+			"reverted when the release locks again. With fields, such as deployment/web:spec.replicas, only these are left alone: an\n" +
+			"ignore rule that ends by itself is added, and the release stays locked.",
 		Flags: changeFlags(slices.Concat(lockSelectFlags(), waitFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "for", Category: categoryWhat,
 				Usage: "lock again after a `DURATION`, for example 30m, 1d or 1w"},
@@ -34,7 +35,7 @@ func (a *app) suspendCommand() *cli.Command {
 
 func (a *app) resumeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "resume", Category: categoryChange, Usage: "end suspensions at once", ArgsUsage: "RELEASE...",
+		Name: "resume", Category: categoryChange, Usage: "end suspensions at once", ArgsUsage: "RELEASE... [KIND/NAME:FIELD...]",
 		Description: "Prints the drift that the lock reverts then, and asks, as lock does.",
 		Flags:       changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.resume,
 	}
@@ -90,6 +91,9 @@ func (a *app) suspend(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	if fields := fieldArguments(cmd); len(fields) > 0 {
+		return a.suspendFields(ctx, cmd, fields, until)
+	}
 	spec := map[string]any{"suspend": true, "suspendUntil": nil}
 	if until != nil {
 		spec = map[string]any{"suspend": nil, "suspendUntil": until.Format(time.RFC3339)}
@@ -110,6 +114,9 @@ func (a *app) suspend(ctx context.Context, cmd *cli.Command) error {
 }
 
 func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
+	if fields := fieldArguments(cmd); len(fields) > 0 {
+		return a.resumeFields(ctx, cmd, fields)
+	}
 	same := func(hr *v1alpha1.HelmRelease) bool {
 		_, reason := hr.Annotations[v1alpha1.SuspendReasonAnnotation]
 		return !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && !reason

@@ -46,7 +46,7 @@ func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: l.Record, Found: true, Storages: c.Storages,
 		Now: c.Clock.Now()})
 	return hr.DeletionTimestamp == nil && c.claimable(hr) && c.inShard(hr) && d.Lock &&
-		equality.Semantic.DeepEqual(followed(hr.Spec), l.Spec), nil
+		equality.Semantic.DeepEqual(followed(hr.Spec, c.Clock.Now()), l.Spec), nil
 }
 
 // rescaled judges objects with a different number of replicas again, by the current autoscalers. It completes those

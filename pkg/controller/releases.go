@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
@@ -179,7 +180,7 @@ func (rs *releases) malformed(key release.Key, newest release.Record, found bool
 func (rs *releases) lock(
 	ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record,
 ) (waits bool, err error) {
-	spec := followed(hr.Spec)
+	spec := followed(hr.Spec, rs.Clock.Now())
 	reload, fresh := false, false
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
@@ -242,7 +243,7 @@ func (rs *releases) lock(
 func (rs *releases) loadTrusted(
 	ctx context.Context, account string, rec release.Record, hr *v1alpha1.HelmRelease,
 ) (*loaded, problem, error) {
-	spec := followed(hr.Spec)
+	spec := followed(hr.Spec, rs.Clock.Now())
 	marked := rs.loader.marks(spec)
 	ld, prob, err := rs.loadOwned(ctx, account, rec, spec, marked)
 	if err != nil || prob.reason != "" || !rs.trusted.needed(account) {
@@ -299,9 +300,13 @@ func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool)
 	return refused
 }
 
-// followed returns the part of a spec that a lock follows. The suspension only decides whether there is a lock, and an
-// acceptance whether its record is trusted.
-func followed(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
+// followed returns the part of a spec that a lock follows now. The suspension only decides whether there is a lock, an
+// acceptance whether its record is trusted, and the end of an ignore rule whether it is there.
+func followed(spec v1alpha1.HelmReleaseSpec, now time.Time) v1alpha1.HelmReleaseSpec {
 	spec.Suspend, spec.SuspendUntil, spec.Windows, spec.AcceptedRecord = false, nil, nil, ""
+	spec.Ignore = spec.IgnoredAt(now)
+	for i := range spec.Ignore {
+		spec.Ignore[i].Until, spec.Ignore[i].Reason = nil, ""
+	}
 	return *spec.DeepCopy()
 }

@@ -57,6 +57,7 @@ type Decision struct {
 func Decide(in Input) Decision {
 	d := fromRecord(in)
 	open := d.setWindow(in)
+	d.Again = earliest(d.Again, in.Spec.NextIgnoreEnd(in.Now))
 	switch {
 	case in.Spec.Suspend:
 		return unlocked(d, v1alpha1.ReasonSuspended, "suspended by spec.suspend; nothing is reverted")

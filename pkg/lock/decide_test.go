@@ -43,6 +43,11 @@ func suspendedSpec(suspend bool, until *metav1.Time) v1alpha1.HelmReleaseSpec {
 	return v1alpha1.HelmReleaseSpec{Protection: v1alpha1.Protection{Suspend: suspend, SuspendUntil: until}}
 }
 
+func ignoring(until *metav1.Time) v1alpha1.HelmReleaseSpec {
+	return v1alpha1.HelmReleaseSpec{Protection: v1alpha1.Protection{Ignore: []v1alpha1.IgnoreRule{
+		{Paths: []string{"/spec/replicas"}}, {Paths: []string{"/data"}, Until: until}}}}
+}
+
 func TestDecide(t *testing.T) {
 	deployed := release.Record{Revision: 3, Status: release.StatusDeployed}
 	pending := release.Record{Revision: 4, Status: release.StatusPendingUpgrade, Created: epoch.Add(-time.Hour),
@@ -72,6 +77,12 @@ func TestDecide(t *testing.T) {
 			}},
 		"suspendUntil in the past has no effect": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Time},
+			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
+		"the end of an ignore rule is decided anew": {
+			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: epoch},
+			func(d Decision) bool { return d.Lock && d.Again.Equal(later.Time) }},
+		"an ended ignore rule has no effect": {
+			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: later.Time},
 			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
 		"suspend outlasts suspendUntil": {
 			Input{Spec: suspendedSpec(true, &later), Found: true, Record: deployed,

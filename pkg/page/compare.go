@@ -49,7 +49,7 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 			return p.withhold(ctx, cluster, objects, account)
 		},
 	}
-	if options.Rules, err = rules.Compile(hr.Spec.Ignore); err != nil {
+	if options.Rules, err = rules.Compile(hr.Spec.IgnoredAt(p.Clock.Now())); err != nil {
 		return nil, err
 	}
 	compared, err := inspect.Compare(ctx, cluster, details, options)

@@ -23,6 +23,9 @@ const maxReleaseName = 53
 // suspendField stands in v1alpha1.PolicyFieldsAnnotation for suspend and suspendUntil.
 const suspendField = "suspend"
 
+// ignoreField stands there for the rules of spec.ignore that end.
+const ignoreField = "ignore"
+
 // desired returns the HelmRelease of a release by a policy and a mode, given the existing one; nil for none. Fields
 // not owned by the policy are unchanged. enforcedSince is the time at which a rollout set mode Enforce; zero when
 // none did.
@@ -39,7 +42,7 @@ func desired(
 	}
 	fields := splitFields(hr.Annotations[v1alpha1.PolicyFieldsAnnotation])
 	for _, label := range fields {
-		if label != suspendField {
+		if label != suspendField && label != ignoreField {
 			delete(hr.Labels, label)
 		}
 	}
@@ -53,12 +56,18 @@ func desired(
 	if slices.Contains(fields, suspendField) {
 		suspend, until = false, nil
 	}
+	temporary := slices.DeleteFunc(hr.Spec.Ignore, isForGood)
 	hr.Spec.Protection = protection(p, mode)
 	own := slices.Sorted(maps.Keys(p.Spec.Template.Metadata.Labels))
 	if hr.Spec.Suspend || hr.Spec.SuspendUntil != nil {
 		own = append(own, suspendField)
 	} else {
 		hr.Spec.Suspend, hr.Spec.SuspendUntil = suspend, until
+	}
+	if slices.ContainsFunc(hr.Spec.Ignore, func(r v1alpha1.IgnoreRule) bool { return !isForGood(r) }) {
+		own = append(own, ignoreField)
+	} else if room := v1alpha1.MaxIgnoreRules - len(hr.Spec.Ignore); !slices.Contains(fields, ignoreField) {
+		hr.Spec.Ignore = append(hr.Spec.Ignore, temporary[:min(room, len(temporary))]...)
 	}
 	annotate(hr, v1alpha1.PolicyFieldsAnnotation, strings.Join(own, ","))
 	annotate(hr, v1alpha1.EnforcedSinceAnnotation, enforcedSince)
@@ -67,6 +76,10 @@ func desired(
 	}), controllerReference(p))
 	return hr
 }
+
+// isForGood reports whether an ignore rule has no end. A user may add others to a HelmRelease of a policy, as a
+// suspension.
+func isForGood(r v1alpha1.IgnoreRule) bool { return r.Until == nil }
 
 // controllerReference makes a HelmRelease the policy's. It does not keep a deletion of the policy waiting.
 func controllerReference(p *v1alpha1.HelmReleasePolicy) metav1.OwnerReference {

@@ -9,6 +9,11 @@ func whatIsToldIsTrue() []mutant {
 		"TestWindowsThatAreWrongKeepTheReleaseLocked"
 	const evidence, evidencePkg = "pkg/notify/evidence.go", "./pkg/evidence"
 	return []mutant{
+		breaks("T1", "an ignore rule goes on after its end", edit{"pkg/apis/helm.cattle.io/v1alpha1/ignore.go",
+			`return r.Until == nil || now.Before(r.Until.Time)`, `return r.Until == nil || !now.IsZero()`},
+			lock, "TestDecide"),
+		breaks("T1", "a policy takes a user's rule with an end out", edit{"pkg/policy/desired.go",
+			`temporary[:min(room, len(temporary))]`, `temporary[:min(room, 0)]`}, "./pkg/policy", "TestRulesWithAnEndStay"),
 		breaks("T1", "the last revert of a leader is not sent", edit{"pkg/controller/notify.go", `	if rep.Notify == nil {`,
 			`	if rep.Notify == nil || !rep.leading.Load() {`}, controller, "TestTheLastRevertOfALeaderIsSent"),
 		breaks("T2", "evidence is silent about states that were not read",

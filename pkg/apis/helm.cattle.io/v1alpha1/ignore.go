@@ -1,5 +1,11 @@
 package v1alpha1
 
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // Bounds of an ignore rule, so that a HelmRelease with many of them stays quick to check.
 const (
 	// MaxIgnoreRules bounds spec.ignore.
@@ -52,6 +58,42 @@ type IgnoreRule struct {
 	//
 	// +optional
 	Target *IgnoreTarget `json:"target,omitempty"`
+
+	// Until ends the rule at a time: drift that it left alone is reverted then. Without it the rule has no end.
+	//
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+
+	// Reason is for other people, for example the number of an incident.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// ActiveAt reports whether the rule has not ended at the given time.
+func (r *IgnoreRule) ActiveAt(now time.Time) bool { return r.Until == nil || now.Before(r.Until.Time) }
+
+// IgnoredAt returns the rules of spec.ignore that have not ended at the given time.
+func (s *Protection) IgnoredAt(now time.Time) []IgnoreRule {
+	var active []IgnoreRule
+	for _, r := range s.Ignore {
+		if r.ActiveAt(now) {
+			active = append(active, r)
+		}
+	}
+	return active
+}
+
+// NextIgnoreEnd returns the next time after now at which a rule of spec.ignore ends; zero for none.
+func (s *Protection) NextIgnoreEnd(now time.Time) time.Time {
+	var next time.Time
+	for _, r := range s.IgnoredAt(now) {
+		if r.Until != nil && (next.IsZero() || r.Until.Time.Before(next)) {
+			next = r.Until.Time
+		}
+	}
+	return next
 }
 
 // IgnoreTarget selects objects of the manifest. Everything that is given has to match. Group, version, kind, name

@@ -1,0 +1,40 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+// Rules with an end on a HelmRelease of a policy stay, as a suspension does; those of the template replace the
+// policy's own.
+func TestRulesWithAnEndStay(t *testing.T) {
+	end := metav1.NewTime(time.Unix(1e9, 0))
+	forGood, temporary := v1alpha1.IgnoreRule{Paths: []string{"/a"}}, v1alpha1.IgnoreRule{Paths: []string{"/b"}, Until: &end}
+	p := &v1alpha1.HelmReleasePolicy{}
+	p.Spec.Template.Spec.Ignore = []v1alpha1.IgnoreRule{forGood}
+	key := release.Key{Namespace: "apps", Name: "shop"}
+	paths := func(hr *v1alpha1.HelmRelease) (all string) {
+		for _, r := range hr.Spec.Ignore {
+			all += r.Paths[0]
+		}
+		return all
+	}
+	hr := desired(p, key, nil, v1alpha1.ModeEnforce, "")
+	hr.Spec.Ignore = append(hr.Spec.Ignore, temporary)
+	if hr = desired(p, key, hr, v1alpha1.ModeEnforce, ""); paths(hr) != "/a/b" {
+		t.Errorf("a user's rule: %s", paths(hr))
+	}
+	p.Spec.Template.Spec.Ignore = []v1alpha1.IgnoreRule{temporary}
+	if hr = desired(p, key, hr, v1alpha1.ModeEnforce, ""); paths(hr) != "/b" {
+		t.Errorf("the template's rule with an end: %s", paths(hr))
+	}
+	p.Spec.Template.Spec.Ignore = nil
+	if hr = desired(p, key, hr, v1alpha1.ModeEnforce, ""); paths(hr) != "" {
+		t.Errorf("after the template's rule has gone: %s", paths(hr))
+	}
+}
