@@ -91,9 +91,6 @@ func noBorrowedRights() []mutant {
 			"TestAttack_ForgedHistoryDeletesNothingOfOthers"),
 		breaks("T1", "a refused deletion is tried again at once under the same record",
 			edit{"pkg/controller/takeback.go", `	if w.RefusedUnder.Same(r.record) && `, `	if false && `}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
-		breaks("T1", "a deletion that is refused is tried for ever",
-			edit{"pkg/controller/takeback.go", `		pr.queues.confirm.AddAfter(w.Record.Key, refusedPause)
-		return nil`, `		return err`}, tenancy, "TestAttack_WhatCannotBeTakenBackHoldsNobodyUp"),
 	}
 }
 
