@@ -31,7 +31,7 @@ build: ## Build the operator and the commands into bin/
 	@scripts/build
 
 .PHONY: test
-test: ## Run the tests that prove the promises, on a real control plane: ten minutes (TESTS= runs others)
+test: ## Run the tests that prove the promises, on a real control plane: a quarter of an hour (TESTS= runs others)
 	@scripts/test $(TESTS)
 
 .PHONY: test-long

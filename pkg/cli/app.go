@@ -145,7 +145,8 @@ type connection struct {
 	// contextNamespace is the namespace of the kubeconfig's context.
 	contextNamespace string
 	// host is the address of the API server.
-	host  string
+	host string
+	// clock returns the present time, which decides on the ignore rules that have ended.
 	clock func() time.Time
 }
 

@@ -90,9 +90,8 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"operator, too. Flags mean the same before a command and after it.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: slices.Concat([]*cli.Command{
-			a.diffCommand(), a.valuesCommand(), a.reportCommand(), a.evidenceCommand(), a.statusCommand(),
-			a.traceCommand(),
-			a.checkCommand(), a.inspectCommand(),
+			a.diffCommand(), a.valuesCommand(), a.reportCommand(), a.evidenceCommand(),
+			a.statusCommand(), a.traceCommand(), a.checkCommand(), a.inspectCommand(),
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.acceptCommand(),
 			a.migrateCommand(),

@@ -108,3 +108,18 @@ func TestEvidence_EachFormatHasTheRelease(t *testing.T) {
 		}
 	}
 }
+
+// A report that is not written as a whole is an error without totals.
+func TestEvidence_AFullDiskIsAnError(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("the platform has no " + full)
+	}
+	dir := evidenceFiles(t, "prod")
+	for _, format := range []string{"text", "markdown", "html", "json", "csv"} {
+		code, out, errOut := runEvidence(dir, "--since", "2026-10-01", "--until", "2026-10-31", "-o", format, "--output-file", full)
+		if code != 1 || out != "" || !strings.Contains(errOut, "no space left on device") {
+			t.Errorf("%s: exit code %d, output %q, error %q", format, code, out, errOut)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/values"
 )
@@ -103,9 +103,11 @@ func (a *app) changeFields(
 	var text string
 	hr, err := store.update(ctx, before, func(hr *v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error) {
 		after := hr.DeepCopy()
-		if text, err = edit(after, asked); err != nil {
+		words, err := edit(after, asked)
+		if err != nil {
 			return nil, err
 		}
+		text = words
 		return store.patch(ctx, hr, nil, map[string]any{"ignore": after.Spec.Ignore})
 	})
 	if err != nil {
@@ -127,12 +129,11 @@ func (a *app) fieldRules(
 	if err != nil {
 		return nil, err
 	}
-	set, err := manifest.Parse(details.Manifest)
+	objects, err := inspect.Objects(details, c.Scope())
 	if err != nil {
-		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision,
-			details.Key, err)
+		return nil, err
 	}
-	v := &valued{app: a, details: details, declared: set.Objects}
+	v := &valued{app: a, details: details, declared: objects}
 	var asked []v1alpha1.IgnoreRule
 	for _, field := range fields {
 		object, path, _ := strings.Cut(field, ":")
@@ -144,15 +145,23 @@ func (a *app) fieldRules(
 		if err != nil {
 			return nil, err
 		}
-		segments = values.Resolve(declared.Content, segments)
-		if _, found := values.Get(declared.Content, segments); !found {
-			return nil, fmt.Errorf("the release declares no field %s in %s", path, object)
-		}
+		pointer := drift.Pointer(values.Resolve(declared.Content, segments)...)
 		target := &v1alpha1.IgnoreTarget{
 			Group: regexp.QuoteMeta(declared.ID.Group), Kind: regexp.QuoteMeta(declared.ID.Kind),
 			Name: regexp.QuoteMeta(declared.ID.Name), Namespace: regexp.QuoteMeta(declared.ID.Namespace),
 		}
-		asked = append(asked, v1alpha1.IgnoreRule{Paths: []string{drift.Pointer(segments...)}, Target: target})
+		use, err := useOf(pointer, target, objects)
+		if err != nil {
+			return nil, err
+		}
+		if !use.declared {
+			err := fmt.Errorf("the release declares no field %s in %s", path, object)
+			if use.near != "" {
+				err = command.Hinted(err, "did you mean "+use.near+"?")
+			}
+			return nil, err
+		}
+		asked = append(asked, v1alpha1.IgnoreRule{Paths: []string{pointer}, Target: target})
 	}
 	return asked, nil
 }

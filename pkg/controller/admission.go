@@ -279,27 +279,3 @@ func (ad *admission) namespaceGoes(ctx context.Context, name string) judge.Admis
 	}
 	return ""
 }
-
-// denied records a refused request. It is not drift: the object is unchanged.
-func (rep *reporter) denied(q *question, changes []drift.Change) {
-	v := &result{Work: &lock.Work{Object: &lock.Object{ID: q.ID}}, found: judge.Result{Changes: changes},
-		operation: v1alpha1.DriftDeleted}
-	if q.After != nil {
-		v.operation = operationOf(changes)
-	}
-	paths, more := pathsOf(changes)
-	r := v1alpha1.DriftRecord{
-		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
-		MorePaths: more, User: q.sender,
-		Action: v1alpha1.DriftActionDenied, Count: 1,
-	}
-	rep.entries.update(q.lock.Key, func(e *entry) {
-		e.history.addDenied(r)
-		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
-	})
-	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.sender).Info("denied")
-	rep.statusChanged(q.lock.Key)
-	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
-		rep.emit(objectReference(hr), requestDeniedEvent(v, q.sender))
-	}
-}

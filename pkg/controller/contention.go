@@ -48,7 +48,7 @@ func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
 		if r.Object != object || len(texts) > 0 && !r.Time.Equal(&at) {
 			continue
 		}
-		user = cmp.Or(user, r.User, strings.Join(r.PossibleUsers, " or "))
+		user = cmp.Or(user, r.Sender())
 		if r.FieldManager == "" {
 			anyone = cmp.Or(anyone, " ("+cmp.Or(strings.Join(r.Paths, ", "), strings.ToLower(string(r.Operation)))+")")
 			continue

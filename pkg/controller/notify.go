@@ -7,6 +7,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
 )
@@ -25,7 +27,7 @@ type sent struct {
 }
 
 // send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the
-// same drift, and would repeat it. A controller that has just stopped to lead sends the messages about its last writes.
+// same drift, and would repeat it. A controller that has just lost the lead sends those about its last writes.
 func (rep *reporter) send(namespace, name string, release message.Reference, m message.Message) {
 	if rep.Notify == nil {
 		return
@@ -122,4 +124,28 @@ func (rep *reporter) sendGone(namespace, name string) {
 			Type: message.LockChanged, Lock: &message.Lock{Reason: v1alpha1.EventReasonUntracked,
 				Message: "no longer locked by this operator"},
 		})
+}
+
+// denied records a refused request. It is not drift: the object is unchanged.
+func (rep *reporter) denied(q *question, changes []drift.Change) {
+	v := &result{Work: &lock.Work{Object: &lock.Object{ID: q.ID}}, found: judge.Result{Changes: changes},
+		operation: v1alpha1.DriftDeleted}
+	if q.After != nil {
+		v.operation = operationOf(changes)
+	}
+	paths, more := pathsOf(changes)
+	r := v1alpha1.DriftRecord{
+		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
+		MorePaths: more, User: q.sender,
+		Action: v1alpha1.DriftActionDenied, Count: 1,
+	}
+	rep.entries.update(q.lock.Key, func(e *entry) {
+		e.history.addDenied(r)
+		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
+	})
+	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.sender).Info("denied")
+	rep.statusChanged(q.lock.Key)
+	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
+		rep.emit(objectReference(hr), requestDeniedEvent(v, q.sender))
+	}
 }

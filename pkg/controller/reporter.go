@@ -123,7 +123,7 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 	if len(p.users) == 1 {
 		r.User = p.users[0]
 	} else {
-		r.PossibleUsers = p.users[:min(len(p.users), v1alpha1.MaxPossibleUsers)]
+		r.PossibleUsers = p.users
 	}
 	if !p.Time.IsZero() {
 		r.ChangeTime = &metav1.Time{Time: p.Time.UTC()}
@@ -139,7 +139,7 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 func (p portion) logged(l *lock.Lock, id manifest.ID, lived life) logrus.Fields {
 	fields := logrus.Fields{"release": l.Release.String(), "object": id.String(), "operation": p.operation}
 	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named),
-		"user": usersText(p.users)}
+		"user": strings.Join(p.users, " or ")}
 	if lived.since != "" {
 		texts["lived"], texts["since"] = lived.span.String(), string(lived.since)
 	}

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -46,7 +45,8 @@ func (ad *admission) remember(q *question, changes []drift.Change) {
 	q.lock.RecordRequest(q.ID, r)
 }
 
-// senders returns the users whose requests may have made the changes of a portion, each once. seen is the time at which
+// senders returns the users whose requests may have made the changes of a portion, each once, to the limit of a status.
+// seen is the time at which
 // the operator saw the changes first.
 func (p portion) senders(requests []lock.Request, seen time.Time) []string {
 	var users []string
@@ -56,11 +56,12 @@ func (p portion) senders(requests []lock.Request, seen time.Time) []string {
 		}
 	}
 	slices.Sort(users)
-	return slices.Compact(users)
+	users = slices.Compact(users)
+	return users[:min(len(users), v1alpha1.MaxPossibleUsers)]
 }
 
-// fits reports whether a request may have made the changes: a deletion or not, at one of the paths, a few seconds
-// before they were seen, or at the time in managedFields.
+// fits reports whether a request may have made the changes: a deletion or not, at one of the paths, no
+// more than a few seconds before they were seen, or at the time in managedFields.
 func (p portion) fits(r lock.Request, seen time.Time) bool {
 	changed := p.changedAt()
 	inTime := seen.Sub(r.At) <= missedAfter || !changed.IsZero() && r.At.Sub(changed).Abs() <= missedAfter
@@ -69,10 +70,4 @@ func (p portion) fits(r lock.Request, seen time.Time) bool {
 	}
 	return r.Deletion || r.Paths == nil ||
 		slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return slices.Contains(r.Paths, c.Path) })
-}
-
-// usersText is the users as the sender of one request, as in "alice" and "alice or bob".
-func usersText(users []string) string {
-	const most = 3
-	return strings.Join(users[:min(most, len(users))], " or ") + andMore(len(users)-most)
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestADriftIsOfTheRequestsThatFit(t *testing.T) {
 		"only a deletion":   {changed("/a", nil), []lock.Request{deletion("alice")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := usersText(test.p.senders(test.requests, seen)); got != test.want {
+			if got := strings.Join(test.p.senders(test.requests, seen), " or "); got != test.want {
 				t.Errorf("the senders are %q, want %q", got, test.want)
 			}
 		})

@@ -56,7 +56,7 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 		default:
 			text = drift.Describe(p.Changes, named) + " changed"
 		}
-		switch users := usersText(p.users); {
+		switch users := strings.Join(p.users, " or "); {
 		case p.Manager != "" && users != "":
 			text += " by " + p.Manager + evidence(p.Author) + " as " + users
 		case p.Manager != "":

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -57,7 +56,7 @@ func factsOf(e event) []fact {
 		add("Object", d.Object.String())
 		add("Fields", fields(d.Paths, d.MorePaths))
 		add("Changed by", d.FieldManager)
-		add("User", cmp.Or(d.User, strings.Join(d.PossibleUsers, " or ")))
+		add("User", d.Sender())
 		if d.Duration != nil {
 			add("Lived", d.Duration.Duration.String())
 		}

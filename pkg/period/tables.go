@@ -175,7 +175,7 @@ func (c *Change) user() string {
 		return fmt.Sprintf("%s (%d requests so far)", c.User, c.Count)
 	}
 	if c.User == "" && len(c.PossibleUsers) > 0 {
-		return "one of " + strings.Join(c.PossibleUsers, ", ")
+		return strings.Join(c.PossibleUsers, " or ")
 	}
 	return c.User
 }

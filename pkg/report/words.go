@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -135,7 +134,7 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 	default:
 		text = Paths(r.Paths, r.MorePaths) + " changed"
 	}
-	user := cmp.Or(r.User, strings.Join(r.PossibleUsers, " or "))
+	user := r.Sender()
 	switch {
 	case r.FieldManager != "":
 		text += " by " + r.FieldManager

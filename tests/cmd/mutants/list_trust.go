@@ -103,7 +103,7 @@ func noRightByARecord() []mutant {
 		breaks("I14", "an operator that stops forgets what it was asked", edit{"pkg/guard/server.go",
 			`context.WithTimeout(context.WithoutCancel(r.Context()), h.wait)`, `context.WithTimeout(r.Context(), h.wait)`},
 			guardSuite, "TestTrust_AStoppingOperatorAnswersWhatItWasAsked"),
-		breaks("I14", "missing ObjectSet metadata is a doubt", edit{"pkg/controller/releases.go",
+		breaks("I14", "missing ObjectSet metadata is a doubt", edit{"pkg/controller/loading.go",
 			` || marked {`, ` {`}, guardSuite, "TestI14_MissingObjectSetMetadataIsNoDoubt"),
 		breaks("I3", "ObjectSet metadata is reported as drift", edit{"pkg/controller/reporter.go",
 			`	if v = rep.counted(v); v == nil {`, `	if v == nil {`}, "./tests/integration",

@@ -24,9 +24,6 @@ type Helm struct {
 	Kubeconfig string
 	// Driver is where Helm keeps its records, HELM_DRIVER; in Secrets when it is empty.
 	Driver string
-	// Validates leaves Helm its own validation of manifests by the API server's schema, which changes nothing that Helm
-	// stores or sends, and takes more than half of its time.
-	Validates bool
 	// Plugins is the directory of Helm's plugins, HELM_PLUGINS; there are none when it is empty.
 	Plugins string
 }
@@ -58,7 +55,9 @@ func (h Helm) Run(ctx context.Context, args ...string) (output string, err error
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 
-	if len(args) > 0 && (args[0] == "install" || args[0] == "upgrade") && !h.Validates {
+	if len(args) > 0 && (args[0] == "install" || args[0] == "upgrade") {
+		// Helm's own validation by the API server's schema changes nothing that Helm stores or sends, and takes more
+		// than half of its time.
 		args = append(slices.Clone(args), "--disable-openapi-validation")
 	}
 	var stdout, stderr bytes.Buffer

@@ -1,6 +1,9 @@
 package v1alpha1
 
 import (
+	"cmp"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -77,6 +80,9 @@ type DriftRecord struct {
 	// +optional
 	Since DriftSince `json:"since,omitempty"`
 }
+
+// Sender names the user of the change, or the possible ones, as in "alice or bob"; empty when unknown.
+func (r *DriftRecord) Sender() string { return cmp.Or(r.User, strings.Join(r.PossibleUsers, " or ")) }
 
 // DriftedObject identifies an object. It has no API version: an object is the same one in every version of its kind.
 type DriftedObject struct {

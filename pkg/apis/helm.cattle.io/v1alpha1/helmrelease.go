@@ -101,10 +101,9 @@ type Protection struct {
 
 	// Guard is how the API server treats a change of a locked object before it happens: `Off` (the default) lets it
 	// through, `Observe` lets it through and names its user with the revert, `Warn` does so with a warning that it is
-	// not kept, and `Deny` refuses it. Helm's changes pass,
-	// and all changes do while the guard does not answer; a change by anyone else is reverted afterwards as without a
-	// guard. It takes an operator with `--guard-address`: the condition Guarded shows whether it is in force. Mode
-	// Detect does not allow `Deny`.
+	// not kept, and `Deny` refuses it. Helm's changes pass, and all changes do while the guard does not answer; a
+	// change by anyone else is reverted afterwards as without a guard. It takes an operator with `--guard-address`: the
+	// condition Guarded shows whether it is in force. Mode Detect does not allow `Deny`.
 	//
 	// +optional
 	// +kubebuilder:default=Off
