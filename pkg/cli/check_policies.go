@@ -21,12 +21,14 @@ func policyFindings(ctx context.Context, c *connection, namespaces ...string) []
 	if err != nil {
 		return []finding{unreadable(subject, err)}
 	}
-	var found []finding
+	if len(namespaces) > 0 {
+		all = slices.DeleteFunc(all, func(p *v1alpha1.HelmReleasePolicy) bool {
+			return !slices.Contains(namespaces, p.Namespace)
+		})
+	}
+	found := pauseFindings(ctx, c, all)
 	followed := 0
 	for _, p := range all {
-		if len(namespaces) > 0 && !slices.Contains(namespaces, p.Namespace) {
-			continue
-		}
 		f := policyFinding(p)
 		if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) {
 			followed++

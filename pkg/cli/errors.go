@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -101,7 +102,17 @@ var denied = regexp.MustCompile(
 	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`,
 )
 
+// refusedAtAdmission is how the API server words the refusals of ValidatingAdmissionPolicies and of webhooks. The rest
+// of such a message is the reason.
+var refusedAtAdmission = regexp.MustCompile(` denied (the )?request: `)
+
 func forbiddenHints(err error) []string {
+	if refusedAtAdmission.MatchString(err.Error()) {
+		if strings.Contains(err.Error(), v1alpha1.SuspendReasonAnnotation) {
+			return []string{"give it by --reason TEXT"}
+		}
+		return nil
+	}
 	found := denied.FindStringSubmatch(err.Error())
 	if found == nil {
 		return []string{"ask for the permission that the message names"}

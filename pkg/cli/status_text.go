@@ -141,6 +141,9 @@ func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 	}
 	if locked == report.LockedSuspended {
 		locked += report.SuspendedFor(hr)
+		if user := hr.Annotations[v1alpha1.SuspendedByAnnotation]; user != "" {
+			locked += ", by " + user
+		}
 	}
 	o := status.Objects
 	objects := fmt.Sprintf("%d tracked, %d drifted, %d contended, %d waiting", o.Tracked, o.Drifted, o.Contended,
@@ -212,13 +215,14 @@ type statusOut struct {
 	Namespace string                     `json:"namespace"`
 	Locked    string                     `json:"locked"`
 	Suspended string                     `json:"suspendReason,omitempty"`
+	By        string                     `json:"suspendedBy,omitempty"`
 	Spec      v1alpha1.HelmReleaseSpec   `json:"spec"`
 	Status    v1alpha1.HelmReleaseStatus `json:"status"`
 }
 
 func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
 	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: report.LockState(hr, now),
-		Suspended: hr.Annotations[v1alpha1.SuspendReasonAnnotation],
+		Suspended: hr.Annotations[v1alpha1.SuspendReasonAnnotation], By: hr.Annotations[v1alpha1.SuspendedByAnnotation],
 		Spec:      hr.Spec, Status: hr.Status}
 	out.Status.Notes = "" // they can hold passwords, and inspect --notes shows them masked
 	return out

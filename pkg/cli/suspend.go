@@ -108,7 +108,7 @@ func (a *app) suspend(ctx context.Context, cmd *cli.Command) error {
 		return stays && hr.Annotations[v1alpha1.SuspendReasonAnnotation] == cmd.String("reason")
 	}
 	return a.change(ctx, cmd, change{
-		same: same, annotations: annotations, spec: spec, done: isSuspended,
+		same: same, annotations: annotations, spec: spec, done: isSuspended, pauses: true, until: until,
 		text: func(hr *v1alpha1.HelmRelease) string { return "suspended" + report.SuspendedFor(hr) },
 	})
 }
@@ -119,11 +119,13 @@ func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
 	}
 	same := func(hr *v1alpha1.HelmRelease) bool {
 		_, reason := hr.Annotations[v1alpha1.SuspendReasonAnnotation]
-		return !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && !reason
+		_, author := hr.Annotations[v1alpha1.SuspendedByAnnotation]
+		return !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && !reason && !author
 	}
 	return a.change(ctx, cmd, change{
-		same: same, annotations: map[string]any{v1alpha1.SuspendReasonAnnotation: nil},
-		spec: map[string]any{"suspend": nil, "suspendUntil": nil}, done: isLocked, resumes: true,
+		same:        same,
+		annotations: map[string]any{v1alpha1.SuspendReasonAnnotation: nil, v1alpha1.SuspendedByAnnotation: nil},
+		spec:        map[string]any{"suspend": nil, "suspendUntil": nil}, done: isLocked, resumes: true,
 		text: func(*v1alpha1.HelmRelease) string { return "resumed" },
 	})
 }
@@ -135,6 +137,8 @@ type change struct {
 	text              func(*v1alpha1.HelmRelease) string // what the release is afterwards
 	done              waitFor                            // what --wait waits for
 	resumes           bool                               // whether it ends a suspension, so that drift is reverted
+	pauses            bool                               // whether it begins one
+	until             *time.Time                         // its end, nil for none
 }
 
 // change patches the HelmReleases selected by arguments and flags, unless they have the values already.
@@ -151,6 +155,9 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 			return err
 		}
 	}
+	if ch.pauses {
+		ch.annotations[v1alpha1.SuspendedByAnnotation] = store.suspendedBy(ctx)
+	}
 	var done []changed
 	failed := each(ctx, a, targets, func(t target) error {
 		before, err := a.lockOfTarget(ctx, cmd, store, t)
@@ -162,6 +169,11 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 			if ch.same(hr) {
 				action = " already"
 				return hr, nil
+			}
+			if ch.pauses {
+				if err := store.mayPause(ctx, hr, ch.until, a.now()); err != nil {
+					return nil, err
+				}
 			}
 			return store.patch(ctx, hr, map[string]any{"annotations": ch.annotations}, ch.spec)
 		})

@@ -46,7 +46,7 @@ func (a *app) suspendFields(ctx context.Context, cmd *cli.Command, fields []stri
 		}
 		return "suspended until " + report.Time(*until), nil
 	}
-	return a.changeFields(ctx, cmd, fields, false, add)
+	return a.changeFields(ctx, cmd, fields, until, add)
 }
 
 // resumeFields takes ignore rules for fields out that would end by themselves.
@@ -61,7 +61,7 @@ func (a *app) resumeFields(ctx context.Context, cmd *cli.Command, fields []strin
 		}
 		return "resumed", nil
 	}
-	return a.changeFields(ctx, cmd, fields, true, takeOut)
+	return a.changeFields(ctx, cmd, fields, nil, takeOut)
 }
 
 // withoutTemporary returns rules without those with an end for the same field.
@@ -72,8 +72,9 @@ func withoutTemporary(rules []v1alpha1.IgnoreRule, rule v1alpha1.IgnoreRule) []v
 }
 
 // changeFields changes the ignore rules of the HelmRelease of one release by edit, which returns words for the change.
+// until is the end of a pause that begins, nil when one ends.
 func (a *app) changeFields(
-	ctx context.Context, cmd *cli.Command, fields []string, reverts bool,
+	ctx context.Context, cmd *cli.Command, fields []string, until *time.Time,
 	edit func(hr *v1alpha1.HelmRelease, asked []v1alpha1.IgnoreRule) (string, error),
 ) error {
 	store, targets, err := a.choose(ctx, cmd)
@@ -91,11 +92,16 @@ func (a *app) changeFields(
 	if err != nil {
 		return err
 	}
+	if until != nil {
+		if err := store.mayPause(ctx, before, until, a.now()); err != nil {
+			return err
+		}
+	}
 	after := before.DeepCopy()
 	if _, err := edit(after, asked); err != nil {
 		return err
 	}
-	if reverts {
+	if until == nil {
 		if _, err := a.confirmReverts(ctx, cmd, store.cluster, []*v1alpha1.HelmRelease{after}); err != nil {
 			return err
 		}

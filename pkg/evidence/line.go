@@ -97,6 +97,8 @@ const (
 type Pause struct {
 	Reason string     `json:"reason,omitempty"`
 	Until  *time.Time `json:"until,omitempty"`
+	// User is the user of the pause, as its annotation has it.
+	User string `json:"user,omitempty"`
 	// Manager is the field manager that paused, and Since the time of its last write, as managedFields has them.
 	Manager string     `json:"manager,omitempty"`
 	Since   *time.Time `json:"since,omitempty"`

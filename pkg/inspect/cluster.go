@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -87,6 +89,16 @@ func (c *Cluster) Enforcer() *enforce.Enforcer { return c.enforcer }
 
 // Metadata returns the client that reads the metadata of objects and no content.
 func (c *Cluster) Metadata() metadata.Interface { return c.metadata }
+
+// User returns the name by which the API server knows the user of the connection.
+func (c *Cluster) User(ctx context.Context) (string, error) {
+	review, err := c.kubernetes.AuthenticationV1().SelfSubjectReviews().Create(ctx,
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask for the name of the user: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
 
 // Reachable returns nil when the API server answers, and the reason otherwise.
 func (c *Cluster) Reachable(ctx context.Context) error {

@@ -27,6 +27,7 @@ func pauseOf(hr *v1alpha1.HelmRelease, reason string) (p evidence.Pause) {
 		p.Until = utc(until)
 	}
 	p.Reason = plain.Cut(plain.Line(hr.Annotations[v1alpha1.SuspendReasonAnnotation]), maxPauseReason)
+	p.User = plain.Cut(plain.Line(hr.Annotations[v1alpha1.SuspendedByAnnotation]), maxPauseReason)
 	field := "f:suspendUntil"
 	if hr.Spec.Suspend {
 		field = "f:suspend"

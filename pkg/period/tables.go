@@ -139,7 +139,9 @@ func (i *Interval) details() string {
 	if i.Pause.Until != nil {
 		text = "until " + report.Time(*i.Pause.Until)
 	}
-	if i.Pause.Manager != "" {
+	if i.Pause.User != "" {
+		text += ", by user " + i.Pause.User
+	} else if i.Pause.Manager != "" {
 		text += ", by field manager " + i.Pause.Manager
 	}
 	if i.Pause.Since != nil {

@@ -29,7 +29,7 @@ const policyStatusDelay = time.Second
 type effect struct {
 	mu                               sync.Mutex
 	created, changed, deleted, moved int
-	why                              []string // of deletions
+	why                              []string // of deletions and shortened pauses
 	pending                          bool
 	err                              error // the first failure
 }
@@ -54,14 +54,14 @@ func (e *effect) add(r policy.Result, err error) {
 }
 
 func (e *effect) count(r policy.Result) {
+	if r.Why != "" && !slices.Contains(e.why, r.Why) {
+		e.why = append(e.why, r.Why)
+	}
 	switch r.Outcome {
 	case policy.Create:
 		e.created++
 	case policy.Delete:
 		e.deleted++
-		if !slices.Contains(e.why, r.Why) {
-			e.why = append(e.why, r.Why)
-		}
 	case policy.Update:
 		e.changed++
 		if r.Policy.Spec.Rollout != nil && r.Existing.Spec.Mode == v1alpha1.ModeDetect &&

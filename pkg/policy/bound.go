@@ -62,6 +62,9 @@ func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
 	if c.unaccepted() && enforced(w.existing) { // it stays enforced, and with the rights that it has
 		want.Spec.ServiceAccountName = w.existing.Spec.ServiceAccountName
 	}
+	if shorten(c.HelmReleasePolicy, want, pl.Now) {
+		result.Why = PauseShortened
+	}
 	if w.existing == nil {
 		annotate(want, v1alpha1.ManagedByAnnotation, pl.Controller) // claimed already: that saves a write
 		result.Outcome, result.Desired = Create, want

@@ -39,7 +39,7 @@ type Result struct {
 	Outcome Outcome
 	// By names the HelmRelease (HandWritten, NameTaken) or the policy (OtherPolicy) that has the release.
 	By string
-	// Why is the reason of a deletion.
+	// Why is the reason of a deletion, and of an update that shortens a pause.
 	Why string
 	// Existing is the HelmRelease as it is, nil when there is none.
 	Existing *v1alpha1.HelmRelease

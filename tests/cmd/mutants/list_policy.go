@@ -12,7 +12,19 @@ func policiesAreKept() []mutant {
 	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"
 	const worker, planned, writes = "pkg/policies/worker.go", "pkg/policies/plan.go", "pkg/policies/writes.go"
 	const own, rights = "pkg/policies/own.go", "pkg/policy/rights.go"
+	const pauses = "pkg/policy/pauses.go"
 	return []mutant{
+		breaks("P1", "a pause of a policy has any length", edit{bound, `	if shorten(`, `	if false && shorten(`},
+			"./tests/chart", "TestPausesFollowTheRulesOfThePolicy"),
+		breaks("P1", "a pause of the template is shortened",
+			edit{pauses, `	if paused && !slices.Contains(templates, suspendField) && (`, `	if paused && (`}, policyPkg,
+			"TestPausesOfTheTemplateStay"),
+		breaks("P1", "a pause is shortened again and again",
+			edit{pauses, `until == nil || until.After(latest.Time)`, `until == nil || !until.Equal(latest)`}, policyPkg,
+			"TestPausesEndInTime"),
+		breaks("P1", "rules of ignored fields end when they like",
+			edit{pauses, `!isForGood(*rule) && later(rule.Until)`, `isForGood(*rule) && later(rule.Until)`}, policyPkg,
+			"TestRulesEndInTime"),
 		breaks("P1", "a policy hands the operator's rights to all who may write a record",
 			edit{rights, `	return modeOf(p) == v1alpha1.ModeEnforce && p`, `	return modeOf(p) == "" && p`},
 			"./tests/tenancy", "TestHostile_ForgedRecordUnderAPolicyGainsNothing"),

@@ -10,6 +10,11 @@ const (
 	// SuspendReasonAnnotation is the annotation of a HelmRelease with the reason for its suspension, for people.
 	SuspendReasonAnnotation = "helmreleases.cattle.io/suspend-reason"
 
+	// SuspendedByAnnotation is the annotation of a HelmRelease with the user of its suspension. The command line writes
+	// it. It is proven only for a HelmRelease of a policy with rules for pauses: the API server compares it with the
+	// user of the request then.
+	SuspendedByAnnotation = "helmreleases.cattle.io/suspended-by"
+
 	// PolicyLabel is the label of a policy's HelmRelease with the name of the policy. The ownerReference makes it the
 	// policy's: a HelmRelease without one counts as written by hand.
 	PolicyLabel = "helmreleases.cattle.io/policy"

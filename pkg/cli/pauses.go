@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	humanize "k8s.io/apimachinery/pkg/util/duration"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/command"
+)
+
+// suspendedBy returns the value of the annotation with the user of a pause: the name by which the API server knows the
+// user of the command. It is nil where the API server does not answer: a pause is possible without it.
+func (h *helmReleases) suspendedBy(ctx context.Context) any {
+	if user, err := h.cluster.User(ctx); err == nil && user != "" {
+		return user
+	}
+	return nil
+}
+
+// mayPause returns an error if the policy of a HelmRelease allows no pause until a time, nil for one without an end.
+// The API server checks the other rules for pauses, and has no clock for this one. A user who may not read policies
+// pauses without this check: the process of policies shortens the pause.
+func (h *helmReleases) mayPause(ctx context.Context, hr *v1alpha1.HelmRelease, until *time.Time, now time.Time) error {
+	owner := v1alpha1.PolicyOf(hr)
+	if owner == nil {
+		return nil
+	}
+	object, err := h.cluster.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName)).
+		Namespace(hr.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	policy := &v1alpha1.HelmReleasePolicy{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, policy); err != nil {
+		return fmt.Errorf("HelmReleasePolicy %s/%s is of another version: %w", hr.Namespace, owner.Name, err)
+	}
+	// The end was counted from an earlier second.
+	latest := policy.Spec.Pauses.Latest(now.Add(time.Second))
+	if latest == nil || until != nil && !until.After(latest.Time) {
+		return nil
+	}
+	most := humanize.HumanDuration(policy.Spec.Pauses.MaxDuration.Duration)
+	return command.Hinted(fmt.Errorf("HelmReleasePolicy %s allows pauses of at most %s", owner.Name, most),
+		"ask for a shorter one: --for "+most)
+}

@@ -1,0 +1,187 @@
+package chart
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
+)
+
+// editor is a user who may change the HelmReleases of the operator's namespace.
+type editor struct {
+	*kit.Env
+	name string
+}
+
+func newEditor(e *kit.Env, name string) editor {
+	e.Helper()
+	_, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
+	}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	can := accessOf(e, name)
+	e.Until(name+" may change HelmReleases", func() (any, bool) {
+		return "not yet", can("patch", "helm.cattle.io", "helmreleases", e.Operator, "x")
+	})
+	return editor{e, name}
+}
+
+// run runs a program as the user, and returns its output.
+func (u editor) run(program string, args ...string) (string, error) {
+	u.Helper()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(u.Ctx, program, append(args, "--as="+u.name)...)
+	cmd.Env = []string{"HOME=" + u.TempDir(), "KUBECONFIG=" + kit.Shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" + u.Operator}
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// patch patches a HelmRelease by kubectl.
+func (u editor) patch(name, patch string) (string, error) {
+	u.Helper()
+	return u.run("kubectl", "-n", u.Operator, "patch", "helmrelease", name, "--type=merge", "--patch", patch)
+}
+
+func (u editor) denied(name, patch, want string) {
+	u.Helper()
+	if out, err := u.patch(name, patch); err == nil || !strings.Contains(out, want) {
+		u.Errorf("patch %s by %s: %v, want a denial with %q:\n%s", patch, u.name, err, want, out)
+	}
+}
+
+func (u editor) allowed(name, patch string) {
+	u.Helper()
+	if out, err := u.patch(name, patch); err != nil {
+		u.Errorf("patch %s by %s: %v\n%s", patch, u.name, err, out)
+	}
+}
+
+// pausedBy returns the patch of a pause.
+func pausedBy(user, reason, spec string) string {
+	return `{"metadata":{"annotations":{"` + v1alpha1.SuspendedByAnnotation + `":"` + user + `","` +
+		v1alpha1.SuspendReasonAnnotation + `":"` + reason + `"}},"spec":{` + spec + `}}`
+}
+
+// createPausePolicy makes a policy with rules for pauses, and returns the name of its HelmRelease for a release.
+func createPausePolicy(e *kit.Env, release string) string {
+	e.Helper()
+	policy := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "teams"}, "spec": map[string]any{
+			"match":  map[string]any{"releases": []any{release}, "namespaces": []any{e.Apps}},
+			"pauses": map[string]any{"maxDuration": "4h", "requireReason": `^(INC|CHG)-\d+`, "forbidOpenEnd": true},
+		}}}
+	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
+	_, err := e.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), e.Operator).
+		Create(e.Ctx, policy, metav1.CreateOptions{})
+	check.NoError(e, err)
+	name := e.Apps + "." + release
+	e.Until("the policy has made a HelmRelease", func() (any, bool) {
+		_, err := e.In(kit.HelmReleases, e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
+		return err, err == nil
+	})
+	e.WaitReady(name, 1)
+	return name
+}
+
+// A policy has rules for pauses. The API server holds users to them, whichever way they pause, and knows who it was.
+func TestPausesFollowTheRulesOfThePolicy(t *testing.T) {
+	e := newEnv(t)
+	install(e, kit.Shared.Helm4(), freePorts(t))
+	startDeployment(e, kit.Shared, "helm-locker")
+	startDeployment(e, kit.Shared, "helm-locker-policies")
+	e.Helm(kit.Shared.Helm4(), "install", "shop", e.Chart("shop", kit.ConfigMap("shop", "1")))
+	name := createPausePolicy(e, "shop")
+	alice, bob := newEditor(e, "alice-"+e.Apps), newEditor(e, "bob-"+e.Apps)
+	soon := `"suspendUntil":"` + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `"`
+
+	e.Until("the API server has the policy", func() (any, bool) {
+		out, err := alice.run("kubectl", "-n", e.Operator, "patch", "helmrelease", name, "--type=merge", "--patch",
+			`{"spec":{"suspend":true}}`, "--dry-run=server")
+		return out, err != nil
+	})
+	alice.denied(name, pausedBy(alice.name, "INC-42", `"suspend":true`),
+		"policy teams forbids a pause without an end: set spec.suspendUntil, not spec.suspend")
+	alice.denied(name, pausedBy(alice.name, "because", soon), `policy teams asks for a reason that matches ^(INC|CHG)-\d+`)
+	alice.denied(name, `{"spec":{`+soon+`}}`, "asks for a reason")
+	alice.denied(name, pausedBy(bob.name, "INC-42", soon), v1alpha1.SuspendedByAnnotation+": "+alice.name)
+	alice.denied(name, `{"spec":{"mode":"Detect"}}`, "spec.mode and spec.windows are set by policy teams")
+	alice.denied(name, `{"spec":{"windows":[{"schedule":"0 0 * * *","duration":"1h"}]}}`,
+		"spec.mode and spec.windows are set by policy teams")
+	alice.denied(name, `{"spec":{"ignore":[{"paths":[""]}]}}`, "needs an end (until)")
+	alice.denied(name, `{"spec":{"ignore":[{"paths":[""],"until":"2099-01-01T00:00:00Z"}]}}`, "in reason of each ignore rule")
+	alice.denied(name, `{"metadata":{"labels":{"`+v1alpha1.PolicyLabel+`":null}}}`, "belongs to policy teams")
+	alice.denied(name, `{"metadata":{"ownerReferences":null}}`, "belongs to policy teams")
+
+	alice.allowed(name, `{"metadata":{"labels":{"team":"web"}}}`)
+	alice.allowed(name, pausedBy(alice.name, "INC-42", soon))
+	bob.denied(name, `{"metadata":{"annotations":{"`+v1alpha1.SuspendReasonAnnotation+`":"no more"}}}`, "asks for a reason")
+	bob.denied(name, `{"metadata":{"annotations":{"`+v1alpha1.SuspendedByAnnotation+`":"carol"}}}`, bob.name)
+	bob.allowed(name, `{"spec":{"suspendUntil":null}}`)
+
+	expectPausesShortened(t, alice, name)
+
+	const unchecked = "the API server does not check its rules for pauses"
+	if out, _ := cli(e, "check"); strings.Contains(out, unchecked) {
+		t.Errorf("check:\n%s", out)
+	}
+	install(e, kit.Shared.Helm4(), freePorts(t), "{policies: {checkPauses: false}}")
+	if out, _ := cli(e, "check"); !strings.Contains(out, unchecked) {
+		t.Errorf("check without the ValidatingAdmissionPolicy:\n%s", out)
+	}
+}
+
+// expectPausesShortened expects the command line to refuse a pause that is too long, and the process of policies to
+// shorten one.
+func expectPausesShortened(t *testing.T, u editor, name string) {
+	t.Helper()
+	out, err := u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "5h", "--reason", "INC-43")
+	if err == nil || !strings.Contains(out, "HelmReleasePolicy teams allows pauses of at most 4h") {
+		t.Errorf("a pause of 5 hours: %v\n%s", err, out)
+	}
+	out, err = u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "1h")
+	if err == nil || !strings.Contains(out, "asks for a reason") || !strings.HasSuffix(out, "\n  give it by --reason TEXT\n") {
+		t.Errorf("a pause without a reason: %v\n%s", err, out)
+	}
+	out, err = u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "4h", "--reason", "INC-43", "--wait")
+	if err != nil {
+		t.Errorf("a pause of 4 hours: %v\n%s", err, out)
+	}
+	out, err = u.run(process.CLI(binary), "status", "shop", "-n", u.Apps)
+	if err != nil || !strings.Contains(out, "(INC-43), by "+u.name) {
+		t.Errorf("status: %v\n%s", err, out)
+	}
+	u.allowed(name, pausedBy(u.name, "INC-44", `"suspendUntil":"2099-01-01T00:00:00Z"`))
+	u.Until("the pause is shortened", func() (any, bool) {
+		until := u.HelmRelease(name).Spec.SuspendUntil
+		return until, until != nil && time.Until(until.Time) < 4*time.Hour+time.Minute
+	})
+	u.Until("the policy has an event", func() (any, bool) {
+		events, err := u.Kube.CoreV1().Events(u.Operator).List(u.Ctx, metav1.ListOptions{})
+		check.NoError(t, err)
+		var texts []string
+		for i := range events.Items {
+			texts = append(texts, events.Items[i].Message)
+		}
+		all := strings.Join(texts, "\n")
+		return all, strings.Contains(all, "1 HelmRelease changed (a pause ends earlier, by spec.pauses.maxDuration)")
+	})
+	// What a user adds to the rules ends, too.
+	u.allowed(name, `{"spec":{"ignore":[{"paths":["/data"],"until":"2099-01-01T00:00:00Z","reason":"CHG-1"}]}}`)
+	u.Until("the rule is shortened", func() (any, bool) {
+		rules := u.HelmRelease(name).Spec.Ignore
+		return rules, len(rules) == 1 && time.Until(rules[0].Until.Time) < 4*time.Hour+time.Minute
+	})
+}
