@@ -33,8 +33,9 @@ func pauseFindings(ctx context.Context, c *connection, policies []*v1alpha1.Helm
 // checksPauses reports whether a ValidatingAdmissionPolicy has the HelmReleasePolicies of a namespace as parameters.
 func checksPauses(ctx context.Context, c *connection, namespace string) (bool, error) {
 	of := func(resource string) ([]unstructured.Unstructured, error) {
-		list, err := c.Dynamic.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
-			Resource: resource}).List(ctx, metav1.ListOptions{})
+		list, err := c.Dynamic.Resource(schema.GroupVersionResource{
+			Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource,
+		}).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", resource, err)
 		}

@@ -13,13 +13,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-// suspendedBy returns the value of the annotation with the user of a pause: the name by which the API server knows the
-// user of the command. It is nil where the API server does not answer: a pause is possible without it.
-func (h *helmReleases) suspendedBy(ctx context.Context) any {
-	if user, err := h.cluster.User(ctx); err == nil && user != "" {
-		return user
+// user returns the name by which the API server knows the user of the command, to be stored with a pause. It is empty
+// where the API server does not answer: a pause is possible without it.
+func (h *helmReleases) user(ctx context.Context) string {
+	user, err := h.cluster.User(ctx)
+	if err != nil {
+		return ""
 	}
-	return nil
+	return user
 }
 
 // mayPause returns an error if the policy of a HelmRelease allows no pause until a time, nil for one without an end.

@@ -206,6 +206,9 @@ func ruleText(rule v1alpha1.IgnoreRule) string {
 	if rule.Reason != "" {
 		parts = append(parts, "reason: "+plain.Line(rule.Reason))
 	}
+	if rule.By != "" {
+		parts = append(parts, "by "+plain.Line(rule.By))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -223,7 +226,7 @@ type statusOut struct {
 func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
 	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: report.LockState(hr, now),
 		Suspended: hr.Annotations[v1alpha1.SuspendReasonAnnotation], By: hr.Annotations[v1alpha1.SuspendedByAnnotation],
-		Spec:      hr.Spec, Status: hr.Status}
+		Spec: hr.Spec, Status: hr.Status}
 	out.Status.Notes = "" // they can hold passwords, and inspect --notes shows them masked
 	return out
 }

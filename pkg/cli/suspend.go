@@ -156,7 +156,10 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 		}
 	}
 	if ch.pauses {
-		ch.annotations[v1alpha1.SuspendedByAnnotation] = store.suspendedBy(ctx)
+		ch.annotations[v1alpha1.SuspendedByAnnotation] = nil
+		if user := store.user(ctx); user != "" {
+			ch.annotations[v1alpha1.SuspendedByAnnotation] = user
+		}
 	}
 	var done []changed
 	failed := each(ctx, a, targets, func(t target) error {

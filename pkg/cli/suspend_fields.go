@@ -96,6 +96,10 @@ func (a *app) changeFields(
 		if err := store.mayPause(ctx, before, until, a.now()); err != nil {
 			return err
 		}
+		user := store.user(ctx)
+		for i := range asked {
+			asked[i].By = user
+		}
 	}
 	after := before.DeepCopy()
 	if _, err := edit(after, asked); err != nil {

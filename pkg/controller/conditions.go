@@ -60,7 +60,7 @@ func readiness(v *view) (metav1.ConditionStatus, string, string) {
 	switch {
 	case e.problem.reason != "":
 		return metav1.ConditionFalse, e.problem.reason, e.problem.message
-	case !e.decision.Lock && asked(e.decision.Reason):
+	case asked(e.decision.Reason):
 		return metav1.ConditionTrue, e.decision.Reason, e.decision.Message
 	case !e.decision.Lock:
 		return metav1.ConditionFalse, e.decision.Reason, e.decision.Message
@@ -108,7 +108,7 @@ func doubted(v *view) (metav1.ConditionStatus, string, string) {
 		fmt.Sprintf("revision %d is compared before it is trusted", v.lock.Record.Revision)
 }
 
-// asked reports whether the spec asks for this reason of an unlocked release.
+// asked reports whether the reason of a decision is a pause, for which the spec asks.
 func asked(reason string) bool {
 	return reason == v1alpha1.ReasonSuspended || reason == v1alpha1.ReasonInWindow
 }
@@ -193,6 +193,8 @@ func lockedCondition(v *view, reason, message string, set setter) {
 	case v.lock.Doubt != "":
 		_, reason, message := doubted(v)
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
+	case asked(v.entry.decision.Reason):
+		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v.entry.decision.Reason, v.entry.decision.Message)
 	case v.lock.Detect:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly,
 			"mode Detect: drift is reported, nothing is written")

@@ -31,6 +31,8 @@ type entry struct {
 	elsewhereAt int64
 	// fresh is set if the newest record became deployed under the operator's eyes, until all its objects are judged.
 	fresh bool
+	// noticed is the last end of an ignore rule that was announced.
+	noticed time.Time
 	// reload requests a new lock for the same record.
 	reload bool
 	// candidates is the state of the search for prune candidates.

@@ -2,8 +2,10 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -28,6 +30,10 @@ func warning(reason, format string, args ...any) event {
 
 // lockedEvent is for a new lock, with its number of protected or watched objects.
 func lockedEvent(l *lock.Lock, objects int) event {
+	if !l.Resumes.IsZero() {
+		return normal(v1alpha1.EventReasonSuspended, "the pause ends at %s: drift is reported now, and reverted then",
+			l.Resumes.UTC().Format(time.RFC3339))
+	}
 	mode := "protected"
 	if l.Detect {
 		mode = "watched; drift is only reported"
@@ -54,6 +60,26 @@ func unlockedEvent(d lock.Decision) event {
 		return warning(v1alpha1.EventReasonDecodeFailed, "%s", d.Message)
 	}
 	return normal(v1alpha1.EventReasonUntracked, "%s", d.Message)
+}
+
+// rulesEndEvent is for the ignore rules that end at a time.
+func rulesEndEvent(hr *v1alpha1.HelmRelease, end time.Time) event {
+	var rules []string
+	for _, r := range hr.Spec.Ignore {
+		if r.Until == nil || !r.Until.Time.Equal(end) {
+			continue
+		}
+		text := strings.Join(append(slices.Clone(r.Paths), r.Managers...), ", ")
+		if text == "" {
+			text = "whole objects"
+		}
+		if r.Reason != "" {
+			text += " (" + r.Reason + ")"
+		}
+		rules = append(rules, text)
+	}
+	return normal(v1alpha1.EventReasonIgnoreEnds, "ignored until %s: %s; drift there is reverted then",
+		end.UTC().Format(time.RFC3339), strings.Join(rules, "; "))
 }
 
 // problemEvents are the reasons of events about problems in the way of a lock, if a user has to solve them.
@@ -135,6 +161,9 @@ func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived lif
 	case v1alpha1.DriftActionReported:
 		e.kind, e.reason = corev1.EventTypeWarning, v1alpha1.EventReasonDrifted
 		suffix = "; not reverted (mode Detect)"
+		if !l.Resumes.IsZero() {
+			suffix = "; it will be reverted at " + l.Resumes.UTC().Format(time.RFC3339)
+		}
 	default:
 		return event{}, event{}, false
 	}

@@ -46,7 +46,7 @@ func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
 	now := c.Clock.Now()
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: l.Record, Found: true, Storages: c.Storages, Now: now})
 	return hr.DeletionTimestamp == nil && c.claimable(hr) && c.inShard(hr) && d.Lock &&
-		equality.Semantic.DeepEqual(followed(hr.Spec, now), l.Spec), nil
+		equality.Semantic.DeepEqual(followed(hr.Spec, d, now), l.Spec), nil
 }
 
 // rescaled judges objects with a different number of replicas again, by the current autoscalers. It completes those

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
@@ -75,12 +76,29 @@ func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool)
 }
 
 // followed returns the part of a spec that a lock follows now. The suspension only decides whether there is a lock, an
-// acceptance whether its record is trusted, and the end of an ignore rule whether it is there.
-func followed(spec v1alpha1.HelmReleaseSpec, now time.Time) v1alpha1.HelmReleaseSpec {
+// acceptance whether its record is trusted, and the end of an ignore rule whether it is there. Near the end of a pause
+// the lock only reports.
+func followed(spec v1alpha1.HelmReleaseSpec, d lock.Decision, now time.Time) v1alpha1.HelmReleaseSpec {
+	if !d.Resumes.IsZero() {
+		spec.Mode, spec.Guard = v1alpha1.ModeDetect, v1alpha1.GuardOff
+	}
 	spec.Suspend, spec.SuspendUntil, spec.Windows, spec.AcceptedRecord = false, nil, nil, ""
 	spec.Ignore = spec.IgnoredAt(now)
 	for i := range spec.Ignore {
-		spec.Ignore[i].Until, spec.Ignore[i].Reason = nil, ""
+		spec.Ignore[i].Until, spec.Ignore[i].Reason, spec.Ignore[i].By = nil, "", ""
 	}
 	return *spec.DeepCopy()
+}
+
+// noticeRules announces the next end of ignore rules a while before, once.
+func (rs *releases) noticeRules(key string, hr *v1alpha1.HelmRelease, now time.Time) {
+	end := hr.Spec.NextIgnoreEnd(now)
+	if end.IsZero() || now.Before(end.Add(-lock.Notice)) {
+		return
+	}
+	news := false
+	rs.entries.update(key, func(e *entry) { news, e.noticed = !e.noticed.Equal(end), end })
+	if news {
+		rs.reporter.event(hr, rulesEndEvent(hr, end))
+	}
 }

@@ -151,7 +151,8 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		rs.reporter.announceUnlocked(hr, before, d)
 		return nil
 	}
-	waits, err := rs.lock(ctx, key, hr, rec)
+	rs.noticeRules(key, hr, now)
+	waits, err := rs.lock(ctx, key, hr, rec, d)
 	if !waits {
 		rs.handled(key, hr)
 	}
@@ -176,13 +177,13 @@ func (rs *releases) malformed(key release.Key, newest release.Record, found bool
 // lock locks the release at the given record, unless it is locked already. waits reports whether the present lock, by
 // an earlier spec, stays until the record may be read.
 func (rs *releases) lock(
-	ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record,
+	ctx context.Context, key string, hr *v1alpha1.HelmRelease, rec release.Record, d lock.Decision,
 ) (waits bool, err error) {
-	spec := followed(hr.Spec, rs.Clock.Now())
+	spec := followed(hr.Spec, d, rs.Clock.Now())
 	reload, fresh := false, false
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
-		!rs.kindArrived(key) && !rs.rights.granted(ctx, key) && !rs.trusted.since(ctx, hr, old) {
+		old.Resumes.Equal(d.Resumes) && !rs.kindArrived(key) && !rs.rights.granted(ctx, key) && !rs.trusted.since(ctx, hr, old) {
 		if old.Doubt != "" {
 			rs.queues.pruning.Add(key) // for reviewDoubt: an earlier record may have changed
 		}
@@ -226,7 +227,7 @@ func (rs *releases) lock(
 		As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
 		Writer: cmp.Or(rs.managerOf(key), loaded.writer),
-		Detect: spec.Mode == v1alpha1.ModeDetect || loaded.doubt != "", Doubt: loaded.doubt, Digest: loaded.digest,
+		Detect: spec.Mode == v1alpha1.ModeDetect || loaded.doubt != "", Resumes: d.Resumes, Doubt: loaded.doubt, Digest: loaded.digest,
 		Trust: loaded.trust, TrustChanges: loaded.changes,
 		Strict:           spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,

@@ -14,6 +14,10 @@ import (
 // timeout for an operation is five minutes, a third of that.
 const stuckAfter = 15 * time.Minute
 
+// Notice is the time before the end of a pause in which the objects are compared, so that users learn of the drift that
+// the end reverts.
+const Notice = time.Minute
+
 // Input is the basis of a Decision.
 type Input struct {
 	Spec   v1alpha1.HelmReleaseSpec
@@ -47,6 +51,9 @@ type Decision struct {
 	Window Span
 	// Invalid is the error in spec.windows, and then all windows are ignored; empty for none.
 	Invalid string
+	// Resumes is the end of a pause if it is near: the release is locked as in mode Detect until then. It is zero
+	// otherwise.
+	Resumes time.Time
 	// Again is when to decide again without any event; zero when only an event can change the decision.
 	Again time.Time
 }
@@ -57,21 +64,39 @@ type Decision struct {
 func Decide(in Input) Decision {
 	d := fromRecord(in)
 	open := d.setWindow(in)
-	d.Again = earliest(d.Again, in.Spec.NextIgnoreEnd(in.Now))
+	d.Again = earliest(d.Again, noticeOf(in.Spec.NextIgnoreEnd(in.Now), in.Now))
 	switch {
 	case in.Spec.Suspend:
 		return unlocked(d, v1alpha1.ReasonSuspended, "suspended by spec.suspend; nothing is reverted")
 	case in.Spec.SuspendedAt(in.Now):
-		until := in.Spec.SuspendUntil
-		d.Again = earliest(d.Again, until.Time)
-		return unlocked(d, v1alpha1.ReasonSuspended, fmt.Sprintf("suspended until %s; locks again by itself",
-			until.UTC().Format(time.RFC3339)))
+		until := in.Spec.SuspendUntil.UTC()
+		return paused(d, in, until, v1alpha1.ReasonSuspended, "suspended until "+until.Format(time.RFC3339))
 	case open:
-		return unlocked(d, v1alpha1.ReasonInWindow, fmt.Sprintf(
-			"unlocked until %s by spec.windows; locks again by itself",
-			d.Window.End.Format(time.RFC3339)))
+		until := d.Window.End
+		return paused(d, in, until, v1alpha1.ReasonInWindow,
+			"unlocked until "+until.Format(time.RFC3339)+" by spec.windows")
 	}
 	return d
+}
+
+// paused is the decision about a release that is not to be enforced until a time.
+func paused(d Decision, in Input, until time.Time, reason, text string) Decision {
+	notice := until.Add(-Notice)
+	if d.Lock && in.Spec.Mode != v1alpha1.ModeDetect && !in.Now.Before(notice) {
+		d.Reason, d.Message = reason, text+"; drift is reported now and reverted then"
+		d.Resumes, d.Again = until, earliest(d.Again, until)
+		return d
+	}
+	d.Again = earliest(d.Again, noticeOf(until, in.Now))
+	return unlocked(d, reason, text+"; locks again by itself")
+}
+
+// noticeOf returns the time of the notice of an end, or the end if that has passed; zero for zero.
+func noticeOf(end, now time.Time) time.Time {
+	if notice := end.Add(-Notice); !end.IsZero() && now.Before(notice) {
+		return notice
+	}
+	return end
 }
 
 // setWindow finds out about the windows of the spec, and reports whether one is open. Where one of them is wrong none

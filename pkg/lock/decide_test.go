@@ -12,6 +12,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
+func detecting(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
+	spec.Mode = v1alpha1.ModeDetect
+	return spec
+}
+
 func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
 	cases := map[release.Status]struct {
 		state  v1alpha1.State
@@ -70,17 +75,35 @@ func TestDecide(t *testing.T) {
 				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed &&
 					d.Again.IsZero()
 			}},
-		"suspendUntil unlocks and decides anew at its time": {
+		"suspendUntil unlocks and decides anew before its time": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time)
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Add(-Notice)) && d.Resumes.IsZero()
+			}},
+		"then drift is reported until its time": {
+			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Add(-Notice)},
+			func(d Decision) bool {
+				return d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.Equal(later.Time)
+			}},
+		"unless there is nothing to compare": {
+			Input{Spec: suspendedSpec(false, &later), Found: true, Record: pending, Now: later.Add(-Notice)},
+			func(d Decision) bool {
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
+			}},
+		"or nothing to revert": {
+			Input{Spec: detecting(suspendedSpec(false, &later)), Found: true, Record: deployed, Now: later.Add(-Notice)},
+			func(d Decision) bool {
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
 			}},
 		"suspendUntil in the past has no effect": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Time},
 			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
 		"the end of an ignore rule is decided anew": {
-			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: epoch},
+			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: later.Add(-Notice)},
 			func(d Decision) bool { return d.Lock && d.Again.Equal(later.Time) }},
+		"and announced before": {
+			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: epoch},
+			func(d Decision) bool { return d.Lock && d.Again.Equal(later.Add(-Notice)) }},
 		"an ended ignore rule has no effect": {
 			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: later.Time},
 			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},

@@ -31,6 +31,8 @@ type Lock struct {
 	Writer string
 	// Detect is set when drift is reported and not reverted.
 	Detect bool
+	// Resumes is the end of a pause in whose last minute this lock is, with Detect; zero for none.
+	Resumes time.Time
 	// Doubt is why the record is not trusted; empty when it may be enforced. Detect, and the Digest of the record, are
 	// set with it.
 	Doubt, Digest string

@@ -81,11 +81,14 @@ func TestWindows(t *testing.T) {
 			}
 			d := Decide(Input{Spec: unlockedBy(tc.windows...), Found: true,
 				Record: release.Record{Revision: 1, Status: release.StatusDeployed}, Now: now})
-			again := want.Start
+			again, locked := want.Start, !tc.open
 			if tc.open {
-				again = want.End
+				again = want.End.Add(-Notice)
+				if locked = !now.Before(again); locked {
+					again = want.End
+				}
 			}
-			if d.Lock == tc.open || (d.Reason == v1alpha1.ReasonInWindow) != tc.open || !d.Again.Equal(again) {
+			if d.Lock != locked || d.Resumes.IsZero() == (tc.open && locked) || (d.Reason == v1alpha1.ReasonInWindow) != tc.open || !d.Again.Equal(again) {
 				t.Errorf("decision %+v", d)
 			}
 		})

@@ -37,7 +37,9 @@ func TestPausesEndInTime(t *testing.T) {
 		{"over", false, at(-time.Minute), at(-time.Minute)},
 	} {
 		p := &v1alpha1.HelmReleasePolicy{}
-		hr := paused(p, func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend, hr.Spec.SuspendUntil = test.suspend, test.until })
+		hr := paused(p, func(hr *v1alpha1.HelmRelease) {
+			hr.Spec.Suspend, hr.Spec.SuspendUntil = test.suspend, test.until
+		})
 		before := hr.DeepCopy()
 		if got := shorten(p, hr, now); got != differs(before, hr) {
 			t.Errorf("%s: reported %t", test.name, got)

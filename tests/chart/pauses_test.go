@@ -122,6 +122,8 @@ func TestPausesFollowTheRulesOfThePolicy(t *testing.T) {
 		"spec.mode and spec.windows are set by policy teams")
 	alice.denied(name, `{"spec":{"ignore":[{"paths":[""]}]}}`, "needs an end (until)")
 	alice.denied(name, `{"spec":{"ignore":[{"paths":[""],"until":"2099-01-01T00:00:00Z"}]}}`, "in reason of each ignore rule")
+	alice.denied(name, `{"spec":{"ignore":[{"paths":[""],"until":"2099-01-01T00:00:00Z","reason":"INC-1","by":"carol"}]}}`,
+		"asks for the user, in by of each ignore rule: "+alice.name)
 	alice.denied(name, `{"metadata":{"labels":{"`+v1alpha1.PolicyLabel+`":null}}}`, "belongs to policy teams")
 	alice.denied(name, `{"metadata":{"ownerReferences":null}}`, "belongs to policy teams")
 
@@ -179,7 +181,7 @@ func expectPausesShortened(t *testing.T, u editor, name string) {
 		return all, strings.Contains(all, "1 HelmRelease changed (a pause ends earlier, by spec.pauses.maxDuration)")
 	})
 	// What a user adds to the rules ends, too.
-	u.allowed(name, `{"spec":{"ignore":[{"paths":["/data"],"until":"2099-01-01T00:00:00Z","reason":"CHG-1"}]}}`)
+	u.allowed(name, `{"spec":{"ignore":[{"paths":["/data"],"until":"2099-01-01T00:00:00Z","reason":"CHG-1","by":"`+u.name+`"}]}}`)
 	u.Until("the rule is shortened", func() (any, bool) {
 		rules := u.HelmRelease(name).Spec.Ignore
 		return rules, len(rules) == 1 && time.Until(rules[0].Until.Time) < 4*time.Hour+time.Minute

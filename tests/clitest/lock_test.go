@@ -122,7 +122,7 @@ func TestSuspend(t *testing.T) {
 		"helm-locker: release APPS/shop is not locked: no HelmRelease in namespace LOCKER names it\n"+
 			"  helm-locker lock shop -n APPS locks it; --helmrelease-namespace looks elsewhere\n  --allow-empty accepts that\n")
 	w.app("lock", "shop", "--may-not-exist").says(0, "created")
-	w.cli("suspend", "shop", "-n", "elsewhere").is(5, "", "helm-locker: release elsewhere/shop is not locked: no HelmRelease in "+
+	w.cli("suspend", "shop", "-n", "default").is(5, "", "helm-locker: release default/shop is not locked: no HelmRelease in "+
 		"namespace LOCKER names it\n  did you mean shop -n APPS?\n  --allow-empty accepts that\n")
 	w.cli("unlock", "shop", "-n", "kube-public").is(5, "", "helm-locker: release kube-public/shop is not locked: no HelmRelease in "+
 		"namespace LOCKER names it\n  did you mean shop -n APPS?\n  --allow-empty accepts that\n")

@@ -24,7 +24,7 @@ func TestSuspendOfAField(t *testing.T) {
 	w.app("suspend", "shop", field, "--until", "2099-01-02T03:04:05Z", "--reason", "INC-42").is(0,
 		"HelmRelease LOCKER/shop: "+field+" suspended until TIME\n", "")
 	w.app("status", "shop").says(0, "/spec/replicas, in objects with group apps, kind Deployment, name shop, namespace APPS, "+
-		"until TIME, reason: INC-42")
+		"until TIME, reason: INC-42, by admin")
 	w.WaitReady("shop", 1)
 	w.Until("the field is left alone", func() (any, bool) {
 		hr := w.HelmRelease("shop")

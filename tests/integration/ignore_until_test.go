@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,11 @@ func TestIgnoreRules_EndByThemselves(t *testing.T) {
 			Target: &v1alpha1.IgnoreTarget{Kind: "ConfigMap", Name: "settings"}}}
 	})
 	w.exceptions("app", "Ignored ConfigMap/settings /data/free")
+	notice := "ignored until " + until.UTC().Format(time.RFC3339) + ": /data/free (INC-42); drift there is reverted then"
+	w.Until("an event announces the end", func() (any, bool) {
+		all := w.events(w.Operator)
+		return all, strings.Contains(all, notice)
+	})
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"free":"edited","key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.PassFence()

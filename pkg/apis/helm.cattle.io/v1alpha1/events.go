@@ -19,8 +19,11 @@ const (
 	// EventReasonSuspended (Normal): the release is unlocked because its spec asks for it.
 	EventReasonSuspended = "Suspended"
 
+	// EventReasonIgnoreEnds (Normal): an ignore rule ends within a minute, and the drift in its fields is reverted then.
+	EventReasonIgnoreEnds = "IgnoreEnds"
+
 	// EventReasonDrifted (Warning): an object was changed by someone other than Helm, and is not reverted (mode
-	// Detect).
+	// Detect), or only at the end of a pause, which is near.
 	EventReasonDrifted = "Drifted"
 
 	// EventReasonReverted (Normal): an object was changed by someone other than Helm, and was written back.

@@ -69,6 +69,13 @@ type IgnoreRule struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`
+
+	// By is the user who added the rule, for other people. Rules for pauses of a policy have the API server compare it
+	// with the user of the request.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	By string `json:"by,omitempty"`
 }
 
 // ActiveAt reports whether the rule has not ended at the given time.

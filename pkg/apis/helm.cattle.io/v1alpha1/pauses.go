@@ -6,7 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PauseRules are rules for the pauses of a policy's HelmReleases: `suspend`, `suspendUntil` and ignore rules with an end.
+// PauseRules are rules for the pauses of a policy's HelmReleases: `suspend`, `suspendUntil` and ignore rules with an
+// end.
 //
 // The API server checks them at admission, by the ValidatingAdmissionPolicy of the chart. While it is there, no user
 // changes the mode, the windows, the policy or the other ignore rules of such a HelmRelease either, and each pause
