@@ -9,6 +9,7 @@ import (
 	"github.com/rancher/wrangler/v3/pkg/kubeconfig"
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/bucket"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/notify"
 	"github.com/rancher/helm-locker/pkg/process"
@@ -91,6 +92,16 @@ func evidenceFlags() []cli.Flag {
 			Usage:    "append all events to files in this `DIRECTORY`, each line with the digest of the one before; needs the right to list HelmReleases"},
 		&cli.StringFlag{Name: "evidence-cluster", Sources: cli.EnvVars("HELM_LOCKER_EVIDENCE_CLUSTER"),
 			Category: categoryEvidence, Usage: "`NAME` of the cluster in the evidence"},
+		&cli.StringFlag{Name: "evidence-bucket", Sources: cli.EnvVars("HELM_LOCKER_EVIDENCE_BUCKET"),
+			Category: categoryEvidence,
+			Usage:    "copy each file to `s3://BUCKET/PREFIX`, under the name of the cluster; files end after an hour then; the key is in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+		&cli.StringFlag{Name: "evidence-bucket-endpoint", Sources: cli.EnvVars("HELM_LOCKER_EVIDENCE_BUCKET_ENDPOINT"),
+			Category: categoryEvidence, Value: "https://s3.amazonaws.com", Usage: "https `URL` of the bucket's server"},
+		&cli.StringFlag{Name: "evidence-bucket-region", Sources: cli.EnvVars("HELM_LOCKER_EVIDENCE_BUCKET_REGION"),
+			Category: categoryEvidence, Value: "us-east-1", Usage: "`REGION` of the bucket"},
+		&cli.StringFlag{Name: "evidence-bucket-ca-file", Sources: cli.EnvVars("HELM_LOCKER_EVIDENCE_BUCKET_CA_FILE"),
+			Category: categoryEvidence, TakesFile: true,
+			Usage: "PEM `FILE` of certificate authorities to trust, beside the system's, for the bucket's server"},
 	}
 }
 
@@ -119,6 +130,9 @@ func runNotifications(ctx context.Context, cmd *cli.Command, stderr io.Writer) e
 		Namespace: cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
 		Evidence: notify.EvidenceOptions{
 			Directory: cmd.String("evidence-dir"), Cluster: cmd.String("evidence-cluster"),
+			Bucket: bucket.Options{URL: cmd.String("evidence-bucket"), Endpoint: cmd.String("evidence-bucket-endpoint"),
+				Region: cmd.String("evidence-bucket-region")},
+			BucketCAFile: cmd.String("evidence-bucket-ca-file"),
 		},
 		ShardSelector: cmd.String("shard-selector"), State: cmd.String("state"),
 		MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"), Log: log,

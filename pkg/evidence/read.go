@@ -18,8 +18,20 @@ const longest = 4 << 20
 // fileName is the name of a file: a number, which orders the files, and the day of its first line.
 var fileName = regexp.MustCompile(`^evidence-[0-9]{8}-[0-9]{8}\.jsonl$`)
 
+// dayAt is the index of the day in the name of a file.
+const dayAt = len("evidence-00000001-")
+
+// Number returns the part of the name of a file that orders the files, and "" for any other name.
+func Number(name string) string {
+	if !fileName.MatchString(name) {
+		return ""
+	}
+	return name[:dayAt]
+}
+
 // Chain is the result of reading a directory.
 type Chain struct {
+	// Files is the number of files with lines.
 	Files int `json:"files"`
 	Lines int `json:"lines"`
 	// Head is the digest of the last line. A copy of it elsewhere proves that no line was cut off the end.
@@ -82,10 +94,11 @@ func (r *reading) file(dir fs.FS, name string) (err error) {
 		return fmt.Errorf("read the evidence: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	r.Files++
 	number := 0
 	return eachLine(file, name, func(text []byte, ended bool) error {
-		number++
+		if number++; number == 1 {
+			r.Files++
+		}
 		if r.Broken != "" {
 			return nil
 		}

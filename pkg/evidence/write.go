@@ -27,14 +27,15 @@ type Log struct {
 	lock     *os.File // held until Close
 	file     *os.File // nil before the first line, and after an error
 	size     int64
+	begun    time.Time // zero for a file of an earlier log
 	day      string
 	number   int
 	previous string
 }
 
-// Open returns a log that goes on after the last line of a directory. handle gets the lines of the last two files, and
-// the denied requests of all others. A directory that does not exist is created. The error is [ErrInUse] if another log
-// writes to it.
+// Open returns a log that goes on after the last line of a directory. handle gets the lines of the last two days with
+// files, and the denied requests of all others. A directory that does not exist is created. The error is [ErrInUse] if
+// another log writes to it.
 func Open(dir, cluster string, by clock.PassiveClock, handle func(*Line)) (*Log, error) {
 	if cluster == "" {
 		return nil, errors.New("evidence needs a name for the cluster (--evidence-cluster)")
@@ -58,9 +59,10 @@ func (l *Log) begin(handle func(*Line)) (err error) {
 	if err != nil {
 		return err
 	}
+	recent := lastDays(names)
 	for i, name := range names {
 		wanted := func([]byte) bool { return true }
-		if i < len(names)-2 {
+		if i < recent {
 			wanted = func(text []byte) bool { return bytes.Contains(text, []byte(Denied)) }
 		}
 		if err := some(filepath.Join(l.dir, name), wanted, handle); err != nil {
@@ -68,6 +70,17 @@ func (l *Log) begin(handle func(*Line)) (err error) {
 		}
 	}
 	return l.resume()
+}
+
+// lastDays returns the index of the first file of the last two days with files.
+func lastDays(names []string) int {
+	i, days := len(names)-1, map[string]bool{}
+	for ; i >= 0; i-- {
+		if days[names[i][dayAt:]] = true; len(days) > 2 {
+			break
+		}
+	}
+	return i + 1
 }
 
 // Append writes lines and has them on the disk when it returns. It returns the digest at which a file ended, if the
@@ -106,6 +119,16 @@ func (l *Log) Append(lines ...*Line) (ended string, err error) {
 	return ended, nil
 }
 
+// End ends the open file if it has lines and was begun that long ago, or by an earlier log. An empty file follows it: a
+// file gets no more lines when another one follows. The result is the digest at which the file ended, if it did.
+func (l *Log) End(age time.Duration) (ended string, err error) {
+	now := l.clock.Now().UTC()
+	if l.file == nil || l.size == 0 || now.Sub(l.begun) < age {
+		return "", nil
+	}
+	return l.rotate(now)
+}
+
 // Close closes the open file, and leaves the directory to other logs.
 func (l *Log) Close() error {
 	err := l.closeFile()
@@ -138,7 +161,7 @@ func (l *Log) rotate(now time.Time) (ended string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("begin a file of evidence: %w", err)
 	}
-	l.number, l.day, l.size = l.number+1, now.Format(day), 0
+	l.number, l.day, l.size, l.begun = l.number+1, now.Format(day), 0, now
 	return ended, syncDirectory(l.dir)
 }
 

@@ -17,6 +17,8 @@ const (
 	// watchedEvery is the time between two lines that prove that an operator is watched. After a kill, at most this
 	// time is a gap.
 	watchedEvery = time.Minute
+	// endedEvery is the time after which a file ends that is to be copied.
+	endedEvery = time.Hour
 	// pendingLength bounds the entries that wait for the disk.
 	pendingLength = 10000
 )
@@ -29,6 +31,8 @@ type sink struct {
 	to    logrus.FieldLogger
 	// ask has the states of locks read, and all of them written if all is set.
 	ask func(all bool)
+	// ended has a file copied that has ended; nil without a bucket.
+	ended func()
 
 	watches map[string]*watch // by Lease
 	states  *states
@@ -128,12 +132,14 @@ func (s *sink) run(ctx context.Context) error {
 		case <-ticker.C():
 			s.flush()
 			s.write(s.proof())
+			s.end(endedEvery)
 			s.ask(false)
 		case <-ctx.Done():
 		}
 	}
 	s.flush()
 	s.write(s.proof())
+	s.end(0)
 	return s.log.Close()
 }
 
@@ -185,9 +191,7 @@ func (s *sink) write(lines []*evidence.Line) {
 	if s.lost.Count -= lost.Count; s.lost.Count > 0 {
 		s.lost.From = now
 	}
-	if ended != "" { // a copy of the digest that is kept elsewhere proves the file
-		s.to.WithField("digest", ended).Info("a file of evidence has ended")
-	}
+	s.note(ended)
 	if ended != "" || lost.Count > 0 { // a change of a lock may be among the lost lines
 		s.ask(true)
 	}

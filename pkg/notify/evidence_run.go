@@ -2,12 +2,14 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/bucket"
 	"github.com/rancher/helm-locker/pkg/evidence"
 	"github.com/rancher/helm-locker/pkg/follow"
 	"github.com/rancher/helm-locker/pkg/message"
@@ -19,22 +21,38 @@ type EvidenceOptions struct {
 	Directory string
 	// Cluster is the name of the cluster in each line.
 	Cluster string
+	// Bucket gets copies of the files; there are none when its URL is empty. The directory and the cluster are those
+	// above, and the transport is made for BucketCAFile, a PEM file of authorities to trust beside those of the system.
+	Bucket       bucket.Options
+	BucketCAFile string
 }
 
 // keeping is the part of the process that keeps evidence; a nil one keeps none.
 type keeping struct {
 	sink   *sink
 	states *stateReader
+	copier *bucket.Copier // nil without a bucket
 }
 
 // keep has the connections of a follower kept as evidence, if the options ask for it.
-func (o *RunOptions) keep(following *follow.Options) (*keeping, error) {
-	if o.Evidence.Directory == "" {
+func (o *RunOptions) keep(following *follow.Options, observer bucket.Observer) (*keeping, error) {
+	switch {
+	case o.Evidence.Directory != "":
+	case o.Evidence.Bucket.URL != "":
+		return nil, errors.New("a bucket takes copies of files: set a directory for them (--evidence-dir)")
+	default:
 		return nil, nil
+	}
+	copier, err := o.copier(observer)
+	if err != nil {
+		return nil, err
 	}
 	sink, err := newSink(o.Evidence, o.Clock, o.Log)
 	if err != nil {
 		return nil, err
+	}
+	if copier != nil {
+		sink.ended = copier.Wake
 	}
 	client, err := dynamic.NewForConfig(following.Config)
 	if err != nil {
@@ -42,7 +60,7 @@ func (o *RunOptions) keep(following *follow.Options) (*keeping, error) {
 	}
 	helmReleases := client.Resource(v1alpha1.SchemeGroupVersion.WithResource("helmreleases")).Namespace(o.Namespace)
 	following.Connected, following.Alive = sink.Connected, sink.Alive
-	return &keeping{sink, newStateReader(helmReleases, sink, o.Log)}, nil
+	return &keeping{sink, newStateReader(helmReleases, sink, o.Log), copier}, nil
 }
 
 // handle keeps an event, and calls reached when it is on the disk: the next process begins there.
@@ -54,11 +72,18 @@ func (k *keeping) handle(lease string, at message.Position, m *message.Message, 
 	k.sink.Handle(lease, at, m, reached)
 }
 
-// run keeps events until ctx ends, and then those that wait.
+// run keeps events until ctx ends, and then those that wait. The last file is copied when it has ended.
 func (k *keeping) run(ctx context.Context) error {
 	if k == nil {
 		return nil
 	}
+	if k.copier == nil {
+		return k.write(ctx)
+	}
+	return before(ctx, k.write, func(ctx context.Context) error { k.copier.Run(ctx); return nil })
+}
+
+func (k *keeping) write(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return k.sink.run(ctx) })
 	group.Go(func() error { return k.states.run(ctx) })

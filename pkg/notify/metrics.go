@@ -11,12 +11,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/message"
 )
 
-// counters are an Observer with metrics. They have no label for the receiver: its address may hold a secret.
+// Results of an attempt to copy evidence.
+const copySucceeded, copyFailed = "copied", "failed"
+
+// counters are an Observer, and one of copies, with metrics. They have no label for the receiver: its address may hold
+// a secret.
 type counters struct {
 	registry *prometheus.Registry
 	ended    *prometheus.CounterVec
 	retries  prometheus.Counter
 	waiting  prometheus.Gauge
+	copies   *prometheus.CounterVec
+	files    prometheus.Gauge
 }
 
 func newCounters() *counters {
@@ -34,6 +40,14 @@ func newCounters() *counters {
 			Help: "Attempts to send a notification that failed and are made again."}),
 		waiting: f.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "notifications_waiting",
 			Help: "Notifications that wait to be sent."}),
+		copies: f.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: "evidence_copies_total",
+			Help: "Files of evidence that were copied to the bucket, and attempts that failed and are made again."},
+			[]string{"result"}),
+		files: f.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "evidence_files_waiting",
+			Help: "Files of evidence that have ended and are not known to be in the bucket."}),
+	}
+	for _, result := range []string{copySucceeded, copyFailed} {
+		c.copies.WithLabelValues(result)
 	}
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -111,29 +111,37 @@ func (o Options) targets() ([]target, error) {
 func nameOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 func (o Options) client() (*http.Client, error) {
+	transport, err := transport("notification", o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Timeout: requestTime, Transport: transport,
+		// A redirect must not take a message, and the token with it, to another server.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// transport returns a transport that trusts the authorities of the system, and those of a file if it is named.
+func transport(of, caFile string) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.CAFile != "" {
+	if caFile != "" {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
 			return nil, fmt.Errorf("certificates of the system: %w", err)
 		}
-		pem, err := os.ReadFile(o.CAFile)
+		pem, err := os.ReadFile(caFile)
 		if err != nil {
-			return nil, fmt.Errorf("notification CA file: %w", err)
+			return nil, fmt.Errorf("%s CA file: %w", of, err)
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("notification CA file %s has no certificate in PEM form", o.CAFile)
+			return nil, fmt.Errorf("%s CA file %s has no certificate in PEM form", of, caFile)
 		}
 		config.RootCAs = pool
 	}
-	return &http.Client{
-		Timeout: requestTime,
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
-			MaxIdleConnsPerHost: 1, IdleConnTimeout: 90 * time.Second,
-		},
-		// A redirect must not take a message, and the token with it, to another server.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 1, IdleConnTimeout: 90 * time.Second,
 	}, nil
 }
 

@@ -77,7 +77,7 @@ func Run(ctx context.Context, o RunOptions) error {
 		Config: config, Namespace: o.Namespace, Controller: o.ControllerName, Shard: shard, Resume: resume,
 		Clock: o.Clock, Log: o.Log,
 	}
-	keeping, err := o.keep(&following)
+	keeping, err := o.keep(&following, counters)
 	if err != nil {
 		return err
 	}

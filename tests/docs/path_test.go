@@ -51,8 +51,21 @@ func TestTheOperatorImportsNothingThatShows(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		_, ours, _ := strings.Cut(strings.TrimSpace(line), "helm-locker/pkg/")
 		switch ours {
-		case "page", "inspect", "report", "notify", "follow", "policies", "policy", "severity", "evidence", "period":
+		case "bucket", "page", "inspect", "report", "notify", "follow", "policies", "policy", "severity", "evidence", "period":
 			t.Errorf("the operator imports pkg/%s", ours)
+		}
+	}
+}
+
+// The client of a bucket is in the program of the notifications alone.
+func TestOneProgramHasTheClientOfABucket(t *testing.T) {
+	for program, has := range map[string]bool{".": false, "./cmd/helm-locker": false, "./cmd/helm-locker-notifications": true} {
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", program)
+		list.Dir = root
+		out, err := list.Output()
+		check.NoError(t, err)
+		if strings.Contains(string(out), "github.com/minio/") != has {
+			t.Errorf("%s: it has the client: %v", program, !has)
 		}
 	}
 }

@@ -46,6 +46,14 @@ func whatIsToldIsTrue() []mutant {
 			"./pkg/period", "TestHostile_NoCellOfCSVIsAFormula"),
 		breaks("T2", "two processes fork the chain of evidence", edit{"pkg/evidence/lock_unix.go", `syscall.LOCK_EX|`,
 			`syscall.LOCK_SH|`}, evidencePkg, "TestADirectoryIsForOneProcess"),
+		breaks("T2", "a file of evidence is copied before it has ended", edit{"pkg/bucket/copier.go",
+			`slices.Clone(names[:len(names)-1])`, `slices.Clone(names)`}, "./tests/bucket", "TestBucket_EachFileIsCopiedOnce"),
+		breaks("T2", "a file of evidence in a bucket is replaced", edit{"pkg/bucket/bucket.go",
+			`	o.SetMatchETagExcept("*")`, ``}, "./tests/bucket", "TestBucket_NothingIsReplacedAtTheLastMoment"),
+		breaks("T2", "a file of evidence gets lines after it was copied", edit{"pkg/evidence/write.go",
+			`	return l.rotate(now)
+}`, `	return l.previous, nil
+}`}, evidencePkg, "TestAFileThatEndedGetsNoMoreLines"),
 		breaks("T2", "evidence has no line about a gap", edit{evidence,
 			`	return append(lines, gap(lease, evidence.Gap{From: w.until, Until: now, Reason: reason}), next.line(lease))`,
 			`	_ = reason

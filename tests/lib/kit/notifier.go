@@ -91,7 +91,7 @@ func StartSink(
 	return op
 }
 
-var ofNotifications = regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?helm_locker_notification.*\n`)
+var ofNotifications = regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?helm_locker_(notification|evidence).*\n`)
 
 // NotifierMetrics returns the metrics of a notifier, without those of the Go runtime.
 func NotifierMetrics(t testing.TB, o *Operator) string {
