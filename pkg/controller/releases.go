@@ -183,7 +183,8 @@ func (rs *releases) lock(
 	reload, fresh := false, false
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
-		old.Resumes.Equal(d.Resumes) && !rs.kindArrived(key) && !rs.rights.granted(ctx, key) && !rs.trusted.since(ctx, hr, old) {
+		old.Resumes.Equal(d.Resumes) && !rs.kindArrived(key) && !rs.rights.granted(ctx, key) &&
+		!rs.trusted.since(ctx, hr, old) {
 		if old.Doubt != "" {
 			rs.queues.pruning.Add(key) // for reviewDoubt: an earlier record may have changed
 		}
@@ -227,7 +228,8 @@ func (rs *releases) lock(
 		As: loaded.release.Key, Record: rec, Spec: spec,
 		ServerSide: loaded.release.ApplyMethod == release.ApplyMethodServerSide, Fresh: fresh,
 		Writer: cmp.Or(rs.managerOf(key), loaded.writer),
-		Detect: spec.Mode == v1alpha1.ModeDetect || loaded.doubt != "", Resumes: d.Resumes, Doubt: loaded.doubt, Digest: loaded.digest,
+		Detect: spec.Mode == v1alpha1.ModeDetect || loaded.doubt != "", Resumes: d.Resumes,
+		Doubt: loaded.doubt, Digest: loaded.digest,
 		Trust: loaded.trust, TrustChanges: loaded.changes,
 		Strict:           spec.Scope == v1alpha1.ScopeStrict,
 		ReplaceImmutable: spec.ReplaceImmutable,

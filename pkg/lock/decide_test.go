@@ -78,22 +78,27 @@ func TestDecide(t *testing.T) {
 		"suspendUntil unlocks and decides anew before its time": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Add(-Notice)) && d.Resumes.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Add(-Notice)) &&
+					d.Resumes.IsZero()
 			}},
 		"then drift is reported until its time": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Add(-Notice)},
 			func(d Decision) bool {
-				return d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.Equal(later.Time)
+				return d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) &&
+					d.Resumes.Equal(later.Time)
 			}},
 		"unless there is nothing to compare": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: pending, Now: later.Add(-Notice)},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) &&
+					d.Resumes.IsZero()
 			}},
 		"or nothing to revert": {
-			Input{Spec: detecting(suspendedSpec(false, &later)), Found: true, Record: deployed, Now: later.Add(-Notice)},
+			Input{Spec: detecting(suspendedSpec(false, &later)), Found: true, Record: deployed,
+				Now: later.Add(-Notice)},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) &&
+					d.Resumes.IsZero()
 			}},
 		"suspendUntil in the past has no effect": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Time},

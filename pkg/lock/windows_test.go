@@ -88,7 +88,8 @@ func TestWindows(t *testing.T) {
 					again = want.End
 				}
 			}
-			if d.Lock != locked || d.Resumes.IsZero() == (tc.open && locked) || (d.Reason == v1alpha1.ReasonInWindow) != tc.open || !d.Again.Equal(again) {
+			if d.Lock != locked || d.Resumes.IsZero() == (tc.open && locked) ||
+				(d.Reason == v1alpha1.ReasonInWindow) != tc.open || !d.Again.Equal(again) {
 				t.Errorf("decision %+v", d)
 			}
 		})

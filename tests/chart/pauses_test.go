@@ -43,7 +43,8 @@ func (u editor) run(program string, args ...string) (string, error) {
 	u.Helper()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(u.Ctx, program, append(args, "--as="+u.name)...)
-	cmd.Env = []string{"HOME=" + u.TempDir(), "KUBECONFIG=" + kit.Shared.Kubeconfig(), "HELM_LOCKER_NAMESPACE=" + u.Operator}
+	cmd.Env = []string{"HOME=" + u.TempDir(), "KUBECONFIG=" + kit.Shared.Kubeconfig(),
+		"HELM_LOCKER_NAMESPACE=" + u.Operator}
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	return out.String(), err
@@ -80,8 +81,9 @@ func createPausePolicy(e *kit.Env, release string) string {
 	e.Helper()
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "teams"}, "spec": map[string]any{
-			"match":  map[string]any{"releases": []any{release}, "namespaces": []any{e.Apps}},
-			"pauses": map[string]any{"maxDuration": "4h", "requireReason": `^(INC|CHG)-\d+`, "forbidOpenEnd": true},
+			"match":    map[string]any{"releases": []any{release}, "namespaces": []any{e.Apps}},
+			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "front"}}},
+			"pauses":   map[string]any{"maxDuration": "4h", "requireReason": `^(INC|CHG)-\d+`, "forbidOpenEnd": true},
 		}}}
 	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
 	_, err := e.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), e.Operator).
@@ -117,11 +119,17 @@ func TestPausesFollowTheRulesOfThePolicy(t *testing.T) {
 	alice.denied(name, pausedBy(alice.name, "because", soon), `policy teams asks for a reason that matches ^(INC|CHG)-\d+`)
 	alice.denied(name, `{"spec":{`+soon+`}}`, "asks for a reason")
 	alice.denied(name, pausedBy(bob.name, "INC-42", soon), v1alpha1.SuspendedByAnnotation+": "+alice.name)
-	alice.denied(name, `{"spec":{"mode":"Detect"}}`, "spec.mode and spec.windows are set by policy teams")
-	alice.denied(name, `{"spec":{"windows":[{"schedule":"0 0 * * *","duration":"1h"}]}}`,
-		"spec.mode and spec.windows are set by policy teams")
+	const sets = "policy teams sets all fields but suspendUntil, suspend, ignore and acceptedRecord"
+	alice.denied(name, `{"spec":{"mode":"Detect"}}`, sets)
+	alice.denied(name, `{"spec":{"serviceAccountName":"nobody"}}`, sets)
+	alice.denied(name, `{"spec":{"scope":"Strict"}}`, sets)
+	alice.denied(name, `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+`":"another"}}}`, "only helm-locker")
+	alice.denied(name, `{"metadata":{"annotations":{"`+v1alpha1.EnforcedSinceAnnotation+`":"x"}}}`, "only helm-locker")
+	alice.denied(name, `{"metadata":{"labels":{"tier":null}}}`, "the labels of the template are set by policy teams")
+	alice.denied(name, `{"spec":{"windows":[{"schedule":"0 0 * * *","duration":"1h"}]}}`, sets)
 	alice.denied(name, `{"spec":{"ignore":[{"paths":[""]}]}}`, "needs an end (until)")
-	alice.denied(name, `{"spec":{"ignore":[{"paths":[""],"until":"2099-01-01T00:00:00Z"}]}}`, "in reason of each ignore rule")
+	alice.denied(name, `{"spec":{"ignore":[{"paths":[""],"until":"2099-01-01T00:00:00Z"}]}}`,
+		"in reason of each ignore rule")
 	alice.denied(name, `{"spec":{"ignore":[{"paths":[""],"until":"2099-01-01T00:00:00Z","reason":"INC-1","by":"carol"}]}}`,
 		"asks for the user, in by of each ignore rule: "+alice.name)
 	alice.denied(name, `{"metadata":{"labels":{"`+v1alpha1.PolicyLabel+`":null}}}`, "belongs to policy teams")
@@ -129,7 +137,8 @@ func TestPausesFollowTheRulesOfThePolicy(t *testing.T) {
 
 	alice.allowed(name, `{"metadata":{"labels":{"team":"web"}}}`)
 	alice.allowed(name, pausedBy(alice.name, "INC-42", soon))
-	bob.denied(name, `{"metadata":{"annotations":{"`+v1alpha1.SuspendReasonAnnotation+`":"no more"}}}`, "asks for a reason")
+	bob.denied(name, `{"metadata":{"annotations":{"`+v1alpha1.SuspendReasonAnnotation+`":"no more"}}}`,
+		"asks for a reason")
 	bob.denied(name, `{"metadata":{"annotations":{"`+v1alpha1.SuspendedByAnnotation+`":"carol"}}}`, bob.name)
 	bob.allowed(name, `{"spec":{"suspendUntil":null}}`)
 
@@ -154,7 +163,8 @@ func expectPausesShortened(t *testing.T, u editor, name string) {
 		t.Errorf("a pause of 5 hours: %v\n%s", err, out)
 	}
 	out, err = u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "1h")
-	if err == nil || !strings.Contains(out, "asks for a reason") || !strings.HasSuffix(out, "\n  give it by --reason TEXT\n") {
+	if err == nil || !strings.Contains(out, "asks for a reason") ||
+		!strings.HasSuffix(out, "\n  give it by --reason TEXT\n") {
 		t.Errorf("a pause without a reason: %v\n%s", err, out)
 	}
 	out, err = u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "4h", "--reason", "INC-43", "--wait")
@@ -181,7 +191,8 @@ func expectPausesShortened(t *testing.T, u editor, name string) {
 		return all, strings.Contains(all, "1 HelmRelease changed (a pause ends earlier, by spec.pauses.maxDuration)")
 	})
 	// What a user adds to the rules ends, too.
-	u.allowed(name, `{"spec":{"ignore":[{"paths":["/data"],"until":"2099-01-01T00:00:00Z","reason":"CHG-1","by":"`+u.name+`"}]}}`)
+	u.allowed(name, `{"spec":{"ignore":[{"paths":["/data"],"until":"2099-01-01T00:00:00Z","reason":"CHG-1","by":"`+
+		u.name+`"}]}}`)
 	u.Until("the rule is shortened", func() (any, bool) {
 		rules := u.HelmRelease(name).Spec.Ignore
 		return rules, len(rules) == 1 && time.Until(rules[0].Until.Time) < 4*time.Hour+time.Minute

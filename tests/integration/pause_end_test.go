@@ -32,7 +32,8 @@ func TestPause_ItsEndIsAnnounced(t *testing.T) {
 	w.CreateHelmRelease("app")
 	is(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonLocked, "")
 	w.PatchHelmRelease("app", `{"spec":{"suspendUntil":"`+at+`"}}`)
-	is(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonSuspended, "suspended until "+at+"; locks again by itself")
+	is(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonSuspended,
+		"suspended until "+at+"; locks again by itself")
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"hot fix"}}`)
 	is(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked, "")
 

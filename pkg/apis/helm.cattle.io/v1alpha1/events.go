@@ -19,7 +19,8 @@ const (
 	// EventReasonSuspended (Normal): the release is unlocked because its spec asks for it.
 	EventReasonSuspended = "Suspended"
 
-	// EventReasonIgnoreEnds (Normal): an ignore rule ends within a minute, and the drift in its fields is reverted then.
+	// EventReasonIgnoreEnds (Normal): an ignore rule ends within a minute, and the drift in its fields is reverted
+	// then.
 	EventReasonIgnoreEnds = "IgnoreEnds"
 
 	// EventReasonDrifted (Warning): an object was changed by someone other than Helm, and is not reverted (mode
