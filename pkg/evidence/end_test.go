@@ -99,3 +99,18 @@ func TestTheLinesOfTwoDaysAreReadAgain(t *testing.T) {
 		t.Errorf("the lines are %s", text)
 	}
 }
+
+// A disk may take the end of a line that is not complete, and not the line about it: the next attempt writes that.
+func TestTheEndOfATornLineIsNoCompleteLine(t *testing.T) {
+	dir, by := t.TempDir(), clocktesting.NewFakeClock(start)
+	log := open(t, dir, by)
+	add(t, log, changed(1))
+	check.NoError(t, log.Close())
+	for name, text := range contents(t, dir) {
+		check.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text+text[:40]+"\n"), 0o600))
+	}
+	log = open(t, dir, by)
+	add(t, log, changed(2))
+	check.NoError(t, log.Close())
+	expect(t, dir, "1", string(LineTorn), "2")
+}

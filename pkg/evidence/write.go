@@ -196,7 +196,7 @@ func (l *Log) resume() (err error) {
 			continue
 		}
 		if l.previous = end.digest; end.torn {
-			return l.mend(names[i], name)
+			return l.mend(names[i], name, end.open)
 		}
 	}
 	return l.open(name)
@@ -210,13 +210,15 @@ func (l *Log) open(name string) (err error) {
 	return nil
 }
 
-// mend ends a line that is not complete, and appends a line about it to the last file.
-func (l *Log) mend(torn, last string) error {
+// mend ends a line that is not complete, if it has no line end, and appends a line about it to the last file.
+func (l *Log) mend(torn, last string, open bool) error {
 	if err := l.open(torn); err != nil {
 		return err
 	}
-	if _, err := l.file.WriteString("\n"); err != nil {
-		return errors.Join(fmt.Errorf("end a line of evidence: %w", err), l.closeFile())
+	if open {
+		if _, err := l.file.WriteString("\n"); err != nil {
+			return errors.Join(fmt.Errorf("end a line of evidence: %w", err), l.closeFile())
+		}
 	}
 	if torn != last {
 		if err := errors.Join(l.file.Sync(), l.closeFile(), l.open(last)); err != nil {
@@ -232,16 +234,21 @@ func (l *Log) mend(torn, last string) error {
 type end struct {
 	digest string // of the last line; empty without one
 	size   int64
-	torn   bool
+	torn   bool // the last line is not complete
+	open   bool // it has no line end
 }
 
 // endOf returns the end of a file; a line without a line end is its last one.
 func endOf(name string) (e end, err error) {
+	var last []byte
 	err = readFile(name, func(text []byte, ended bool) error {
-		e.digest, e.torn = Digest(text), !ended
+		last, e.open = text, !ended
 		e.size += int64(len(text) + 1)
 		return nil
 	})
+	if e.size > 0 {
+		e.digest, e.torn = Digest(last), e.open || !json.Valid(last)
+	}
 	return e, err
 }
 

@@ -46,6 +46,8 @@ func whatIsToldIsTrue() []mutant {
 			"./pkg/period", "TestHostile_NoCellOfCSVIsAFormula"),
 		breaks("T2", "two processes fork the chain of evidence", edit{"pkg/evidence/lock_unix.go", `syscall.LOCK_EX|`,
 			`syscall.LOCK_SH|`}, evidencePkg, "TestADirectoryIsForOneProcess"),
+		breaks("T2", "a torn line of evidence with a line end counts as complete", edit{"pkg/evidence/write.go",
+			`e.open || !json.Valid(last)`, `e.open`}, evidencePkg, "TestTheEndOfATornLineIsNoCompleteLine"),
 		breaks("T2", "a file of evidence is copied before it has ended", edit{"pkg/bucket/copier.go",
 			`slices.Clone(names[:len(names)-1])`, `slices.Clone(names)`}, "./tests/bucket", "TestBucket_EachFileIsCopiedOnce"),
 		breaks("T2", "a file of evidence in a bucket is replaced", edit{"pkg/bucket/bucket.go",
