@@ -63,7 +63,7 @@ func newStore(o Options) (*store, error) {
 	parts := strings.Split(strings.TrimPrefix(strings.Trim(u.Path, "/")+"/"+o.Cluster, "/"), "/")
 	for _, part := range parts {
 		if part == "" || part == "." || part == ".." {
-			return nil, fmt.Errorf("prefix %q of the bucket has a part that is empty or only dots", strings.Join(parts, "/"))
+			return nil, fmt.Errorf("prefix %q of the bucket has an empty part or dots", strings.Join(parts, "/"))
 		}
 	}
 	if strings.Contains(o.Cluster, "/") {
