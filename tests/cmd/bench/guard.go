@@ -43,7 +43,7 @@ func (b *bench) guard(ctx context.Context) error {
 	if _, err := b.lock(ctx, both); err != nil {
 		return err
 	}
-	if err := b.guardInForce(ctx, guarded); err != nil {
+	if err := b.guardInForce(ctx, guarded, "Deny", apierrors.IsForbidden); err != nil {
 		return err
 	}
 	sides := [2][]object{plain.locked, guarded.locked}
@@ -51,8 +51,14 @@ func (b *bench) guard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(b.allowedWrites(ctx, sides), b.unguardedWrites(ctx, others), b.refusedWrites(ctx, sides),
+	if err := errors.Join(b.allowedWrites(ctx, sides, "allowed write"), b.unguardedWrites(ctx, others), b.refusedWrites(ctx, sides),
 		b.guardProcessor(ctx, sides)); err != nil {
+		return err
+	}
+	if err := b.guardInForce(ctx, guarded, "Observe", func(err error) bool { return err == nil }); err != nil {
+		return err
+	}
+	if err := b.allowedWrites(ctx, sides, "observed write"); err != nil {
 		return err
 	}
 	return b.unlock(ctx, both)
@@ -75,10 +81,10 @@ func (b *bench) serveGuard(ctx context.Context, flags ...string) error {
 	return b.operator.Start(ctx)
 }
 
-// guardInForce enables the guard for the release of a world, and returns once the API server calls the guard.
-func (b *bench) guardInForce(ctx context.Context, w *world) error {
+// guardInForce sets the guard of the release of a world, and returns once a change gets the wanted answer.
+func (b *bench) guardInForce(ctx context.Context, w *world, guard string, wanted func(error) bool) error {
 	_, err := b.setup.dynamic.Resource(helmReleasesGVR).Namespace(operatorNamespace).Patch(ctx, w.releases[0].Name,
-		types.MergePatchType, []byte(`{"spec":{"guard":"Deny"}}`), metav1.PatchOptions{})
+		types.MergePatchType, fmt.Appendf(nil, `{"spec":{"guard":%q}}`, guard), metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("turn the guard on: %w", err)
 	}
@@ -86,8 +92,11 @@ func (b *bench) guardInForce(ctx context.Context, w *world) error {
 	defer cancel()
 	return process.Poll(ctx, 100*time.Millisecond, func() (bool, error) {
 		err := b.tamper.tamper(ctx, w.locked[0], b.nextForeign())
-		if apierrors.IsForbidden(err) {
+		if wanted(err) {
 			return true, nil
+		}
+		if apierrors.IsForbidden(err) { // by the guard of before
+			return false, nil
 		}
 		return false, err
 	})
@@ -112,8 +121,8 @@ func (b *bench) annotate(ctx context.Context, o object) error {
 		fmt.Appendf(nil, `{"metadata":{"annotations":{"bench.example/note":%q}}}`, foreign(b.nextForeign())))
 }
 
-func (b *bench) allowedWrites(ctx context.Context, sides [2][]object) error {
-	const name = "allowed write"
+// allowedWrites measures writes that the guard lets pass, under a name.
+func (b *bench) allowedWrites(ctx context.Context, sides [2][]object, name string) error {
 	before, err := b.guardDecisions(ctx, "allowed")
 	if err != nil {
 		return err
