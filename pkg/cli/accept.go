@@ -26,7 +26,8 @@ func (a *app) acceptCommand() *cli.Command {
 		Name: "accept", Category: categoryChange, Usage: "have the operator enforce records that it does not trust",
 		ArgsUsage: "RELEASE...",
 		Description: "An operator with --trust-records=Witnessed enforces a release record as far as the writer of the record has the rights\n" +
-			"for it. accept sets spec.acceptedRecord, so that the operator enforces the newest record as it is now, whoever wrote it.\n" +
+			"for it. accept sets spec.acceptedRecord, so that the operator enforces the newest record as it is now, whoever wrote it,\n" +
+			"and expects its writer (spec.expectedWriters).\n" +
 			"A record that changes before the operator reads it is not accepted.\n\n" +
 			"accept prints the writer, and the objects that the operator writes and deletes then, and asks. Without a terminal it\n" +
 			"needs --yes: else it changes nothing, and exits with 2.",
@@ -84,6 +85,9 @@ func isEnforced(hr *v1alpha1.HelmRelease) (bool, string) {
 	if hr.Status.ObservedGeneration < hr.Generation {
 		return false, "an operator"
 	}
+	if isFlagged(hr) {
+		return false, meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionExpectedWriter).Message
+	}
 	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
 	if locked == nil {
 		return false, "an operator"
@@ -102,7 +106,7 @@ func (a *app) doubted(ctx context.Context, c *connection, hr *v1alpha1.HelmRelea
 	case status.State == v1alpha1.TrustStateAny:
 		return nil, command.Hinted(errors.New("there is nothing to accept: the operator enforces the records of any writer"),
 			"trust.records=Witnessed in the values of its chart has it ask for the rights of writers")
-	case status.State == v1alpha1.TrustStateAccount:
+	case status.State == v1alpha1.TrustStateAccount && !isFlagged(hr):
 		return nil, fmt.Errorf("there is nothing to accept: the account of release %s limits what is enforced", key)
 	}
 	masker, err := a.masker(false)
@@ -115,7 +119,7 @@ func (a *app) doubted(ctx context.Context, c *connection, hr *v1alpha1.HelmRelea
 		return nil, fmt.Errorf("release %s: %w", key, err)
 	case compared == nil:
 		return nil, fmt.Errorf("there is nothing to accept: release %s does not exist", key)
-	case status.State == v1alpha1.TrustStateTrusted && status.Revision == compared.record.Revision:
+	case status.State == v1alpha1.TrustStateTrusted && status.Revision == compared.record.Revision && !isFlagged(hr):
 		return nil, fmt.Errorf("revision %d of release %s is trusted already (%s)", status.Revision, key, status.Reason)
 	}
 	a.noteUncompared(key, compared.Comparison)

@@ -54,6 +54,9 @@ func (a *app) finish(
 				c.hr.Spec.Release.Name, c.hr.Spec.Release.Namespace)
 			continue
 		}
+		if cmd.Name == "lock" && seesNoWriter(c.hr) {
+			a.note("note: the operator does not see the users who store revisions; %s", expectingTakesTrust)
+		}
 		waiting = append(waiting, c.hr)
 	}
 	return a.waitIfAsked(ctx, cmd, store, waiting, until)

@@ -226,6 +226,10 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 			f.Message += ": " + guarded.Message
 		}
 		f.Advice = details
+	case isFlagged(hr):
+		f.Level = levelWarning
+		f.Message = meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionExpectedWriter).Message
+		f.Advice = command.Program + " accept " + name + " accepts that record"
 	}
 	return f
 }

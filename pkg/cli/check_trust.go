@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
@@ -28,5 +30,30 @@ func trustFindings(locks []*v1alpha1.HelmRelease) (found []finding) {
 		found = append(found, finding{levelWarning, subject, count(v1alpha1.TrustStateNotTrusted) +
 			" with a record that is not trusted: " + some(not), ""})
 	}
+	var blind []string
+	for _, hr := range locks {
+		if seesNoWriter(hr) {
+			blind = append(blind, hr.Spec.Release.String())
+		}
+	}
+	if len(blind) > 0 {
+		found = append(found, finding{levelWarning, subject, plain.Count(len(blind), "release") +
+			" with spec.expectedWriters, and the operator does not see the users who store revisions: " + some(blind),
+			expectingTakesTrust})
+	}
 	return found
+}
+
+// expectingTakesTrust is the remedy for spec.expectedWriters that no operator can judge.
+const expectingTakesTrust = "spec.expectedWriters takes trust.records=Witnessed in the values of the chart"
+
+// seesNoWriter reports whether the operator of a HelmRelease does not see the users who store revisions.
+func seesNoWriter(hr *v1alpha1.HelmRelease) bool {
+	c := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionExpectedWriter)
+	return c != nil && c.Reason == v1alpha1.ReasonGuardNotServed
+}
+
+// isFlagged reports whether an unexpected user deployed a revision.
+func isFlagged(hr *v1alpha1.HelmRelease) bool {
+	return meta.IsStatusConditionFalse(hr.Status.Conditions, v1alpha1.ConditionExpectedWriter)
 }

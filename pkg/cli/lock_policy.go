@@ -75,6 +75,11 @@ func (a *app) lockMany(ctx context.Context, cmd *cli.Command) error {
 	if policy.OwnRights(p) {
 		a.note("note: %s", policy.Rights(p))
 	}
+	if len(p.Spec.Template.Spec.ExpectedWriters) > 0 {
+		if blind, err := store.list(ctx, trustsAny); err == nil && len(blind) > 0 {
+			a.note("note: the operator does not see the users who store revisions; %s", expectingTakesTrust)
+		}
+	}
 	return a.printChanged(cmd, []changed{{policy: p, text: fmt.Sprintf("HelmReleasePolicy %s/%s %s: %s",
 		store.namespace, p.Name, action, matchText(p.Spec.Match))}})
 }

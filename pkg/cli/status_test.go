@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -206,6 +208,41 @@ func TestStatusAsJSONHasNoNotes(t *testing.T) {
 		!strings.Contains(text, `"locked": "yes"`) {
 		t.Errorf("%v\n%s", err, text)
 	}
+}
+
+// Expected writers are printed, and an unexpected one, or an operator that sees none, is found by check.
+func TestStatusNamesExpectedWriters(t *testing.T) {
+	hr := helmRelease("web", lockedRelease)
+	hr.Spec.ExpectedWriters = []v1alpha1.GuardSubject{{Kind: "Group", Name: "deployers"}}
+	if text := statusHead(hr, noon); !strings.Contains(text, "Expected writer:  Group deployers\n") {
+		t.Error(text)
+	}
+	set := func(status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&hr.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionExpectedWriter,
+			Status: status, Reason: reason, Message: message})
+	}
+	set(metav1.ConditionTrue, v1alpha1.ReasonExpectedWriter, "revision 7 was stored by user ci")
+	if f := lockFinding(hr, noon); f.Level != levelOK || len(blindFindings(hr)) > 0 {
+		t.Errorf("check finds %+v", f)
+	}
+	set(metav1.ConditionFalse, v1alpha1.ReasonUnexpectedWriter, "revision 8 was stored by user alice")
+	if f := lockFinding(hr, noon); f.Level != levelWarning || !strings.Contains(f.Message, "by user alice") {
+		t.Errorf("check finds %+v", f)
+	}
+	if enforced, why := isEnforced(hr); enforced || !strings.Contains(why, "by user alice") {
+		t.Errorf("accept waits: %t, %s", !enforced, why)
+	}
+	set(metav1.ConditionUnknown, v1alpha1.ReasonGuardNotServed, "not seen")
+	if found := blindFindings(hr); len(found) != 1 || found[0].Advice != expectingTakesTrust {
+		t.Errorf("check finds %+v", found)
+	}
+}
+
+// blindFindings returns the findings about writers that the operator does not see.
+func blindFindings(hr *v1alpha1.HelmRelease) []finding {
+	return slices.DeleteFunc(trustFindings([]*v1alpha1.HelmRelease{hr}), func(f finding) bool {
+		return !strings.Contains(f.Message, "spec.expectedWriters")
+	})
 }
 
 // A guard that is not in force must not look as if it were.

@@ -168,6 +168,9 @@ func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 	for _, subject := range hr.Spec.GuardExempt {
 		lines = append(lines, [2]string{"Exempt", subjectText(subject)})
 	}
+	for _, subject := range hr.Spec.ExpectedWriters {
+		lines = append(lines, [2]string{"Expected writer", subjectText(subject)})
+	}
 	for _, rule := range hr.Spec.Ignore {
 		lines = append(lines, [2]string{"Ignored", ruleText(rule)})
 	}

@@ -39,6 +39,11 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	} else {
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionGuarded)
 	}
+	if c := v.entry.writer; len(hr.Spec.ExpectedWriters) == 0 {
+		meta.RemoveStatusCondition(&out, v1alpha1.ConditionExpectedWriter)
+	} else if c.Reason != "" {
+		set(v1alpha1.ConditionExpectedWriter, c.Status, c.Reason, c.Message)
+	}
 	stalled, reconciling := progress(v, ready, reason)
 	for kind, applies := range map[string]bool{
 		v1alpha1.ConditionStalled: stalled, v1alpha1.ConditionReconciling: reconciling,

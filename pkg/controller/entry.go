@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/trust"
 )
 
 // entry is the state of one HelmRelease beside its lock. entries guards all fields but history, which has a lock of its
@@ -70,6 +72,9 @@ type facts struct {
 	doubted bool
 	// guarded describes the requests for the guard; nil for none.
 	guarded *guard.Wanted
+	// writer is the condition about the last writer of a record, writtenBy; zero while it is not known.
+	writer    metav1.Condition
+	writtenBy *trust.Writer
 	// lockedAt is the beginning of the lock.
 	lockedAt time.Time
 }

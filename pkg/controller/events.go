@@ -82,16 +82,17 @@ func rulesEndEvent(hr *v1alpha1.HelmRelease, end time.Time) event {
 		end.UTC().Format(time.RFC3339), strings.Join(rules, "; "))
 }
 
-// problemEvents are the reasons of events about problems in the way of a lock, if a user has to solve them.
+// problemEvents are the reasons of events about problems of a lock, if a user has to solve them.
 var problemEvents = map[string]string{
 	v1alpha1.ReasonConflict:         v1alpha1.EventReasonConflict,
 	v1alpha1.ReasonDecodeFailed:     v1alpha1.EventReasonDecodeFailed,
 	v1alpha1.ReasonManifestInvalid:  v1alpha1.EventReasonManifestInvalid,
 	v1alpha1.ReasonForbidden:        v1alpha1.EventReasonForbidden,
 	v1alpha1.ReasonNoServiceAccount: v1alpha1.EventReasonNoServiceAccount,
+	v1alpha1.ReasonUnexpectedWriter: v1alpha1.EventReasonUnexpectedWriter,
 }
 
-// problemEvent is for a problem in the way of a lock; false when no user has to act on it.
+// problemEvent is for a problem of a lock; false when no user has to act on it.
 func problemEvent(p problem) (event, bool) {
 	reason, ok := problemEvents[p.reason]
 	return warning(reason, "%s", p.message), ok

@@ -23,7 +23,7 @@ func (rs *releases) loadTrusted(
 	ld, prob, err := rs.loadOwned(ctx, account, rec, spec, marked)
 	if err != nil || prob.reason != "" || !rs.trusted.needed(account) {
 		if ld != nil {
-			ld.trust = rs.trusted.unneeded(account)
+			ld.digest, ld.trust = trust.Digest(rec.Key.Namespace, ld.release), rs.trusted.unneeded(account)
 		}
 		return ld, prob, err
 	}
@@ -82,7 +82,7 @@ func followed(spec v1alpha1.HelmReleaseSpec, d lock.Decision, now time.Time) v1a
 	if !d.Resumes.IsZero() {
 		spec.Mode, spec.Guard = v1alpha1.ModeDetect, v1alpha1.GuardOff
 	}
-	spec.Suspend, spec.SuspendUntil, spec.Windows, spec.AcceptedRecord = false, nil, nil, ""
+	spec.Suspend, spec.SuspendUntil, spec.Windows, spec.AcceptedRecord, spec.ExpectedWriters = false, nil, nil, "", nil
 	spec.Ignore = spec.IgnoredAt(now)
 	for i := range spec.Ignore {
 		spec.Ignore[i].Until, spec.Ignore[i].Reason, spec.Ignore[i].By = nil, "", ""

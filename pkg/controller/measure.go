@@ -25,6 +25,8 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 		conditions[kind] = meta.IsStatusConditionTrue(s.Conditions, kind)
 	}
 	conditions[v1alpha1.ReasonRecordNotTrusted] = s.Trust != nil && s.Trust.State == v1alpha1.TrustStateNotTrusted
+	unexpected := meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionExpectedWriter)
+	conditions[v1alpha1.ReasonUnexpectedWriter] = unexpected
 	n := s.Objects
 	state := metrics.State{Name: s.State,
 		Locked: v.lock != nil && v.coverage().reason == "", Conditions: conditions,

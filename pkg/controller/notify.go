@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/trust"
 )
 
 // Notifier receives messages about releases. Send must return at once, even if the message cannot be delivered.
@@ -24,6 +25,7 @@ type sent struct {
 	release   v1alpha1.ReleaseReference
 	lock      message.Lock
 	contended bool
+	writer    string // the message of ExpectedWriter while it is False
 }
 
 // send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the
@@ -67,7 +69,7 @@ func (rep *reporter) sendFight(l *lock.Lock, v *result) {
 
 // sendChanges sends the differences between a status that was just written and the last report. That report is from
 // this process, or from the writer of the status found at the start, so a restart repeats no message.
-func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus) {
+func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus, by *trust.Writer) {
 	key := keyOf(hr)
 	rep.mu.Lock()
 	before, known := rep.sent[key]
@@ -81,6 +83,12 @@ func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 	release := message.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
 	if b, a := before.lock, after.lock; b.Locked != a.Locked || b.Reason != a.Reason || b.Revision != a.Revision {
 		rep.send(hr.Namespace, hr.Name, release, message.Message{Type: message.LockChanged, Lock: &after.lock})
+	}
+	if after.writer != "" && after.writer != before.writer && by != nil {
+		e, _ := problemEvent(problem{v1alpha1.ReasonUnexpectedWriter, after.writer})
+		rep.event(hr, e)
+		rep.send(hr.Namespace, hr.Name, release, message.Message{Type: message.WriterUnexpected,
+			Unexpected: &message.Writer{Revision: by.Revision, User: by.Writer}})
 	}
 	if before.contended && !after.contended {
 		m := message.Contention{}
@@ -98,6 +106,9 @@ func sentBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) sent {
 	t.lock = message.Lock{State: s.State, Revision: s.Revision}
 	if cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked); cond != nil {
 		t.lock.Locked, t.lock.Reason, t.lock.Message = cond.Status == metav1.ConditionTrue, cond.Reason, cond.Message
+	}
+	if kind := v1alpha1.ConditionExpectedWriter; meta.IsStatusConditionFalse(s.Conditions, kind) {
+		t.writer = meta.FindStatusCondition(s.Conditions, kind).Message
 	}
 	return t
 }

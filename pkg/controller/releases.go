@@ -106,7 +106,10 @@ func (rs *releases) reconcile(ctx context.Context, key string) error {
 		rs.untrack(key)
 		return nil
 	}
-	return rs.decide(ctx, key, hr)
+	if err := rs.decide(ctx, key, hr); err != nil {
+		return err
+	}
+	return rs.readWriters(ctx, key, hr)
 }
 
 func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRelease) error {

@@ -115,13 +115,13 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 		return true, nil
 	}
 	if equality.Semantic.DeepEqual(hr.Status, status) {
-		st.reporter.sendChanges(hr, status)
+		st.reporter.sendChanges(hr, status, view.entry.writtenBy)
 		return false, nil
 	}
 	if written, err := st.replaceStatus(hr, status); err != nil || !written {
 		return false, err
 	}
-	st.reporter.sendChanges(hr, status)
+	st.reporter.sendChanges(hr, status, view.entry.writtenBy)
 	for _, e := range newExemptions(hr.Status.Exceptions, status.Exceptions, view.lock) {
 		st.reporter.event(hr, e)
 	}

@@ -205,3 +205,25 @@ func (td *trusted) ofKey(ctx context.Context, key string) (*trust.State, error) 
 	state, _, err := td.of(ctx, uid)
 	return state, err
 }
+
+// readWriters compares the last writer of a record of a HelmRelease with the expected ones.
+func (rs *releases) readWriters(ctx context.Context, key string, hr *v1alpha1.HelmRelease) error {
+	now, r, l, state := metav1.Condition{}, trust.Record{}, rs.table.Get(key), &trust.State{}
+	if len(hr.Spec.ExpectedWriters) > 0 && rs.Witnessed {
+		accepted := false
+		if l != nil {
+			r = trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest}
+			accepted = hr.Spec.AcceptedRecord == l.Record.Version()
+		}
+		known, _, err := rs.trusted.of(ctx, hr.UID)
+		if err != nil {
+			return err
+		}
+		state, now = known, known.Expected(r, accepted, hr.Spec.ExpectedWriters)
+	} else if len(hr.Spec.ExpectedWriters) > 0 {
+		now = metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonGuardNotServed,
+			Message: "the operator runs with --trust-records=Any, so it does not see the users who store revisions"}
+	}
+	rs.entries.update(key, func(e *entry) { e.writer, e.writtenBy = now, state.Writer })
+	return nil
+}

@@ -133,7 +133,15 @@ func (wi *witness) judge(
 	}
 	rec := trust.Record{UID: after.UID, Revision: after.Revision, Digest: trust.Digest(after.Key.Namespace, rel),
 		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.trusted.now(), Writer: writerOf(r)}
-	if by := (judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}); by.IsOneOf(wi.NeverWriters) {
+	by := judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}
+	if after.Status == release.StatusDeployed { // before the rights, which may not be known in time
+		if err := wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+			return s.Deployed(rec, by, hr.Spec.ExpectedWriters), nil
+		}); err != nil {
+			return "", err
+		}
+	}
+	if by.IsOneOf(wi.NeverWriters) {
 		return "NeverWriter", wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
 			s.Refuse(trust.Refusal{Record: rec})
 			return true, nil

@@ -35,8 +35,8 @@ type Admission struct {
 
 // Requester is the sender of a request, as the API server knows them.
 type Requester struct {
-	User   string
-	Groups []string
+	User   string   `json:"user,omitempty"`
+	Groups []string `json:"groups,omitempty"`
 }
 
 // AdmissionReason is the reason why a request passes, or why it may not.

@@ -22,6 +22,7 @@ const (
 	LockChanged      Type = "io.cattle.helm.lock.changed"
 	ContentionBegan  Type = "io.cattle.helm.contention.began"
 	ContentionEnded  Type = "io.cattle.helm.contention.ended"
+	WriterUnexpected Type = "io.cattle.helm.writer.unexpected"
 	MessagesWereLost Type = "io.cattle.helm.notifications.lost"
 )
 
@@ -48,7 +49,7 @@ type Reference struct {
 	Name      string `json:"name"`
 }
 
-// Message is one event. Its type decides which of Drift, Lock, Contention and Lost is set.
+// Message is one event. Its type decides which of Drift, Lock, Contention, Unexpected and Lost is set.
 type Message struct {
 	Type Type      `json:"-"`
 	Time time.Time `json:"-"`
@@ -60,6 +61,7 @@ type Message struct {
 	Drift      *v1alpha1.DriftRecord `json:"drift,omitempty"`
 	Lock       *Lock                 `json:"lock,omitempty"`
 	Contention *Contention           `json:"contention,omitempty"`
+	Unexpected *Writer               `json:"unexpectedWriter,omitempty"`
 	Lost       *Lost                 `json:"lost,omitempty"`
 }
 
@@ -79,6 +81,12 @@ type Contention struct {
 	MorePaths    int                     `json:"morePaths,omitempty"`
 	FieldManager string                  `json:"fieldManager,omitempty"`
 	Message      string                  `json:"message,omitempty"`
+}
+
+// Writer is the user who stored a revision.
+type Writer struct {
+	Revision int    `json:"revision"`
+	User     string `json:"user"`
 }
 
 // Lost counts the missing messages since the last one that the receiver got.

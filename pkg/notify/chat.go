@@ -30,6 +30,7 @@ var titles = map[message.Type]string{
 	message.LockChanged:      "The lock of a release has changed",
 	message.ContentionBegan:  "Another writer keeps changing an object back",
 	message.ContentionEnded:  "No one fights over the objects of a release any more",
+	message.WriterUnexpected: "An unexpected user deployed a revision",
 	message.MessagesWereLost: "Notifications were lost",
 }
 
@@ -75,6 +76,9 @@ func factsOf(e event) []fact {
 		add("Fields", fields(m.Contention.Paths, m.Contention.MorePaths))
 		add("Changed by", m.Contention.FieldManager)
 		add("Message", m.Contention.Message)
+	case m.Unexpected != nil:
+		add("Revision", fmt.Sprint(m.Unexpected.Revision))
+		add("User", m.Unexpected.User)
 	case m.Lost != nil:
 		add("Count", count(m.Lost))
 		add("Since", m.Lost.Since.UTC().Format(time.RFC3339))

@@ -156,6 +156,8 @@ func TestChatSaysWhatHappened(t *testing.T) {
 			Release: &message.Reference{Namespace: "apps", Name: "shop"}, Lock: &message.Lock{Locked: true, Revision: 3, Reason: "Locked"}},
 		"Release=apps/shop Locked=no Reason=Suspended Message=until it is resumed": {Type: message.LockChanged,
 			Release: &message.Reference{Namespace: "apps", Name: "shop"}, Lock: &message.Lock{Reason: "Suspended", Message: "until it is resumed"}},
+		"Release=apps/shop Revision=8 User=alice": {Type: message.WriterUnexpected,
+			Release: &message.Reference{Namespace: "apps", Name: "shop"}, Unexpected: &message.Writer{Revision: 8, User: "alice"}},
 		"Count=7 Since=2026-01-31T18:00:00Z": {Type: message.MessagesWereLost,
 			Lost: &message.Lost{Count: 7, Since: time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)}},
 	} {

@@ -123,6 +123,8 @@ func samples() []*message.Message {
 			add(message.Message{Contention: &message.Contention{Object: &object, Paths: fullDrift.Paths}})
 		case message.ContentionEnded:
 			add(message.Message{Contention: &message.Contention{Message: "over"}})
+		case message.WriterUnexpected:
+			add(message.Message{Unexpected: &message.Writer{Revision: 8, User: "alice"}})
 		case message.MessagesWereLost:
 			add(message.Message{Lost: &message.Lost{Count: 1, Since: at}})
 		default:

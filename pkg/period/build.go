@@ -36,6 +36,7 @@ type lock struct {
 	states  []state
 	changes []Change
 	denied  map[string]bool
+	flagged []Revision // stored by unexpected users
 }
 
 // stint is the time from which on an operator, by its Lease, has had a lock.
@@ -121,6 +122,9 @@ func (c *cluster) about(l *evidence.Line, b *Builder) {
 		k.states = append(k.states, s)
 	case d.Drift != nil && inside && k.first(l):
 		k.changes = append(k.changes, b.shared.change(l.Time, d.Drift))
+	case d.Unexpected != nil && l.Time.Before(b.until):
+		k.flagged = append(k.flagged, Revision{Time: l.Time, Revision: d.Unexpected.Revision, Writer: d.Unexpected.User,
+			Unexpected: true})
 	case d.Contention != nil && inside:
 		k.changes = append(k.changes, fightOf(l))
 	}

@@ -19,7 +19,7 @@ func (k *lock) item(gaps []Gap, since, until time.Time) *Release {
 		return nil
 	}
 	r := &Release{Namespace: k.release.Namespace, Name: k.release.Name, Changes: append([]Change{}, k.changes...),
-		Intervals: []Interval{}, Revisions: revisions(states, since), Rules: rules(states, since)}
+		Intervals: []Interval{}, Revisions: revisions(states, k.flagged, since), Rules: rules(states, since)}
 	slices.SortStableFunc(k.stints, func(x, y stint) int { return x.at.Compare(y.at) })
 	known := &walk{states: states, gaps: slices.Clone(gaps), stints: k.stints}
 	slices.SortStableFunc(known.gaps, func(x, y Gap) int { return x.From.Compare(y.From) })
@@ -163,8 +163,9 @@ func (s *state) interval() Interval {
 	return i
 }
 
-// revisions returns the revisions that were locked or watched, each with its writer as soon as that is known.
-func revisions(states []state, since time.Time) []Revision {
+// revisions returns the revisions that were locked or watched, each with its writer as soon as that is known, and the
+// flagged ones.
+func revisions(states []state, flagged []Revision, since time.Time) []Revision {
 	all, gone := []Revision{}, false
 	for i := range states {
 		s := &states[i]
@@ -182,7 +183,28 @@ func revisions(states []state, since time.Time) []Revision {
 			all[n-1].Writer = s.writer
 		}
 	}
+	for _, f := range flagged {
+		all = withFlagged(all, f)
+	}
 	return inForce(all, since, func(r Revision) time.Time { return r.Time })
+}
+
+// withFlagged adds a flagged revision: to the last one of that number until then, else to the next, which was locked
+// after it was flagged. One that was never locked is a revision of its own.
+func withFlagged(all []Revision, f Revision) []Revision {
+	found := -1
+	for i, r := range all {
+		if r.Revision == f.Revision && (found < 0 || !r.Time.After(f.Time)) {
+			found = i
+		}
+	}
+	if found >= 0 {
+		all[found].Writer, all[found].Unexpected = f.Writer, true
+		return all
+	}
+	all = append(all, f)
+	slices.SortStableFunc(all, func(x, y Revision) int { return x.Time.Compare(y.Time) })
+	return all
 }
 
 // rules returns the rules in force in a period.

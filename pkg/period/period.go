@@ -123,6 +123,8 @@ type Revision struct {
 	Revision int       `json:"revision"`
 	// Writer is the user who stored the record, if the operator witnessed that.
 	Writer string `json:"writer,omitempty"`
+	// Unexpected is set for a writer whom spec.expectedWriters did not name.
+	Unexpected bool `json:"unexpected,omitempty"`
 	// Earlier is set when the revision is older than the evidence about it.
 	Earlier bool `json:"earlier,omitempty"`
 }

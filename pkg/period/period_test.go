@@ -130,6 +130,42 @@ func TestClustersMergeByName(t *testing.T) {
 	}
 }
 
+// A revision of an unexpected user is marked: the one of that number until then, one that is locked a moment later, and
+// one that is never locked.
+func TestARevisionOfAnUnexpectedUserIsMarked(t *testing.T) {
+	s := &script{t: t, cluster: "prod"}
+	flagged := func(at float64, revision int, user string) {
+		m := about("shop")
+		m.Unexpected = &message.Writer{Revision: revision, User: user}
+		s.add(at, message.WriterUnexpected, evidence.Data{Message: m})
+	}
+	s.watched(0, 10)
+	s.state(0, "shop", locked(1), evidence.Data{Writer: "ci"})
+	s.lock(1, "shop", locked(2))
+	flagged(1.5, 2, "alice")
+	s.state(2, "shop", locked(2), evidence.Data{Writer: "alice"})
+	flagged(3, 3, "bob")
+	s.lock(3.5, "shop", locked(3))
+	s.state(4, "shop", message.Lock{Reason: v1alpha1.ReasonSuspended}, evidence.Data{})
+	flagged(5, 4, "carol")
+	s.lock(6, "shop", message.Lock{Reason: v1alpha1.ReasonSecretNotFound})
+	s.state(7, "shop", locked(2), evidence.Data{Writer: "ci"})
+	flagged(11, 2, "late")
+	r := s.report(0, 10)
+	var got []string
+	for _, v := range r.Releases[0].Revisions {
+		got = append(got, fmt.Sprintf("%d %s", v.Revision, v.writer()))
+	}
+	want := []string{"1 ci", "2 alice (unexpected)", "3 bob (unexpected)", "4 carol (unexpected)", "2 ci"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var csv strings.Builder
+	if err := r.CSV(&csv); err != nil || strings.Count(csv.String(), v1alpha1.ReasonUnexpectedWriter) != 3 {
+		t.Errorf("%v\n%s", err, csv.String())
+	}
+}
+
 // A denied request counts once, though processes of older versions wrote it again.
 func TestADeniedRequestCountsOnce(t *testing.T) {
 	s := &script{t: t, cluster: "prod"}

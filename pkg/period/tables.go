@@ -110,7 +110,7 @@ func (r *Release) section() section {
 	revisions := table{head: []string{"Revision", "Locked since", "Deployed by"}}
 	for _, v := range r.Revisions {
 		revisions.rows = append(revisions.rows, []string{fmt.Sprint(v.Revision), v.since(),
-			cmp.Or(v.Writer, "not witnessed")})
+			v.writer()})
 	}
 	rules := table{head: []string{"Rules since", "Mode", "Scope", "Guard", "Account", "Ignored"}}
 	for _, v := range r.Rules {
@@ -195,6 +195,13 @@ func (v *Revision) since() string {
 		return report.Time(v.Time) + " or earlier"
 	}
 	return report.Time(v.Time)
+}
+
+func (v *Revision) writer() string {
+	if v.Unexpected {
+		return v.Writer + " (unexpected)"
+	}
+	return cmp.Or(v.Writer, "not witnessed")
 }
 
 // ignored returns ignore rules as JSON, as the API has them.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
@@ -126,7 +127,11 @@ func (r *Release) csv() [][]string {
 			count(c.Count))
 	}
 	for _, v := range r.Revisions {
-		add("revision", exact(v.Time), "", "", "", fmt.Sprint(v.Revision), "", "", "", v.Writer, "", "")
+		reason := ""
+		if v.Unexpected {
+			reason = v1alpha1.ReasonUnexpectedWriter
+		}
+		add("revision", exact(v.Time), "", "", reason, fmt.Sprint(v.Revision), "", "", "", v.Writer, "", "")
 	}
 	for _, v := range r.Rules {
 		add("rules", exact(v.From), "", string(v.Mode), "", "", "", "", "", "", "", strings.TrimSpace(fmt.Sprintf(

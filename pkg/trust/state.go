@@ -8,10 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // maxEarlier bounds the digests of earlier revisions: Helm keeps ten records of a release by default.
 const maxEarlier = 10
+
+// maxGroups bounds the groups of a writer, and maxName the bytes of a name: no name in a spec is longer.
+const maxGroups, maxName = 64, 1024
 
 // Record identifies a stored record and its content.
 type Record struct {
@@ -37,6 +42,14 @@ type Refusal struct {
 	Missing *Right `json:"missing,omitempty"`
 }
 
+// Writer is the user who stored a deployed record.
+type Writer struct {
+	Record
+	judge.Requester
+	// MoreGroups is set if the user is in other groups, too.
+	MoreGroups bool `json:"moreGroups,omitempty"`
+}
+
 // State is the knowledge about the records of one HelmRelease. The zero value trusts none.
 type State struct {
 	// Trusted is the newest trusted deployed revision, and Next a trusted one that Helm deploys.
@@ -50,6 +63,8 @@ type State struct {
 	Witnessed int `json:"witnessed,omitempty"`
 	// Uninstaller is the user who uninstalls the release; empty for none.
 	Uninstaller string `json:"uninstaller,omitempty"`
+	// Writer is that of the last deployed record, and outlives the trust.
+	Writer *Writer `json:"writer,omitempty"`
 	// Changes counts the changes of the state.
 	Changes int64 `json:"changes,omitempty"`
 }
@@ -114,14 +129,14 @@ func (s *State) Forget(revision int, by string) bool {
 	if uninstaller == by {
 		uninstaller = ""
 	}
-	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Changes: s.Changes}
+	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Writer: s.Writer, Changes: s.Changes}
 	return true
 }
 
 // Uninstall ends the trust. Until the same user deletes a record, or a user with the rights stores one, Helm may be
 // about to delete objects that are as declared.
 func (s *State) Uninstall(by string) {
-	*s = State{Refused: s.Refused, Uninstaller: by, Changes: s.Changes}
+	*s = State{Refused: s.Refused, Uninstaller: by, Writer: s.Writer, Changes: s.Changes}
 }
 
 // Status returns the trust in a deployed record.
@@ -153,4 +168,40 @@ func (s *State) Doubt(r Record) string {
 	}
 	return fmt.Sprintf("nothing shows that the writer of revision %d may deploy it, and its objects are not as it "+
 		"declares", r.Revision)
+}
+
+// Deployed records the user who stored a deployed record. Of many groups it keeps the expected ones.
+func (s *State) Deployed(r Record, by judge.Requester, expected []v1alpha1.GuardSubject) bool {
+	s.Writer = &Writer{Record: r, Requester: judge.Requester{User: plain.Cut(by.User, maxName)},
+		MoreGroups: len(by.Groups) > maxGroups}
+	for _, named := range []bool{true, false} {
+		for _, group := range by.Groups {
+			in := judge.Requester{Groups: []string{group}}
+			if in.IsOneOf(expected) == named && len(s.Writer.Groups) < maxGroups {
+				s.Writer.Groups = append(s.Writer.Groups, plain.Cut(group, maxName))
+			}
+		}
+	}
+	return true
+}
+
+// Expected compares the last writer with the expected ones, for the condition of a lock of a record; zero without one.
+// A writer is unexpected until an expected one deploys, not only while the record is the newest.
+func (s *State) Expected(r Record, accepted bool, by []v1alpha1.GuardSubject) metav1.Condition {
+	w, group := s.Writer, func(s v1alpha1.GuardSubject) bool { return s.Kind == v1alpha1.GuardSubjectGroup }
+	c := metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonWriterUnknown,
+		Message: "the operator did not see the user who stored the locked revision, or not all groups of the user"}
+	switch {
+	case accepted:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonExpectedWriter
+		c.Message = fmt.Sprintf("revision %d is accepted", r.Revision)
+	case w != nil && w.is(r) && w.IsOneOf(by):
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonExpectedWriter
+		c.Message = fmt.Sprintf("revision %d was stored by user %s", r.Revision, w.Writer)
+	case w != nil && !w.IsOneOf(by) && !(w.MoreGroups && slices.ContainsFunc(by, group)):
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonUnexpectedWriter
+		c.Message = fmt.Sprintf("revision %d was stored by user %s, who is not one of spec.expectedWriters",
+			w.Revision, w.Writer)
+	}
+	return c
 }

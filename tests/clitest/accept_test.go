@@ -123,6 +123,11 @@ func TestLockAcceptsTheRecordThatItShows(t *testing.T) {
 		"helm-locker: there is nothing to accept: the operator enforces the records of any writer\n"+
 			"  trust.records=Witnessed in the values of its chart has it ask for the rights of writers\n")
 	other.app("check").says(0, "Any: 1 release enforced whoever writes the record")
+	other.PatchHelmRelease("kiosk", `{"spec":{"expectedWriters":[{"kind":"User","name":"ci"}]}}`)
+	other.WaitReason("kiosk", v1alpha1.ConditionExpectedWriter, v1alpha1.ReasonGuardNotServed)
+	const unseen = "the operator does not see the users who store revisions"
+	other.app("check").says(0, "1 release with spec.expectedWriters, and "+unseen+": APPS/kiosk")
+	other.app("lock", "kiosk").says(0, "note: "+unseen+"; spec.expectedWriters takes trust.records=Witnessed")
 	other.Forge(kit.ForgedRecord{Name: "till", Manifest: kit.ConfigMap("till", "one")})
 	other.app("lock", "till", "--yes", "--wait").says(0, "re-create it")
 	if accepted := other.HelmRelease("till").Spec.AcceptedRecord; accepted != "" {

@@ -3,6 +3,7 @@ package main
 // noRightByARecord are the mutants of trust in records: a record is worth what its writer could have done.
 func noRightByARecord() []mutant {
 	const trust, rights, state = "./pkg/trust", "pkg/trust/rights.go", "pkg/trust/state.go"
+	const writers = "TestTheWriterOfARevisionIsExpectedOrNot"
 	const witness, core, pruning = "pkg/controller/witness.go", "pkg/controller/trust.go", "pkg/controller/pruning.go"
 	const doubt, stored = "pkg/controller/doubt.go", "pkg/controller/stored.go"
 	const accepted = "TestI14_AnAcceptanceIsForOneRecord"
@@ -35,7 +36,7 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a doubted record without an object is trusted", edit{pruning, `		return !r.keep &&`,
 			`		return l.Doubt == "" && !r.keep &&`}, guardSuite, forged),
 		breaks("I14", "a deletion of the trusted revision keeps the trust",
-			edit{state, `	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Changes: s.Changes}`,
+			edit{state, `	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Writer: s.Writer, Changes: s.Changes}`,
 				`	s.Earlier, s.Uninstaller = nil, uninstaller`}, trust, "TestTrustIsInTheNewestRevision"),
 		breaks("I14", "a doubted record is trusted although something is to be written",
 			edit{doubt, `	case pr.wouldWrite(v) ||`, `	case pr.wouldWrite(v) && l.Unknown ||`}, guardSuite, replayed),
@@ -117,5 +118,20 @@ func noRightByARecord() []mutant {
 			`!p.guard.Looked()`, `p.guard == nil`}, guardSuite, "TestI13_AReplicaWithoutTheCertificateIsNotReady"),
 		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
 			`	case pruned:`}, guardSuite, unseen),
+		breaks("T1", "the end of the trust forgets the writer", edit{state,
+			`Uninstaller: by, Writer: s.Writer,`, `Uninstaller: by,`}, trust, writers),
+		breaks("T1", "an unseen revision is of the last expected writer", edit{state,
+			`	case w != nil && w.is(r) && w.IsOneOf(by):`, `	case w != nil && w.IsOneOf(by):`}, trust, writers),
+		breaks("T1", "an unseen revision ends the flag", edit{state,
+			`	case w != nil && !w.IsOneOf(by) && !(`, `	case w != nil && w.is(r) && !w.IsOneOf(by) && !(`}, trust, writers),
+		breaks("T1", "the writer of a record that cannot be judged is not known", edit{witness,
+			`	if after.Status == release.StatusDeployed { // before`,
+			`	if _, err := wi.objects(rel, after.Record); err == nil && after.Status == release.StatusDeployed { // before`},
+			guardSuite, "TestHostile_NoUserBecomesAnExpectedWriter"),
+		breaks("T1", "an unexpected writer is announced with each status", edit{"pkg/controller/notify.go",
+			`after.writer != before.writer`, `after.uid != ""`}, guardSuite, "TestWriters_HelmAsTwoUsers"),
+		breaks("T1", "an acceptance is for all later revisions", edit{core,
+			`accepted = hr.Spec.AcceptedRecord == l.Record.Version()`, `accepted = hr.Spec.AcceptedRecord != ""`},
+			guardSuite, "TestWriters_AnAcceptanceIsForOneRecord"),
 	}
 }

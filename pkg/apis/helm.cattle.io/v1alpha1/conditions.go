@@ -23,6 +23,10 @@ const (
 	// False when spec.guard asks for that and it is not so. It is absent when spec.guard is Off.
 	ConditionGuarded = "Guarded"
 
+	// ConditionExpectedWriter is False after a deployment by a user whom spec.expectedWriters does not name, until a
+	// named one deploys, or spec.acceptedRecord accepts the record. It is absent without spec.expectedWriters.
+	ConditionExpectedWriter = "ExpectedWriter"
+
 	// ConditionStalled is True when the operator can make no progress until someone changes something.
 	ConditionStalled = "Stalled"
 
@@ -142,7 +146,8 @@ const (
 	// ReasonGuarded (True): the API server asks the guard about changes of the objects.
 	ReasonGuarded = "Guarded"
 
-	// ReasonGuardNotServed (False): the operator runs without --guard-address.
+	// ReasonGuardNotServed (False): the operator runs without --guard-address. Of ExpectedWriter (Unknown): it runs
+	// with --trust-records=Any.
 	ReasonGuardNotServed = "NotServed"
 
 	// ReasonGuardCertificate (False): the guard has no certificate to serve with.
@@ -150,6 +155,18 @@ const (
 
 	// ReasonGuardNotRegistered (False): the ValidatingWebhookConfiguration is not there, or not up to date.
 	ReasonGuardNotRegistered = "NotRegistered"
+)
+
+// Reasons of ExpectedWriter.
+const (
+	// ReasonExpectedWriter (True): an expected user stored the revision, or its record is accepted.
+	ReasonExpectedWriter = "ExpectedWriter"
+
+	// ReasonUnexpectedWriter (False): spec.expectedWriters does not name the user in the message, who deployed.
+	ReasonUnexpectedWriter = "UnexpectedWriter"
+
+	// ReasonWriterUnknown (Unknown): the operator did not see the writer of the revision, or the release is not locked.
+	ReasonWriterUnknown = "WriterUnknown"
 )
 
 // Reasons of Contended.

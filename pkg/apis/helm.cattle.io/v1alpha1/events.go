@@ -77,6 +77,9 @@ const (
 	// not do what the record declares, or is unknown.
 	EventReasonRecordNotTrusted = "RecordNotTrusted"
 
+	// EventReasonUnexpectedWriter (Warning): spec.expectedWriters does not name the user who stored a revision.
+	EventReasonUnexpectedWriter = "UnexpectedWriter"
+
 	// EventReasonAutoscaled (Normal): an undeclared object has a controller set the number of replicas of a locked
 	// workload; that field is left to it.
 	EventReasonAutoscaled = "Autoscaled"

@@ -20,7 +20,7 @@ const (
 
 // The rule below writes namespace as __namespace__, because the word is reserved in CEL up to Kubernetes 1.30.
 
-// GuardSubject names who may pass the guard.
+// GuardSubject names a user, a group or a ServiceAccount.
 // +kubebuilder:validation:XValidation:rule="self.kind == 'ServiceAccount' ? has(self.__namespace__) : !has(self.__namespace__)",message="a ServiceAccount has a namespace, a User and a Group have none"
 type GuardSubject struct {
 	// Kind is `User`, `Group` or `ServiceAccount`, as in a RoleBinding.

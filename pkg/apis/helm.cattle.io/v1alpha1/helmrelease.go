@@ -116,6 +116,14 @@ type Protection struct {
 	// +kubebuilder:validation:MaxItems=32
 	GuardExempt []GuardSubject `json:"guardExempt,omitempty"`
 
+	// ExpectedWriters are the users, groups and ServiceAccounts that deploy the release; all if it is empty. A revision
+	// of another user is locked, and reported by the condition. It takes `--trust-records=Witnessed`.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	ExpectedWriters []GuardSubject `json:"expectedWriters,omitempty"`
+
 	// ReplaceImmutable allows an object to be deleted and created again when the API server refuses to take a change
 	// back because the field is immutable, and a dry run shows that the object could be created. A Service then gets
 	// a new cluster IP, unless the manifest declares one, and the pods of a Deployment or DaemonSet start again. Kinds

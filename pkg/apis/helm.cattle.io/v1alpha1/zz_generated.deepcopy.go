@@ -478,6 +478,11 @@ func (in *Protection) DeepCopyInto(out *Protection) {
 		*out = make([]GuardSubject, len(*in))
 		copy(*out, *in)
 	}
+	if in.ExpectedWriters != nil {
+		in, out := &in.ExpectedWriters, &out.ExpectedWriters
+		*out = make([]GuardSubject, len(*in))
+		copy(*out, *in)
+	}
 	if in.SuspendUntil != nil {
 		in, out := &in.SuspendUntil, &out.SuspendUntil
 		*out = (*in).DeepCopy()
