@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	humanize "k8s.io/apimachinery/pkg/util/duration"
@@ -33,15 +34,17 @@ func (h *helmReleases) mayPause(ctx context.Context, hr *v1alpha1.HelmRelease, u
 	}
 	object, err := h.cluster.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName)).
 		Namespace(hr.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return h.apiError(fmt.Sprintf("get HelmReleasePolicy %s/%s", hr.Namespace, owner.Name), err)
 	}
 	policy := &v1alpha1.HelmReleasePolicy{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, policy); err != nil {
 		return fmt.Errorf("HelmReleasePolicy %s/%s is of another version: %w", hr.Namespace, owner.Name, err)
 	}
-	// The end was counted from an earlier second.
-	latest := policy.Spec.Pauses.Latest(now.Add(time.Second))
+	latest := policy.Spec.Pauses.Latest(now)
 	if latest == nil || until != nil && !until.After(latest.Time) {
 		return nil
 	}

@@ -69,10 +69,14 @@ func rulesEndEvent(hr *v1alpha1.HelmRelease, end time.Time) event {
 		if r.Until == nil || !r.Until.Time.Equal(end) {
 			continue
 		}
-		text := strings.Join(append(slices.Clone(r.Paths), r.Managers...), ", ")
-		if text == "" {
-			text = "whole objects"
+		fields := slices.Concat(r.Paths, r.Managers)
+		if i := slices.Index(fields, ""); i >= 0 {
+			fields[i] = "whole objects"
 		}
+		if r.Deletion {
+			fields = append(fields, "deletions")
+		}
+		text := strings.Join(fields, ", ")
 		if r.Reason != "" {
 			text += " (" + r.Reason + ")"
 		}

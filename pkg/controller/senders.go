@@ -46,8 +46,7 @@ func (ad *admission) remember(q *question, changes []drift.Change) {
 }
 
 // senders returns the users whose requests may have made the changes of a portion, each once, to the limit of a status.
-// seen is the time at which
-// the operator saw the changes first.
+// seen is the time at which the operator saw the changes first.
 func (p portion) senders(requests []lock.Request, seen time.Time) []string {
 	var users []string
 	for _, r := range requests {
@@ -60,8 +59,8 @@ func (p portion) senders(requests []lock.Request, seen time.Time) []string {
 	return users[:min(len(users), v1alpha1.MaxPossibleUsers)]
 }
 
-// fits reports whether a request may have made the changes: a deletion or not, at one of the paths, no
-// more than a few seconds before they were seen, or at the time in managedFields.
+// fits reports whether a request may have made the changes: a deletion or not, at one of the paths, no more than a few
+// seconds before they were seen, or at the time in managedFields.
 func (p portion) fits(r lock.Request, seen time.Time) bool {
 	changed := p.changedAt()
 	inTime := seen.Sub(r.At) <= missedAfter || !changed.IsZero() && r.At.Sub(changed).Abs() <= missedAfter

@@ -12,8 +12,7 @@ import (
 // The API server checks them at admission, by the ValidatingAdmissionPolicy of the chart. While it is there, users
 // change no field of such a HelmRelease but `suspend`, `suspendUntil`, `acceptedRecord` and ignore rules with an end,
 // and each pause carries the name of its user in the annotation `helmreleases.cattle.io/suspended-by` or in `by` of a
-// rule.
-// The pauses of the template are not bound by the rules.
+// rule. The pauses of the template are not bound by the rules.
 //
 // +kubebuilder:validation:MinProperties=1
 type PauseRules struct {
