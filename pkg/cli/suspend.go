@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/urfave/cli/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
@@ -144,6 +145,9 @@ type change struct {
 // change patches the HelmReleases selected by arguments and flags, unless they have the values already.
 func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	store, targets, err := a.choose(ctx, cmd)
+	if apierrors.IsForbidden(err) {
+		return a.changeReleaseLocks(ctx, cmd, ch, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -149,16 +150,7 @@ func (h *helmReleases) follow(
 		return h.apiError("watch the HelmReleases", err)
 	}
 	probe.Stop()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return h.client.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return h.client.Watch(ctx, o)
-		},
-	}
+	source := selected(h.client, selector)
 	_, err = watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil,
 		func(event watch.Event) (bool, error) {
 			object, ok := event.Object.(*unstructured.Unstructured)
@@ -175,4 +167,18 @@ func (h *helmReleases) follow(
 		return ctx.Err()
 	}
 	return err
+}
+
+// selected lists and watches the objects of a client with a field selector.
+func selected(client dynamic.ResourceInterface, selector string) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			return client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector
+			return client.Watch(ctx, o)
+		},
+	}
 }

@@ -12,6 +12,8 @@ import (
 
 	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io"
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io"
+	teamsv1alpha1 "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
 )
 
 const (
@@ -64,6 +66,9 @@ func generateControllers() error {
 		Groups: map[string]args.Group{
 			helm.GroupName: {
 				Types: []any{v1alpha1.HelmRelease{}, v1alpha1.HelmReleasePolicy{}},
+			},
+			teams.GroupName: {
+				Types: []any{teamsv1alpha1.ReleaseLock{}},
 			},
 		},
 	})

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -158,5 +159,9 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	rep.statusChanged(q.lock.Key)
 	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
 		rep.emit(objectReference(hr), requestDeniedEvent(v, q.sender))
+	}
+	if q.Before != nil && rep.mayRecord(q.lock) {
+		rep.emit(&corev1.ObjectReference{APIVersion: q.object.GVK.GroupVersion().String(), Kind: q.ID.Kind,
+			Namespace: q.ID.Namespace, Name: q.ID.Name, UID: q.Before.GetUID()}, requestDeniedEvent(v, q.sender))
 	}
 }

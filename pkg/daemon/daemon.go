@@ -1,4 +1,4 @@
-// Package daemon is the command line of the program with the operator, the policies and the page. It turns flags and
+// Package daemon is the command line of the program with the operator, the policies, the page and the teams. It turns flags and
 // the environment into options, and runs a process with them.
 package daemon
 
@@ -33,6 +33,6 @@ func New(stdout, stderr io.Writer) *cli.Command {
 	return command.Processes("Every Helm release that a HelmRelease names is locked while it is deployed: the operator puts back "+
 		"whatever is\nchanged by anyone but Helm. Without a command, the program is the operator. Notifications, and the commands "+
 		"for\npeople, are programs of their own: make build builds all.", stdout, stderr, func() []*cli.Command {
-		return []*cli.Command{operatorCommand(stderr), policiesCommand(stderr), pageCommand(stderr)}
+		return []*cli.Command{operatorCommand(stderr), policiesCommand(stderr), pageCommand(stderr), teamsCommand(stderr)}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -48,6 +49,9 @@ func Registration(namespace, secret string) string { return namespace + "-" + se
 // for itself is listed here, and nowhere else.
 func (own Own) Reserved(o manifest.Object) string {
 	id, mine := o.ID, own.Name != "" && o.ID.Namespace == own.Namespace
+	if id.Group == teams.GroupName {
+		return "members of the namespace change a ReleaseLock; it is not locked itself"
+	}
 	switch id.GroupKind() {
 	case schema.GroupKind{Group: v1alpha1.SchemeGroupVersion.Group, Kind: v1alpha1.Kind}:
 		return "a HelmRelease configures the operator; it is not locked itself"
@@ -55,7 +59,8 @@ func (own Own) Reserved(o manifest.Object) string {
 		return "a HelmReleasePolicy configures the operator; it is not locked itself"
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		if id.Name == v1alpha1.HelmReleaseResourceName+"."+v1alpha1.SchemeGroupVersion.Group ||
-			id.Name == v1alpha1.PolicyResourceName+"."+v1alpha1.SchemeGroupVersion.Group {
+			id.Name == v1alpha1.PolicyResourceName+"."+v1alpha1.SchemeGroupVersion.Group ||
+			strings.HasSuffix(id.Name, "."+teams.GroupName) {
 			return "the operator works with objects of this definition"
 		}
 	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:

@@ -19,17 +19,25 @@ import (
 
 // NewFactory returns the factory of the caches of this module's kinds in one namespace.
 func NewFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
+	caches, err := NewCaches(config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return helm.NewFactoryFromConfigWithOptions(config,
+		&helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
+}
+
+// NewCaches returns the caches of a namespace, or of all namespaces when it is empty.
+func NewCaches(config *rest.Config, namespace string) (cache.SharedCacheFactory, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = watch.Deadline
 	clients, err := client.NewSharedClientFactory(config, &client.SharedClientFactoryOptions{Scheme: schemes.All})
 	if err != nil {
 		return nil, err
 	}
-	caches := cache.NewSharedCachedFactory(uncheckedFactory{clients}, &cache.SharedCacheFactoryOptions{
+	return cache.NewSharedCachedFactory(uncheckedFactory{clients}, &cache.SharedCacheFactoryOptions{
 		DefaultNamespace: namespace, DefaultTweakList: watch.Limit,
-	})
-	return helm.NewFactoryFromConfigWithOptions(config,
-		&helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
+	}), nil
 }
 
 // Cached returns a controller of a factory. Its cache has no managedFields, and its handlers stay until ctx ends.

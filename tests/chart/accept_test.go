@@ -34,7 +34,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	restrict(e, e.Apps) // where Pods are tried
 	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker", "helm-locker-notifications",
 		"locker-notifications", "helm-locker-policies", "mine-policies", "locker-b-policies", "locker-policies",
-		"helm-locker-page", "mine-page", "locker-b-page", "locker-page"} {
+		"helm-locker-page", "mine-page", "locker-b-page", "locker-page", "helm-locker-teams"} {
 		account(e, e.Apps, name)
 	}
 	kinds := map[string]int{}

@@ -130,6 +130,12 @@ rbac:
 		lacks: []string{`"--objectset-metadata"`},
 	},
 	{
+		name: "teams", chart: operatorChart,
+		values: "{teams: {enabled: true, longestPause: 2h30m}, metrics: {auth: true}, debug: true, networkPolicy: {enabled: true}}",
+		has: []string{`"teams"`, `"--longest-pause=2h30m"`, `"--metrics-auth"`, "name: helm-locker-teams", "serviceAccountName: helm-locker-teams",
+			"app: helm-locker-teams", `resources: ["releaselocks"]`},
+	},
+	{
 		name: "policies of an account that others made", chart: operatorChart, values: "{policies: {serviceAccountName: mine}}",
 		has: []string{"serviceAccountName: mine", "name: mine", "serviceAccountName: helm-locker"},
 	},

@@ -54,10 +54,10 @@ func TestPoliciesRightsAreEnoughAndNoMore(t *testing.T) {
 
 // expectRulesUsed expects every verb of some rules to have been used, apart from those of rare requests: API servers
 // before 1.32 cannot stream lists.
-func expectRulesUsed(t *testing.T, rules []rbacv1.PolicyRule, all []request) {
+func expectRulesUsed(t testing.TB, rules []rbacv1.PolicyRule, all []request) {
 	t.Helper()
 	rare := []string{"list secrets", "create customresourcedefinitions", "update customresourcedefinitions",
-		"patch events", "update leases", "list helmreleases", "list helmreleasepolicies", "list namespaces",
+		"patch events", "update leases", "list helmreleases", "list helmreleasepolicies", "list releaselocks", "list namespaces",
 		"list customresourcedefinitions", "list horizontalpodautoscalers",
 		// These are served by no API server of its own.
 		"list scaledobjects", "watch scaledobjects", "list rollouts", "watch rollouts"}

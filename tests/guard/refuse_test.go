@@ -151,6 +151,17 @@ func (f *fixture) refusedByFiles() {
 func (f *fixture) reports() {
 	f.Helper()
 	f.WaitEvent("shop", v1alpha1.EventReasonDenied)
+	f.Until("members of the namespace see on the objects what was refused", func() (any, bool) {
+		events, err := f.Kube.CoreV1().Events(f.Apps).List(f.Ctx, metav1.ListOptions{
+			FieldSelector: "reason=" + v1alpha1.EventReasonDenied})
+		check.NoError(f, err)
+		for i := range events.Items {
+			if about := events.Items[i].InvolvedObject; about.Kind == "ConfigMap" && about.Name == "settings" {
+				return about, about.UID == f.Get(kit.ConfigMaps, "settings").GetUID()
+			}
+		}
+		return events.Items, false
+	})
 	f.Until("the status lists what was refused", func() (any, bool) {
 		for _, r := range f.HelmRelease("shop").Status.RecentDrift {
 			if r.Action == v1alpha1.DriftActionDenied && r.Object.Kind == "Secret" {

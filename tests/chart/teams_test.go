@@ -1,0 +1,290 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+	"github.com/rancher/helm-locker/tests/lib/process"
+)
+
+var releaseLocks = teams.SchemeGroupVersion.WithResource(teams.ResourceName)
+
+// newMember returns a user with the ClusterRole edit in a namespace, and with the right to pause there.
+func newMember(e *kit.Env, name, namespace string) editor {
+	e.Helper()
+	for role, of := range map[string]string{"edit": "edit", "pause": "helm-locker-" + e.Operator + "-teams-pause"} {
+		_, err := e.Kube.RbacV1().RoleBindings(namespace).Create(e.Ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: of},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
+		}, metav1.CreateOptions{})
+		check.NoError(e, err)
+	}
+	can := accessOf(e, name)
+	e.Until(name+" may pause", func() (any, bool) {
+		return "not yet", can("patch", teams.SchemeGroupVersion.Group, teams.ResourceName, namespace, "shop")
+	})
+	return editor{e, name}
+}
+
+// releaseLock returns the ReleaseLock of a release; nil for none.
+func releaseLock(e *kit.Env, name string) *teams.ReleaseLock {
+	e.Helper()
+	u, err := e.In(releaseLocks, e.Apps).Get(e.Ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	rl := &teams.ReleaseLock{}
+	check.NoError(e, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, rl))
+	return rl
+}
+
+// waitLock waits until the ReleaseLock of release shop is as wanted.
+func waitLock(e *kit.Env, what string, holds func(*teams.ReleaseLock) bool) *teams.ReleaseLock {
+	e.Helper()
+	var rl *teams.ReleaseLock
+	e.Until(what, func() (any, bool) {
+		rl = releaseLock(e, "shop")
+		return rl, rl != nil && holds(rl)
+	})
+	return rl
+}
+
+// asks patches the spec of the ReleaseLock of release shop.
+func (u editor) asks(spec string) (string, error) {
+	u.Helper()
+	return u.run("kubectl", "-n", u.Apps, "patch", "releaselock", "shop", "--type=merge", "--patch", `{"spec":`+spec+`}`)
+}
+
+func (u editor) refused(spec, want string) {
+	u.Helper()
+	if out, err := u.asks(spec); err == nil || !strings.Contains(out, want) {
+		u.Errorf("%s asks for %s: %v, want a denial with %q:\n%s", u.name, spec, err, want, out)
+	}
+}
+
+func (u editor) granted(spec string) {
+	u.Helper()
+	if out, err := u.asks(spec); err != nil {
+		u.Errorf("%s asks for %s: %v\n%s", u.name, spec, err, out)
+	}
+}
+
+// pause returns the spec of a pause.
+func pause(user string, until time.Time) string {
+	return fmt.Sprintf(`{"pausedUntil":%q,"reason":"INC-42","by":%q}`, until.UTC().Format(time.RFC3339), user)
+}
+
+// teamsValues returns chart values with the process for teams.
+func teamsValues(t *testing.T) string {
+	return fmt.Sprintf("{teams: {enabled: true, longestPause: 30m, ports: {metrics: %d, health: %d}}}", freePort(t),
+		freePort(t))
+}
+
+// startTeams installs the chart with the process for teams, and locks release shop, with an object in its namespace
+// and one in the other namespace.
+func startTeams(t *testing.T) (e *kit.Env, other string) {
+	e = newEnv(t)
+	install(e, kit.Shared.Helm4(), freePorts(t), teamsValues(t))
+	startDeployment(e, kit.Shared, "helm-locker")
+	startDeployment(e, kit.Shared, "helm-locker-teams")
+	other = e.Namespace(e.Apps + "-other")
+	elsewhere := strings.Replace(kit.ConfigMap("shop-elsewhere", "1"), "{name:", "{namespace: "+other+", name:", 1)
+	e.Installed(kit.Shared.Helm4(), "shop", kit.ConfigMap("shop", "1")+elsewhere)
+	waitLock(e, "the ReleaseLock shows the lock", func(rl *teams.ReleaseLock) bool {
+		return meta.IsStatusConditionTrue(rl.Status.Conditions, v1alpha1.ConditionLocked)
+	})
+	return e, other
+}
+
+// A member of a namespace reads and pauses its locks, in nobody else's name, for a bounded time, and gets no other
+// right.
+func TestTeamsPauseTheirOwnLocks(t *testing.T) {
+	e, _ := startTeams(t)
+	alice := newMember(e, "alice-"+e.Apps, e.Apps)
+	stranger := newMember(e, "stranger-"+e.Apps, e.Namespace(e.Apps+"-strangers"))
+	far := time.Now().Add(48 * time.Hour)
+
+	out, err := alice.run("kubectl", "-n", e.Apps, "get", "releaselocks")
+	if err != nil || !strings.Contains(out, "shop") || !strings.Contains(out, "Deployed") {
+		t.Errorf("kubectl get releaselocks: %v\n%s", err, out)
+	}
+	if out, err := stranger.asks(pause(stranger.name, far)); err == nil {
+		t.Errorf("a stranger may pause: %s", out)
+	}
+	alice.refused(pause("bob", far), "set spec.by to "+alice.name)
+	alice.refused(fmt.Sprintf(`{"pausedUntil":%q}`, far.UTC().Format(time.RFC3339)), "a pause needs a reason")
+	for _, args := range [][]string{
+		{"get", "helmreleases", "-n", e.Operator}, {"patch", "helmrelease", "shop", "-n", e.Operator, "--type=merge", "--patch={}"},
+		{"patch", "releaselock", "shop", "-n", e.Apps, "--subresource=status", "--type=merge", "--patch={}"},
+		{"delete", "releaselock", "shop", "-n", e.Apps},
+	} {
+		if out, err := alice.run("kubectl", args...); err == nil || !strings.Contains(out, "Forbidden") && !strings.Contains(out, "forbidden") {
+			t.Errorf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+
+	alice.granted(pause(alice.name, far))
+	rl := waitLock(e, "the pause is granted", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause != nil })
+	granted := rl.Status.Pause
+	if granted.Until == nil || time.Until(granted.Until.Time) > 30*time.Minute ||
+		granted.Message != "a pause lasts 30m0s at most" {
+		t.Fatalf("the answer: %+v", granted)
+	}
+	hr := e.HelmRelease("shop")
+	if hr.Spec.SuspendUntil == nil || !hr.Spec.SuspendUntil.Equal(granted.Until) ||
+		hr.Annotations[v1alpha1.SuspendedByAnnotation] != alice.name ||
+		hr.Annotations[v1alpha1.SuspendReasonAnnotation] != "INC-42" {
+		t.Errorf("the HelmRelease: %+v %v", hr.Spec, hr.Annotations)
+	}
+	e.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
+	e.Patch(kit.ConfigMaps, "shop", `{"data":{"key":"mine"}}`)
+
+	// The platform team ends the pause; the ReleaseLock still asks for it, and does not begin it again.
+	e.PatchHelmRelease("shop", `{"spec":{"suspendUntil":null}}`)
+	e.WaitField(kit.ConfigMaps, "shop", "data.key", "1")
+	rl = waitLock(e, "the pause has ended", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause.Until == nil })
+	if rl.Status.Pause.Message != "ended by the platform team" {
+		t.Errorf("the answer: %+v", rl.Status.Pause)
+	}
+
+	// A suspension of the platform team stays, whatever the ReleaseLock asks for.
+	e.PatchHelmRelease("shop", `{"spec":{"suspend":true}}`)
+	alice.granted(pause(alice.name, far.Add(time.Hour)))
+	waitLock(e, "no pause is begun", func(rl *teams.ReleaseLock) bool {
+		return rl.Status.Pause.Message == "the platform team has paused it already, without an end"
+	})
+	alice.granted(`{"pausedUntil":null}`)
+	waitLock(e, "the answer is gone", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause == nil })
+	if !e.HelmRelease("shop").Spec.Suspend {
+		t.Error("a ReleaseLock has ended a suspension of the platform team")
+	}
+
+	out, err = alice.run("kubectl", "-n", e.Apps, "describe", "releaselock", "shop")
+	for _, want := range []string{"paused by " + alice.name + " until ", "INC-42; a pause lasts 30m0s at most",
+		"no longer paused: ended by the platform team", "not paused: the platform team has paused it already"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("kubectl describe: %v, want %q:\n%s", err, want, out)
+		}
+	}
+
+	e.DeleteHelmRelease("shop")
+	e.Until("the ReleaseLock is gone", func() (any, bool) { rl := releaseLock(e, "shop"); return rl, rl == nil })
+	expectTeamsRights(e)
+}
+
+// expectTeamsRights expects that the process for teams was refused nothing, and used each of its rights.
+func expectTeamsRights(e *kit.Env) {
+	e.Helper()
+	all := requests(e, "helm-locker-teams")
+	for _, r := range refusals(all) {
+		e.Errorf("not permitted: %+v", r)
+	}
+	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, "helm-locker-teams", metav1.GetOptions{})
+	check.NoError(e, err)
+	wide, err := e.Kube.RbacV1().ClusterRoles().Get(e.Ctx, "helm-locker-"+e.Operator+"-teams", metav1.GetOptions{})
+	check.NoError(e, err)
+	expectRulesUsed(e, slices.Concat(role.Rules, wide.Rules), all)
+}
+
+// A ReleaseLock shows the changes of objects in its own namespace, with events on the objects, and none of another.
+func TestTeamsSeeTheirOwnDrift(t *testing.T) {
+	e, other := startTeams(t)
+	e.PatchIn(kit.ConfigMaps, other, "shop-elsewhere", `{"data":{"key":"theirs"}}`)
+	e.WaitFieldIn(kit.ConfigMaps, other, "shop-elsewhere", "data.key", "1")
+	e.Patch(kit.ConfigMaps, "shop", `{"data":{"key":"mine"}}`)
+	e.WaitField(kit.ConfigMaps, "shop", "data.key", "1")
+	rl := waitLock(e, "the ReleaseLock shows the drift", func(rl *teams.ReleaseLock) bool { return len(rl.Status.RecentDrift) > 0 })
+	if got := len(e.HelmRelease("shop").Status.RecentDrift); got != 2 {
+		t.Fatalf("the HelmRelease has %d entries, want 2", got)
+	}
+	if len(rl.Status.RecentDrift) != 1 || rl.Status.RecentDrift[0].Object.Name != "shop" ||
+		rl.Status.RecentDrift[0].Paths[0] != "/data/key" {
+		t.Errorf("drift: %+v", rl.Status.RecentDrift)
+	}
+	text := fmt.Sprintf("%+v", rl.Status)
+	if strings.Contains(text, other) || strings.Contains(text, "elsewhere") {
+		t.Errorf("the status names objects of another namespace: %s", text)
+	}
+}
+
+// The command line pauses and resumes by the ReleaseLock where the user may not list HelmReleases.
+func TestTeamsPauseByTheCommandLine(t *testing.T) {
+	e, _ := startTeams(t)
+	alice := newMember(e, "alice-"+e.Apps, e.Apps)
+	cli := func(args ...string) (string, error) {
+		t.Helper()
+		return alice.run(process.CLI(binary), append(args, "-n", e.Apps)...)
+	}
+	for _, tc := range []struct {
+		args  []string
+		fails bool
+		want  string
+	}{
+		{[]string{"suspend", "shop", "--reason", "INC-1"}, true, "a pause by a ReleaseLock has an end: set --for or --until"},
+		{[]string{"suspend", "shop", "--for", "10m"}, true, "a pause by a ReleaseLock has a reason: set --reason"},
+		{[]string{"suspend", "ship", "--for", "10m", "--reason", "INC-1"}, true, "the platform team can give you a ReleaseLock in namespace " + e.Apps},
+		{[]string{"suspend", "shop", "--for", "10m", "--reason", "INC-1"}, false, "release " + e.Apps + "/shop is paused until "},
+		{[]string{"suspend", "shop", "--for", "5h", "--reason", "INC-1"}, false, ": a pause lasts 30m0s at most"},
+		{[]string{"resume", "shop"}, false, "release " + e.Apps + "/shop resumed"},
+	} {
+		out, err := cli(tc.args...)
+		if (err != nil) != tc.fails || !strings.Contains(out, tc.want) {
+			t.Errorf("%s: %v, want %q:\n%s", strings.Join(tc.args, " "), err, tc.want, out)
+		}
+	}
+	e.Until("the release is locked again", func() (any, bool) {
+		hr := e.HelmRelease("shop")
+		return hr.Spec, hr.Spec.SuspendUntil == nil && hr.Annotations[v1alpha1.SuspendedByAnnotation] == ""
+	})
+
+	if out, err := cli("suspend", "shop", "--for", "20m", "--reason", "INC-2"); err != nil {
+		t.Fatalf("suspend: %v\n%s", err, out)
+	}
+	e.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
+	e.Patch(kit.ConfigMaps, "shop", `{"data":{"key":"mine"}}`)
+	out, err := cli("resume", "shop")
+	if err == nil || !strings.Contains(out, "data.key") && !strings.Contains(out, "/data/key") {
+		t.Errorf("resume without --yes: %v, want the drift that is reverted:\n%s", err, out)
+	}
+	if out, err := cli("resume", "shop", "--yes"); err != nil {
+		t.Errorf("resume: %v\n%s", err, out)
+	}
+	e.WaitField(kit.ConfigMaps, "shop", "data.key", "1")
+}
+
+// The rules of a policy count for the pauses of teams, with the name of the member who asks.
+func TestTeamsPauseByTheRulesOfThePolicy(t *testing.T) {
+	e := newEnv(t)
+	install(e, kit.Shared.Helm4(), freePorts(t), teamsValues(t))
+	startDeployment(e, kit.Shared, "helm-locker")
+	startDeployment(e, kit.Shared, "helm-locker-policies")
+	startDeployment(e, kit.Shared, "helm-locker-teams")
+	e.Helm(kit.Shared.Helm4(), "install", "shop", e.Chart("shop", kit.ConfigMap("shop", "1")))
+	name := createPausePolicy(e, "shop")
+	alice := newMember(e, "alice-"+e.Apps, e.Apps)
+	soon := time.Now().Add(10 * time.Minute)
+	waitLock(e, "the ReleaseLock shows the lock", func(rl *teams.ReleaseLock) bool { return rl.Status.HelmRelease != nil })
+	alice.granted(strings.Replace(pause(alice.name, soon), "INC-42", "because", 1))
+	rl := waitLock(e, "the pause is refused", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause != nil })
+	if p := rl.Status.Pause; p.Until != nil || !strings.Contains(p.Message, "policy teams asks for a reason that matches") {
+		t.Errorf("the answer: %+v", p)
+	}
+	alice.granted(pause(alice.name, soon.Add(time.Minute)))
+	waitLock(e, "the pause is granted", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause.Until != nil })
+	if by := e.HelmRelease(name).Annotations[v1alpha1.SuspendedByAnnotation]; by != alice.name {
+		t.Errorf("the pause is by %q", by)
+	}
+}
