@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -28,7 +29,9 @@ import (
 
 // app holds the state shared by the commands.
 type app struct {
-	name        string
+	name string
+	// context is the context of the kubeconfig for one of several clusters; that of the flags when it is empty.
+	context     string
 	in          io.Reader
 	out, errOut io.Writer
 	// inTTY, outTTY and errTTY report which of them are terminals.
@@ -120,8 +123,8 @@ func clusterFlags(namespaceUsage string) []cli.Flag {
 		&cli.StringFlag{Name: "kubeconfig", Category: categoryCluster,
 			Usage: "kubeconfig `FILE`; KUBECONFIG or ~/.kube/config without it"},
 		&cli.StringFlag{Name: "context", Aliases: []string{"kube-context"}, Sources: cli.EnvVars("HELM_KUBECONTEXT"),
-			Category: categoryCluster,
-			Usage:    "`NAME` of the kubeconfig's context; the current one without it"},
+			Category: categoryCluster, OnlyOnce: true,
+			Usage: "`NAME` of the kubeconfig's context; the current one without it"},
 		&cli.StringFlag{Name: "as", Sources: cli.EnvVars("HELM_KUBEASUSER"), Category: categoryCluster,
 			Usage: "`USER` or ServiceAccount to impersonate, as for kubectl"},
 		&cli.StringSliceFlag{Name: "as-group", Sources: cli.EnvVars("HELM_KUBEASGROUPS"), Category: categoryCluster,
@@ -154,17 +157,21 @@ type connection struct {
 func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = cmd.String("kubeconfig")
+	name, limit := cmp.Or(a.context, cmd.String("context")), cmd.Duration("request-timeout")
+	if a.context != "" && limit == 0 && !cmd.Bool("watch") { // which would end with its limit
+		limit = contextTimeout
+	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
-		CurrentContext: cmd.String("context"), Timeout: cmd.Duration("request-timeout").String(),
+		CurrentContext: name, Timeout: limit.String(),
 		AuthInfo: clientcmdapi.AuthInfo{Impersonate: cmd.String("as"), ImpersonateGroups: cmd.StringSlice("as-group")},
 	})
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, kubeconfigError(loader, cmd.String("context"), err)
+		return nil, kubeconfigError(loader, name, err)
 	}
 	own, _, err := loader.Namespace()
 	if err != nil {
-		return nil, kubeconfigError(loader, cmd.String("context"), err)
+		return nil, kubeconfigError(loader, name, err)
 	}
 	storages, err := release.ParseStorages(cmd.String("release-storage"))
 	if err != nil {
@@ -184,12 +191,31 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	if c.namespace == "" {
 		c.namespace = own
 	}
-	if err := cluster.Reachable(ctx); err != nil {
+	if err := a.reachable(ctx, cluster, limit); err != nil {
 		if err := unreachable(config.Host, err); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
+}
+
+// reachable returns nil when the API server answers. For one of several clusters it gives up after twice the limit of a
+// request: a program by which a kubeconfig logs in can hang.
+func (a *app) reachable(ctx context.Context, cluster *inspect.Cluster, limit time.Duration) error {
+	if a.context == "" {
+		return cluster.Reachable(ctx)
+	}
+	limit = 2 * cmp.Or(limit, contextTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer, or no login, in %s", limit))
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() { answered <- cluster.Reachable(limited) }()
+	select {
+	case err := <-answered:
+		return err
+	case <-limited.Done():
+		return context.Cause(limited)
+	}
 }
 
 // key returns the release named by an argument: NAME, in the namespace of the flags or of the context, or

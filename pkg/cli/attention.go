@@ -20,25 +20,31 @@ const (
 )
 
 // attention returns a row for each HelmRelease with a problem, or with a suspension that may be forgotten: the
-// release, the reason, and the remedy.
-func attention(releases []*v1alpha1.HelmRelease, now time.Time) [][]string {
+// release, the reason, and the remedy; before them the context, if there are any.
+func attention(releases []*v1alpha1.HelmRelease, o tableOptions) [][]string {
 	var rows [][]string
 	left := 0
 	for _, hr := range releases {
-		f := lockFinding(hr, now)
+		f := lockFinding(hr, o.now)
 		reason, _, since := report.Ready(hr)
-		switch age := now.Sub(since); {
+		switch age := o.now.Sub(since); {
 		case f.Level == levelOK,
 			reason == "" && age < takenUpWithin,
 			reason == v1alpha1.ReasonSuspended && age < forgottenAfter:
 		case len(rows) == mostAttention:
 			left++
 		default:
-			rows = append(rows, []string{hr.Spec.Release.String(), f.Message, f.Advice})
+			context := o.contexts[hr]
+			rows = append(rows, o.contexts.column(context, []string{hr.Spec.Release.String(), inContext(context, f.Message),
+				inContext(context, f.Advice)}))
 		}
 	}
 	if left > 0 {
-		rows = append(rows, []string{fmt.Sprintf("and %d more", left), "", command.Program + " check shows all"})
+		remedy := command.Program + " check shows all"
+		if len(o.contexts) > 0 {
+			remedy = "check with the same contexts shows all"
+		}
+		rows = append(rows, o.contexts.column("", []string{fmt.Sprintf("and %d more", left), "", remedy}))
 	}
 	return rows
 }

@@ -45,13 +45,13 @@ func TestStatusListsWhatNeedsAttention(t *testing.T) {
 		"but not one of an hour":               {suspended("Suspended", time.Hour), ""},
 		"nor a window, which ends soon anyway": {suspended("InWindow", 23*time.Hour), ""},
 	} {
-		rows := attention([]*v1alpha1.HelmRelease{tc.of}, noon)
+		rows := attention([]*v1alpha1.HelmRelease{tc.of}, tableOptions{now: noon})
 		if (tc.want == "") != (len(rows) == 0) || tc.want != "" && !strings.Contains(rows[0][1], tc.want) {
 			t.Errorf("%s: %q, want %q", name, rows, tc.want)
 		}
 	}
 	const advice = "install it with Helm, or end its lock: helm-locker unlock web -n apps"
-	if rows := attention([]*v1alpha1.HelmRelease{notInstalled}, noon); rows[0][2] != advice {
+	if rows := attention([]*v1alpha1.HelmRelease{notInstalled}, tableOptions{now: noon}); rows[0][2] != advice {
 		t.Errorf("what to do: %q", rows)
 	}
 	forbidden := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
@@ -60,11 +60,16 @@ func TestStatusListsWhatNeedsAttention(t *testing.T) {
 			condition("Stalled", metav1.ConditionTrue, v1alpha1.ReasonForbidden, "cannot get secrets")}
 	})
 	const permit = "let the account do what the release takes, which this prints: helm-locker rbac web -n apps"
-	if rows := attention([]*v1alpha1.HelmRelease{forbidden}, noon); rows[0][2] != permit {
+	if rows := attention([]*v1alpha1.HelmRelease{forbidden}, tableOptions{now: noon}); rows[0][2] != permit {
 		t.Errorf("what to do: %q", rows)
 	}
-	many := attention(slices.Repeat([]*v1alpha1.HelmRelease{stalled}, 15), noon)
+	many := attention(slices.Repeat([]*v1alpha1.HelmRelease{stalled}, 15), tableOptions{now: noon})
 	if last := many[len(many)-1]; len(many) != 11 || last[0] != "and 5 more" {
 		t.Errorf("of many: %q", many)
+	}
+	in := tableOptions{now: noon, contexts: contextMap{notInstalled: "prod-1"}}
+	of := attention([]*v1alpha1.HelmRelease{notInstalled}, in)[0]
+	if of[0] != "prod-1" || of[1] != "apps/web" || !strings.HasSuffix(of[3], ": helm-locker --context prod-1 unlock web -n apps") {
+		t.Errorf("of a context: %q", of)
 	}
 }

@@ -47,21 +47,17 @@ type baseline struct {
 	read *report.Baseline
 	// now is the drift of the compared releases.
 	now []report.BaselineRelease
-	// selects reports whether the arguments and flags select all releases of a namespace.
-	selects func(namespace string) bool
+	// whole has the contexts of which all releases of a namespace are compared, or of all when it is empty.
+	whole map[string]string
 }
 
-// openBaseline reads the file of --baseline; nil without the flag. A file to be written need not exist. namespace is
-// that of the compared releases; empty for all.
-func (a *app) openBaseline(cmd *cli.Command, namespace string) (*baseline, error) {
+// openBaseline reads the file of --baseline; nil without the flag. A file to be written need not exist.
+func (a *app) openBaseline(cmd *cli.Command) (*baseline, error) {
 	file := cmd.String(baselineName)
 	if file == "" {
 		return nil, nil
 	}
-	all := !cmd.Args().Present() && cmd.String(selectorName) == "" && cmd.String("filename") == ""
-	b := &baseline{app: a, file: file, read: &report.Baseline{}, selects: func(in string) bool {
-		return all && (namespace == "" || in == namespace)
-	}}
+	b := &baseline{app: a, file: file, read: &report.Baseline{}, whole: map[string]string{}}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		if cmd.Bool(writeBaselineName) {
@@ -78,15 +74,27 @@ func (a *app) openBaseline(cmd *cli.Command, namespace string) (*baseline, error
 	return b, nil
 }
 
-// leaveOut removes known drift from the results, and counts its objects. A nil baseline knows none.
-func (b *baseline) leaveOut(found *gathered) {
+// leaveOutAll removes known drift from the results of all contexts.
+func (b *baseline) leaveOutAll(cmd *cli.Command, all []located[gathered]) {
+	for _, l := range all {
+		if l.read != nil {
+			b.leaveOut(cmd, l.Name, l.read)
+		}
+	}
+}
+
+// leaveOut removes known drift from the results of a context, and counts its objects. A nil baseline knows none.
+func (b *baseline) leaveOut(cmd *cli.Command, context string, found *gathered) {
 	if b == nil {
 		return
+	}
+	if !cmd.Args().Present() && cmd.String(selectorName) == "" && cmd.String("filename") == "" {
+		b.whole[context] = found.namespace
 	}
 	found.known = map[release.Key]int{}
 	for _, c := range found.comparisons {
 		key := c.Release.Key
-		known := b.read.Known(key.Namespace, key.Name)
+		known := b.read.Known(context, key.Namespace, key.Name)
 		var now []report.BaselineObject
 		var left []inspect.Difference
 		for _, d := range c.Differences {
@@ -110,11 +118,12 @@ func (b *baseline) leaveOut(found *gathered) {
 				return o.Object != report.ObjectOf(failure.ID)
 			})...)
 		}
-		b.now = append(b.now, report.BaselineRelease{Namespace: key.Namespace, Name: key.Name, Differences: now})
+		b.now = append(b.now, report.BaselineRelease{Context: context, Namespace: key.Namespace, Name: key.Name,
+			Differences: now})
 	}
 	for _, f := range found.failed {
-		b.now = append(b.now, report.BaselineRelease{Namespace: f.key.Namespace, Name: f.key.Name,
-			Differences: b.read.Known(f.key.Namespace, f.key.Name)})
+		b.now = append(b.now, report.BaselineRelease{Context: context, Namespace: f.key.Namespace, Name: f.key.Name,
+			Differences: b.read.Known(context, f.key.Namespace, f.key.Name)})
 	}
 }
 
@@ -130,7 +139,7 @@ func (b *baseline) finish(cmd *cli.Command, failed error) error {
 		switch {
 		case i >= 0:
 			b.noteGone(r, b.now[i].Differences)
-		case b.selects(r.Namespace): // it does not exist
+		case b.selects(r): // it does not exist
 			b.noteGone(r, nil)
 		default: // another selection
 			next.Releases = append(next.Releases, r)
@@ -157,6 +166,12 @@ func (b *baseline) finish(cmd *cli.Command, failed error) error {
 	}
 	b.note("wrote %s: %s in %s", b.file, plain.Count(objects, "object"), plain.Count(len(next.Releases), "release"))
 	return nil
+}
+
+// selects reports whether a release was among the compared ones, if it exists.
+func (b *baseline) selects(r report.BaselineRelease) bool {
+	namespace, whole := b.whole[r.Context]
+	return whole && (namespace == "" || r.Namespace == namespace)
 }
 
 // noteGone prints the entries of a release that no longer occur.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,11 +41,10 @@ func (a *app) checkCommand() *cli.Command {
 		Description: "Looks at the API server, the CustomResourceDefinition, the operators, the HelmReleases and HelmReleasePolicies, and the\n" +
 			"records of all releases, and writes nothing. What you may not read is a warning.\n\n" +
 			"Exit code 0: nothing keeps releases from being protected; 2: something does (a line with error); 1: an error.",
-		Flags: append(clusterFlags("`NAMESPACE` whose releases are looked at; all without it"),
+		Flags: slices.Concat(clusterFlags("`NAMESPACE` whose releases are looked at; all without it"), contextFlags(), []cli.Flag{
 			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
 				Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
-			helmReleaseNamespaceFlag(),
-			colorFlag()),
+			helmReleaseNamespaceFlag(), colorFlag()}),
 		Action: a.check,
 	}
 }
@@ -53,24 +53,30 @@ func (a *app) check(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Args().Present() {
 		return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().First()), true)
 	}
-	c, err := a.connect(ctx, cmd)
+	all, err := readContexts(ctx, a, cmd, func(a *app) (*[]finding, error) {
+		c, err := a.connect(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.missing(ctx, a.onlyIn(c, cmd.String("namespace"))); err != nil {
+			return nil, err
+		}
+		found := a.findings(ctx, c, cmd)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if slices.ContainsFunc(found, func(f finding) bool { return f.Level == levelError }) {
+			err = &command.ExitError{Code: command.ExitFound}
+		}
+		return &found, err
+	})
 	if err != nil {
 		return err
 	}
-	if err := c.missing(ctx, a.onlyIn(c, cmd.String("namespace"))); err != nil {
+	if err := a.printFindings(all, cmd); err != nil {
 		return err
 	}
-	findings := a.findings(ctx, c, cmd)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err := a.printFindings(findings, cmd); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(findings, func(f finding) bool { return f.Level == levelError }) {
-		return &command.ExitError{Code: command.ExitFound}
-	}
-	return nil
+	return exitOf(a, all)
 }
 
 // findings runs all checks, each after its prerequisites.
@@ -103,9 +109,27 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 	return append(found, recordFindings(ctx, c, namespace, locks)...)
 }
 
-func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
+// locatedFinding is a finding as JSON or YAML, with the context for several clusters.
+type locatedFinding struct {
+	Context string `json:"context,omitempty"`
+	finding
+}
+
+func (a *app) printFindings(all []located[[]finding], cmd *cli.Command) error {
+	var found []locatedFinding
+	widest := 0
+	for _, l := range all {
+		if l.read == nil {
+			continue
+		}
+		widest = max(widest, utf8.RuneCountInString(plain.Line(l.Name)))
+		for _, f := range *l.read {
+			f.Message, f.Advice = inContext(l.Name, f.Message), inContext(l.Name, f.Advice)
+			found = append(found, locatedFinding{l.Name, f})
+		}
+	}
 	if format := cmd.String("output"); format != formatText {
-		text, err := encodeList(kindFindings, findings, format)
+		text, err := encodeList(kindFindings, found, contextsOf(all), format)
 		if err != nil {
 			return err
 		}
@@ -115,13 +139,17 @@ func (a *app) printFindings(findings []finding, cmd *cli.Command) error {
 	style := a.style(cmd)
 	paint := map[string]func(string) string{levelOK: style.Green, levelNote: style.Cyan, levelWarning: style.Yellow,
 		levelError: style.Red}
-	for _, f := range findings {
+	for _, f := range found {
+		head := ""
+		if f.Context != "" {
+			head = fmt.Sprintf("%-*s  ", widest, plain.Line(f.Context))
+		}
 		level := paint[f.Level](fmt.Sprintf("%-8s", f.Level))
-		if _, err := fmt.Fprintf(a.out, "%s %s: %s\n", level, plain.Line(f.Subject), plain.Line(f.Message)); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%s%s %s: %s\n", head, level, plain.Line(f.Subject), plain.Line(f.Message)); err != nil {
 			return err
 		}
 		if f.Advice != "" {
-			if _, err := fmt.Fprintf(a.out, "%9s%s\n", "", plain.Line(f.Advice)); err != nil {
+			if _, err := fmt.Fprintf(a.out, "%*s%s\n", utf8.RuneCountInString(head)+9, "", plain.Line(f.Advice)); err != nil {
 				return err
 			}
 		}

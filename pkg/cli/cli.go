@@ -14,7 +14,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
@@ -33,29 +32,14 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err == nil {
 		err = cmd.Run(ctx, args)
 	}
-	if err == nil {
-		return command.ExitOK
-	}
-	var code *command.ExitError
-	if errors.As(err, &code) {
-		if code.Err != nil {
-			fmt.Fprintln(stderr, explain(cmd.Name, err))
-		}
-		return code.Code
-	}
-	var missing *inspect.NotFoundError
-	if errors.As(err, &missing) && missing.Revision == 0 {
-		fmt.Fprintln(stderr, explain(cmd.Name, err))
-		return command.ExitEmpty
-	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	code := exitCode(err)
+	if code == command.ExitFailed && errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintln(stderr, explain(cmd.Name, err))
-	if errors.Is(err, command.ErrNoCommand) {
-		return command.ExitFound
+	if messageOf(err) != "" {
+		fmt.Fprintln(stderr, explain(cmd.Name, err))
 	}
-	return command.ExitFailed
+	return code
 }
 
 // programName returns how the program is called: by kubectl and Helm it is a plugin.
@@ -124,7 +108,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		if sub.ShellComplete = completions[sub.Name]; sub.ShellComplete == nil {
 			sub.ShellComplete = a.completeWith(nil, -1)
 		}
-		sub.OnUsageError = command.UsageError
+		sub.OnUsageError = usageError
 		sub.HideHelpCommand = true
 		if lines := examplesOf(sub); len(lines) > 0 {
 			sub.Description += "\n\nExamples:\n  " + a.name + " " + strings.Join(lines, "\n  "+a.name+" ")

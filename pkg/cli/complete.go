@@ -95,7 +95,7 @@ func (a *app) completeFlag(cmd *cli.Command, last string) namer {
 			return namespaceNames
 		case "policy":
 			return policyNames
-		case "context":
+		case "context", contextsName:
 			for _, name := range contextNames(cmd) {
 				fmt.Fprintln(a.out, name)
 			}

@@ -27,7 +27,7 @@ func (a *app) diffCommand() *cli.Command {
 			"the values do.\n\n" +
 			"Exit code 0: no drift; 2: drift (--fail-on); 1: an error, also when only a part could not be compared; 5: there is\n" +
 			"no release to compare, unless --allow-empty is given.",
-		Flags: slices.Concat(clusterFlags(namespaceOfRelease), comparedFlags(), []cli.Flag{
+		Flags: slices.Concat(clusterFlags(namespaceOfRelease), contextFlags(), comparedFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: "all", Category: categoryOutput,
 				Usage: "with several releases: print a line for those without drift, too"},
 			&cli.IntFlag{Name: "revision", Category: categoryWhat, HideDefault: true, Validator: positive,
@@ -46,42 +46,48 @@ func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
 	if err := checkDiffFlags(ctx, cmd); err != nil {
 		return err
 	}
-	source, targets, err := a.diffTargets(ctx, cmd)
+	known, err := a.openBaseline(cmd)
 	if err != nil {
 		return err
 	}
-	c, _ := source.(*connection)
-	known, err := a.openBaseline(cmd, c.scopeOf(cmd))
+	all, err := readContexts(ctx, a, cmd, func(a *app) (*gathered, error) {
+		source, targets, err := a.diffTargets(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		found, err := a.gather(ctx, cmd, source, targets)
+		if err != nil {
+			return nil, err
+		}
+		c, _ := source.(*connection)
+		return a.orEmpty(ctx, cmd, c, c.scopeOf(cmd), found)
+	})
 	if err != nil {
 		return err
 	}
-	found, err := a.gather(ctx, cmd, source, targets)
-	if err != nil {
-		return err
-	}
-	known.leaveOut(found)
-	several := cmd.String("filename") == "" && (cmd.Args().Len() != 1 || cmd.Bool("all-namespaces"))
+	known.leaveOutAll(cmd, all)
+	several := cmd.String("filename") == "" && (cmd.Args().Len() != 1 || cmd.Bool("all-namespaces")) || isLocated(all)
 	shown := diffShown{
 		format: cmd.String("output"), now: a.now(), style: a.style(cmd), several: several,
 		brief: several && !cmd.Bool("all"),
 	}
-	text, err := a.diffText(shown, c, found)
+	text, err := a.diffText(shown, all)
 	if err != nil {
 		return err
 	}
 	if _, err := fmt.Fprint(a.out, text); err != nil {
 		return err
 	}
-	a.noteHidden(cmd, found)
-	return known.finish(cmd, a.exit(ctx, cmd, c, c.scopeOf(cmd), found))
+	a.noteHidden(cmd, all)
+	return known.finish(cmd, exitOfCompared(a, all))
 }
 
 // diffText returns differences in the format of the command line.
-func (a *app) diffText(shown diffShown, c *connection, found *gathered) (string, error) {
+func (a *app) diffText(shown diffShown, all []located[gathered]) (string, error) {
 	if shown.format != formatJSON && shown.format != formatYAML {
-		return shown.output(found)
+		return shown.output(all)
 	}
-	drift, err := a.driftOf(c, found)
+	drift, err := a.driftOf(all)
 	if err != nil {
 		return "", err
 	}
@@ -89,14 +95,20 @@ func (a *app) diffText(shown diffShown, c *connection, found *gathered) (string,
 }
 
 // noteHidden names the effect of HelmReleases that could not be read: possible false drift, and unknown locks.
-func (a *app) noteHidden(cmd *cli.Command, found *gathered) {
+func (a *app) noteHidden(cmd *cli.Command, all []located[gathered]) {
 	namespace := cmd.String("helmrelease-namespace")
-	switch {
-	case found.hidden == nil || !slices.ContainsFunc(found.comparisons, hasDrifted):
-	case apierrors.IsForbidden(found.hidden):
-		a.note("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too", namespace)
-	default:
-		a.note("note: what a lock leaves alone is compared, too: %v", found.hidden)
+	for _, l := range all {
+		text := ""
+		switch found := l.read; {
+		case found == nil || found.hidden == nil || !slices.ContainsFunc(found.comparisons, hasDrifted):
+			continue
+		case apierrors.IsForbidden(found.hidden):
+			text = fmt.Sprintf("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too",
+				namespace)
+		default:
+			text = fmt.Sprintf("note: what a lock leaves alone is compared, too: %v", found.hidden)
+		}
+		a.noteIn(l.Name, plain.Line(text)+"\n")
 	}
 }
 

@@ -15,14 +15,53 @@ import (
 // diffShown is how differences are shown.
 type diffShown struct {
 	format string
-	now    time.Time
-	style  report.Style
+	// context names the cluster of several; empty for one.
+	context string
+	now     time.Time
+	style   report.Style
 	// several is set for a command about several releases. brief only counts those without drift.
 	several, brief bool
 }
 
-func (o diffShown) output(found *gathered) (string, error) {
+// output returns the differences in all contexts, and totals.
+func (o diffShown) output(all []located[gathered]) (string, error) {
 	var b strings.Builder
+	for _, l := range all {
+		if l.read == nil {
+			continue
+		}
+		o.context = l.Name
+		if err := o.releases(&b, l.read); err != nil {
+			return "", err
+		}
+	}
+	total := summaryOf(all)
+	total.In(contextsOf(all))
+	if o.format != formatText || !o.several || total.Releases+total.Contexts == 0 {
+		return b.String(), nil
+	}
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	for i := range all {
+		if l := &all[i]; l.read != nil && l.Name != "" {
+			b.WriteString(plain.Line(l.Name) + ": " + o.total(summaryOf(all[i:i+1])) + "\n")
+		}
+	}
+	b.WriteString(o.total(total) + "\n")
+	return b.String(), nil
+}
+
+// total returns totals in words, in the colour of the result.
+func (o diffShown) total(s report.Summary) string {
+	if s.Drifted > 0 || s.Unread > 0 {
+		return o.style.Red(s.String())
+	}
+	return o.style.Green(s.String())
+}
+
+// releases writes the differences of the releases of one cluster.
+func (o diffShown) releases(b *strings.Builder, found *gathered) error {
 	for _, c := range found.comparisons {
 		if o.brief && !hasDrifted(c) && !isIncomplete(c) && c.Additions == 0 {
 			continue
@@ -33,44 +72,48 @@ func (o diffShown) output(found *gathered) (string, error) {
 		for j := range c.Differences {
 			render := o.difference
 			if o.format == formatPatch {
-				render = differencePatch
+				render = o.patch
 			}
 			text, err := render(found.ratings, c, &c.Differences[j])
 			if err != nil {
-				return "", err
+				return err
 			}
 			b.WriteString(text)
 		}
 		if o.format == formatText {
-			b.WriteString(summaryLine(c, found.known[c.Release.Key], o.style) + "\n")
+			b.WriteString(o.head() + summaryLine(c, found.known[c.Release.Key], o.style) + "\n")
 		}
 	}
-	if o.format == formatText && o.several && len(found.comparisons)+len(found.failed) > 0 {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		total := found.summary()
-		paint := o.style.Green
-		if total.Drifted > 0 {
-			paint = o.style.Red
-		}
-		b.WriteString(paint(total.String()) + "\n")
-	}
-	return b.String(), nil
+	return nil
 }
 
-// summary returns the totals of the gathered releases.
-func (g *gathered) summary() report.Summary {
-	s := report.Summary{Releases: len(g.comparisons) + len(g.failed), Incomplete: len(g.failed),
-		LeftOut: len(g.leftOut)}
-	for _, c := range g.comparisons {
-		if hasDrifted(c) {
-			s.Drifted++
+// head is the beginning of a line about a cluster of several; empty for one cluster.
+func (o diffShown) head() string {
+	if o.context == "" {
+		return ""
+	}
+	return plain.Line(o.context) + ": "
+}
+
+// summaryOf returns the totals of the gathered releases.
+func summaryOf(all []located[gathered]) (s report.Summary) {
+	for _, l := range all {
+		g := l.read
+		if g == nil {
+			continue
 		}
-		if isIncomplete(c) {
-			s.Incomplete++
+		s.Releases += len(g.comparisons) + len(g.failed)
+		s.Incomplete += len(g.failed)
+		s.LeftOut += len(g.leftOut)
+		for _, c := range g.comparisons {
+			if hasDrifted(c) {
+				s.Drifted++
+			}
+			if isIncomplete(c) {
+				s.Incomplete++
+			}
+			s.Known += g.known[c.Release.Key]
 		}
-		s.Known += g.known[c.Release.Key]
 	}
 	return s
 }
@@ -113,7 +156,7 @@ func summaryLine(c *inspect.Comparison, known int, style report.Style) string {
 func (o diffShown) difference(rated ratings, c *inspect.Comparison, d *inspect.Difference) (string, error) {
 	var b strings.Builder
 	style := o.style
-	fmt.Fprintln(&b, style.Bold(plain.Line(d.ID.String()))+": "+style.Yellow(plain.Line(whatDiffers(d))))
+	fmt.Fprintln(&b, o.head()+style.Bold(plain.Line(d.ID.String()))+": "+style.Yellow(plain.Line(whatDiffers(d))))
 	fmt.Fprintln(&b, style.Dim(plain.Line("  "+rated.of(d).String())))
 	if len(d.Changes) == 0 {
 		b.WriteByte('\n')
@@ -122,7 +165,11 @@ func (o diffShown) difference(rated ratings, c *inspect.Comparison, d *inspect.D
 	for _, line := range inspect.Blame(d.Changes, o.now) {
 		fmt.Fprintln(&b, style.Dim(plain.Line("  "+line)))
 	}
-	diff, err := unified(d, fmt.Sprintf("release %s, revision %d", c.Release.Key, c.Release.Revision), "cluster", style)
+	to := "cluster"
+	if o.context != "" {
+		to = "context " + o.context
+	}
+	diff, err := unified(d, fmt.Sprintf("release %s, revision %d", c.Release.Key, c.Release.Revision), to, style)
 	if err != nil {
 		return "", err
 	}
@@ -153,9 +200,14 @@ func unified(d *inspect.Difference, from, to string, style report.Style) (string
 	return report.Unified(from, to, want, have, style)
 }
 
+// patch returns differencePatch; of several clusters the paths begin with the context.
+func (o diffShown) patch(_ ratings, _ *inspect.Comparison, d *inspect.Difference) (string, error) {
+	return differencePatch(o.context, d)
+}
+
 // differencePatch returns a unified diff from the declared to the live object, for other programs.
-func differencePatch(_ ratings, _ *inspect.Comparison, d *inspect.Difference) (string, error) {
-	parts := slices.DeleteFunc([]string{d.ID.Namespace, d.ID.Kind, d.ID.Group, d.ID.Name},
+func differencePatch(context string, d *inspect.Difference) (string, error) {
+	parts := slices.DeleteFunc([]string{context, d.ID.Namespace, d.ID.Kind, d.ID.Group, d.ID.Name},
 		func(s string) bool { return s == "" })
 	path := strings.Join(parts, "/") + ".yaml"
 	to := "b/" + path
@@ -176,7 +228,7 @@ func releaseDrift(
 	}
 	for i := range c.Differences {
 		d := &c.Differences[i]
-		diff, err := differencePatch(ratings{}, c, d)
+		diff, err := differencePatch("", d)
 		if err != nil {
 			return out, err
 		}

@@ -65,13 +65,29 @@ func (g *gathered) notCompared(cmd *cli.Command, namespace string) error {
 	return fmt.Errorf("there is no release to compare%s", inNamespace(namespace))
 }
 
-// exit returns the error for the exit code of diff and report; nil when everything is as declared. namespace is the one
-// whose releases were selected, empty for all.
-func (a *app) exit(ctx context.Context, cmd *cli.Command, c *connection, namespace string, found *gathered) error {
-	if len(found.comparisons)+len(found.failed) == 0 {
-		return a.empty(ctx, cmd, c, found.notCompared(cmd, namespace), namespace)
+// orEmpty returns the results of a comparison in one cluster, with an error when nothing was compared. The namespace is
+// the one whose releases were selected, empty for all.
+func (a *app) orEmpty(
+	ctx context.Context, cmd *cli.Command, c *connection, namespace string, found *gathered,
+) (*gathered, error) {
+	found.namespace = namespace
+	if c != nil {
+		found.host = c.host
 	}
-	return found.exit()
+	if len(found.comparisons)+len(found.failed) == 0 {
+		return found, a.empty(ctx, cmd, c, found.notCompared(cmd, namespace), namespace)
+	}
+	return found, nil
+}
+
+// exitOfCompared returns the error for the exit code of diff and report; nil when everything is as declared.
+func exitOfCompared(a *app, all []located[gathered]) error {
+	for i := range all {
+		if l := &all[i]; l.err == nil {
+			l.err = l.read.exit()
+		}
+	}
+	return exitOf(a, all)
 }
 
 // exit returns the error for the exit code of diff and report; nil without drift of the severity of --fail-on.

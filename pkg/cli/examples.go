@@ -18,6 +18,7 @@ func examples() map[string][]string {
 			"report",
 			"report -n apps -o html --output-file drift.html",
 			"report -l team=web -o junit",
+			"report -l team=web --all-contexts -o html --output-file clusters.html",
 		},
 		"evidence": {
 			"evidence prod --since 2026-10-01 --until 2026-12-31 -o html --output-file quarter.html",
@@ -26,7 +27,7 @@ func examples() map[string][]string {
 		},
 		"values": {"values web -n apps", "values web -n apps configmap/shop data.color=red"},
 		"status": {"status", "status web", "status -A -o wide", "status --state drifted --sort-by since",
-			"status --policies", "status --watch"},
+			"status --policies", "status --watch", "status --all-contexts"},
 		"trace":   {"trace deployment/shop -n apps", "trace configmap shop -n apps -o json"},
 		"policy":  {"policy preview -f policy.yaml", "policy preview web -o json"},
 		"check":   {"check", "check -n apps -o json"},

@@ -142,6 +142,8 @@ type gathered struct {
 	ratings ratings
 	// hidden is the error when the HelmReleases could not be read.
 	hidden error
+	// namespace is the one whose releases were selected, empty for all; host is the address of the API server.
+	namespace, host string
 }
 
 type failedRelease struct {

@@ -203,7 +203,7 @@ func (a *app) showDetails(d *release.Details, part, format string) error {
 		if part == "values" {
 			text, err = encode(shown.Values, format)
 		} else {
-			text, err = encodeList(kindReleases, []*detailsOut{shown}, format)
+			text, err = encodeList(kindReleases, []*detailsOut{shown}, nil, format)
 		}
 		if err != nil {
 			return err

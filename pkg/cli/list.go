@@ -24,15 +24,17 @@ const (
 type list[T any] struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Items      []T    `json:"items"`
+	// Contexts are the clusters that a command with several contexts read.
+	Contexts []report.Context `json:"contexts,omitempty"`
+	Items    []T              `json:"items"`
 }
 
-// encodeList returns items as a list of a kind, neutral.
-func encodeList[T any](kind string, items []T, format string) (string, error) {
+// encodeList returns items as a list of a kind, neutral. contexts are their clusters; nil for one cluster.
+func encodeList[T any](kind string, items []T, contexts []report.Context, format string) (string, error) {
 	if items == nil {
 		items = []T{} // not null
 	}
-	return encode(list[T]{report.ListVersion, kind, items}, format)
+	return encode(list[T]{report.ListVersion, kind, contexts, items}, format)
 }
 
 // printedKind is a kind of output for programs.
@@ -48,7 +50,7 @@ func printedKinds() []printedKind {
 	return []printedKind{
 		{period.Kind, "`evidence`", reflect.TypeFor[period.Report]()},
 		{kindFieldValues, "`values`", reflect.TypeFor[list[answerOut]]()},
-		{kindFindings, "`check`", reflect.TypeFor[list[finding]]()},
+		{kindFindings, "`check`", reflect.TypeFor[list[locatedFinding]]()},
 		{kindLockEvent, "`status --watch`, one a line", reflect.TypeFor[watchLine]()},
 		{kindPolicies, "`status --policies`", reflect.TypeFor[list[policyOut]]()},
 		{kindLocks, "`status`", reflect.TypeFor[list[statusOut]]()},

@@ -26,7 +26,7 @@ func (a *app) policyCommand() *cli.Command {
 		Description: "preview lists the releases that a policy matches, from a file or one that is stored: what the policy makes of each, who\n" +
 			"has locked it already, how many objects it has, how they differ from the release now, and what enforcing would change.\n" +
 			"Nothing is written, and neither the operator nor its CustomResourceDefinitions have to be installed.",
-		Flags: slices.Concat(clusterFlags("only show releases in this `NAMESPACE`; those of all without it"), []cli.Flag{
+		Flags: slices.Concat(clusterFlags("only show releases in this `NAMESPACE`; those of all without it"), contextFlags(), []cli.Flag{
 			helmReleaseNamespaceFlag(), allowEmptyFlag(),
 			&cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
 				Usage: "read the policy from a `FILE` (- for standard input)"},
@@ -53,20 +53,29 @@ func (a *app) policy(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return command.UsageError(ctx, cmd, err, true)
 	}
-	c, err := a.connect(ctx, cmd)
+	all, err := readContexts(ctx, a, cmd, func(a *app) (*previewOut, error) {
+		c, err := a.connect(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		store := c.helmReleases(cmd.String("helmrelease-namespace"), false)
+		policies, err := store.listPolicies(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p, err := a.previewed(ctx, cmd, store, policies)
+		if err != nil {
+			return nil, err
+		}
+		return a.preview(ctx, cmd, store, p, policies)
+	})
 	if err != nil {
 		return err
 	}
-	store := c.helmReleases(cmd.String("helmrelease-namespace"), false)
-	all, err := store.listPolicies(ctx)
-	if err != nil {
+	if err := a.printPreview(cmd, all); err != nil {
 		return err
 	}
-	p, err := a.previewed(ctx, cmd, store, all)
-	if err != nil {
-		return err
-	}
-	return a.preview(ctx, cmd, store, p, all)
+	return exitOf(a, all)
 }
 
 // previewed returns the policy selected by arguments and flags.
@@ -105,20 +114,21 @@ func (a *app) previewed(
 	return nil, command.Hinted(err, "there is "+strings.Join(names, ", "))
 }
 
+// preview returns the effect of a policy on one cluster, and the error for the exit code.
 func (a *app) preview(
 	ctx context.Context, cmd *cli.Command, store *helmReleases, p *v1alpha1.HelmReleasePolicy,
 	all []*v1alpha1.HelmReleasePolicy,
-) error {
+) (*previewOut, error) {
 	releases, err := store.cluster.allCandidates(ctx, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	summary, results, locks, err := a.planOf(ctx, store, p, all, releases)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if summary.Problem.Reason != "" {
-		return fmt.Errorf("HelmReleasePolicy %s changes nothing: %s", p.Name, summary.Problem.Message)
+		return nil, fmt.Errorf("HelmReleasePolicy %s changes nothing: %s", p.Name, summary.Problem.Message)
 	}
 	only := a.onlyIn(store.cluster, cmd.String("namespace"))
 	if only != "" {
@@ -126,11 +136,11 @@ func (a *app) preview(
 	}
 	masker, err := a.masker(false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	compare := &comparing{app: a, cmd: cmd, source: store.cluster, masker: masker}
 	compare.locks = locks
-	out := previewOut{Policy: p.Name, Mode: string(p.Spec.Template.Spec.Mode), Rights: policy.Rights(p),
+	out := &previewOut{Context: a.context, Policy: p.Name, Mode: string(p.Spec.Template.Spec.Mode), Rights: policy.Rights(p),
 		Summary: summary.Counts, Rollout: summary.Rollout, Releases: []previewRelease{}}
 	if out.Mode == "" {
 		out.Mode = string(v1alpha1.ModeEnforce)
@@ -143,23 +153,20 @@ func (a *app) preview(
 			compare.comparisons = nil
 			err := compare.underPolicy(ctx, releases[n], r, a.progress(r.Release, i+1, len(results)))
 			if ctx.Err() != nil {
-				return err
+				return nil, err
 			}
 			failed = row.compared(compare, err) || failed
 		}
 		out.Releases = append(out.Releases, row)
 	}
-	if err := a.printPreview(cmd, &out); err != nil {
-		return err
-	}
 	switch {
 	case failed:
-		return &command.ExitError{Code: command.ExitFailed}
+		err = &command.ExitError{Code: command.ExitFailed}
 	case len(results) == 0:
 		reason := fmt.Errorf("HelmReleasePolicy %s matches no release%s", p.Name, inNamespace(only))
-		return a.empty(ctx, cmd, store.cluster, reason, append(slices.Clone(p.Spec.Match.Namespaces), only)...)
+		err = a.empty(ctx, cmd, store.cluster, reason, append(slices.Clone(p.Spec.Match.Namespaces), only)...)
 	}
-	return nil
+	return out, err
 }
 
 // underPolicy compares a release as the policy would: by its template where the policy makes the HelmRelease, and by

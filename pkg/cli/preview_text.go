@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -16,8 +15,9 @@ import (
 
 // previewOut is a preview as JSON or YAML. Its fields are part of the command's interface.
 type previewOut struct {
-	Policy string `json:"policy"`
-	Mode   string `json:"mode"`
+	Context string `json:"context,omitempty"`
+	Policy  string `json:"policy"`
+	Mode    string `json:"mode"`
 	// Rights names the account that enforces the releases.
 	Rights   string                  `json:"rights"`
 	Summary  v1alpha1.PolicyCounts   `json:"summary"`
@@ -40,54 +40,82 @@ type previewRelease struct {
 	Error       string               `json:"error,omitempty"`
 }
 
-func (a *app) printPreview(cmd *cli.Command, out *previewOut) error {
-	var text string
+func (a *app) printPreview(cmd *cli.Command, all []located[previewOut]) error {
+	var out []*previewOut
+	for _, l := range all {
+		if l.read != nil {
+			out = append(out, l.read)
+		}
+	}
+	text := ""
 	if format := cmd.String("output"); format != formatTable {
 		var err error
-		if text, err = encodeList(kindPolicyPreviews, []*previewOut{out}, format); err != nil {
+		if text, err = encodeList(kindPolicyPreviews, out, contextsOf(all), format); err != nil {
 			return err
 		}
 	} else {
-		text = previewTable(out, a.style(cmd), a.width())
+		text = previewTable(out, isLocated(all), a.style(cmd), a.width())
 	}
 	_, err := io.WriteString(a.out, text)
 	return err
 }
 
-// previewTable returns a table of the releases with a line for each object to change, and a total.
-func previewTable(out *previewOut, style report.Style, width int) string {
+// previewTable returns a table of the releases with a line for each object to change, and a total for each cluster.
+func previewTable(all []*previewOut, several bool, style report.Style, width int) string {
 	var t report.Table
-	t.Add(func(_ int, text string) string { return style.Bold(text) }, "RELEASE", "OBJECTS", "DRIFTED", "POLICY",
+	add := func(paint func(int, string) string, context string, cells ...string) {
+		if several {
+			cells = append([]string{context}, cells...)
+		}
+		t.Add(paint, cells...)
+	}
+	add(func(_ int, text string) string { return style.Bold(text) }, titleContext, "RELEASE", "OBJECTS", "DRIFTED", "POLICY",
 		"ENFORCING WOULD")
+	rows, totals := 0, ""
+	for _, out := range all {
+		rows += len(out.Releases)
+		for i := range out.Releases {
+			r := &out.Releases[i]
+			paint := func(_ int, text string) string { return text }
+			if len(r.Differences) > 0 || r.Error != "" {
+				paint = func(_ int, text string) string { return style.Red(text) }
+			}
+			changes := r.changes()
+			add(paint, out.Context, r.Namespace+"/"+r.Name, fmt.Sprint(r.Objects), fmt.Sprint(len(r.Differences)), r.outcome(),
+				changes[0])
+			for _, more := range changes[1:] {
+				add(paint, "", "", "", "", "", more)
+			}
+		}
+		totals += out.total()
+	}
+	if rows == 0 {
+		return totals
+	}
+	return t.String(width) + "\n" + totals
+}
+
+// total returns the totals of a preview, and the rights of the policy.
+func (out *previewOut) total() string {
 	drifted, objects := 0, 0
 	for i := range out.Releases {
-		r := &out.Releases[i]
-		paint := func(_ int, text string) string { return text }
-		if len(r.Differences) > 0 || r.Error != "" {
-			paint = func(_ int, text string) string { return style.Red(text) }
-		}
-		changes := r.changes()
-		t.Add(paint, r.Namespace+"/"+r.Name, fmt.Sprint(r.Objects), fmt.Sprint(len(r.Differences)), r.outcome(), changes[0])
-		for _, more := range changes[1:] {
-			t.Add(paint, "", "", "", "", more)
-		}
-		if n := r.changing(); n > 0 && r.By == "" {
+		if n := out.Releases[i].changing(); n > 0 && out.Releases[i].By == "" {
 			drifted++
 			objects += n
 		}
 	}
-	total := fmt.Sprintf("%s: %s matched, %s would be locked", out.Policy, plain.Count(out.Summary.Matched, "release"),
-		plain.Count(out.locked(), "release"))
+	locked := "locked"
 	if out.Mode == string(v1alpha1.ModeDetect) {
-		total = strings.Replace(total, "locked", "watched (mode Detect)", 1)
+		locked = "watched (mode Detect)"
 	}
-	total += fmt.Sprintf("; enforcing would change %s in %s", plain.Count(objects, "object"),
-		plain.Count(drifted, "release"))
-	total = plain.Line(total) + "\n" + plain.Line("rights: "+out.Rights) + "\n"
-	if len(out.Releases) == 0 {
-		return total
+	head := ""
+	if out.Context != "" {
+		head = plain.Line(out.Context) + ": "
 	}
-	return t.String(width) + "\n" + total
+	total := fmt.Sprintf("%s: %s matched, %s would be %s; enforcing would change %s in %s", out.Policy,
+		plain.Count(out.Summary.Matched, "release"), plain.Count(out.locked(), "release"), locked,
+		plain.Count(objects, "object"), plain.Count(drifted, "release"))
+	return head + plain.Line(total) + "\n" + head + plain.Line("rights: "+out.Rights) + "\n"
 }
 
 // locked counts the releases with a HelmRelease under the policy.

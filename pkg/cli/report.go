@@ -33,7 +33,7 @@ func (a *app) reportCommand() *cli.Command {
 			"was not fully compared an error. Values of Secrets are replaced by markers.\n\n" +
 			"Exit code 0: no drift; 2: drift (--fail-on); 1: an error, also when only a part could not be compared; 5: there is\n" +
 			"no release to compare, unless --allow-empty is given.",
-		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), comparedFlags(), unownedFlags(),
+		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), contextFlags(), comparedFlags(), unownedFlags(),
 			[]cli.Flag{
 				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatMarkdown, Category: categoryOutput,
 					Usage: "`FORMAT`: json, markdown, html or junit"}, formatJSON, formatMarkdown, formatHTML, formatJUnit),
@@ -51,31 +51,33 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 	if err := checkCompared(ctx, cmd); err != nil {
 		return err
 	}
-	c, err := a.connect(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	namespace := a.onlyIn(c, cmd.String("namespace"))
-	if cmd.Bool("all-namespaces") {
-		namespace = ""
-	}
 	if cmd.Bool(unownedName) {
-		return a.reportUnowned(ctx, cmd, c, namespace)
+		return a.reportUnowned(ctx, cmd)
 	}
-	all, err := a.candidates(ctx, cmd, c, namespace)
+	known, err := a.openBaseline(cmd)
 	if err != nil {
 		return err
 	}
-	known, err := a.openBaseline(cmd, namespace)
+	all, err := readContexts(ctx, a, cmd, func(a *app) (*gathered, error) {
+		c, namespace, err := a.reported(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		candidates, err := a.candidates(ctx, cmd, c, namespace)
+		if err != nil {
+			return nil, err
+		}
+		found, err := a.gather(ctx, cmd, c, candidates)
+		if err != nil {
+			return nil, err
+		}
+		return a.orEmpty(ctx, cmd, c, namespace, found)
+	})
 	if err != nil {
 		return err
 	}
-	found, err := a.gather(ctx, cmd, c, all)
-	if err != nil {
-		return err
-	}
-	known.leaveOut(found)
-	drift, err := a.driftOf(c, found)
+	known.leaveOutAll(cmd, all)
+	drift, err := a.driftOf(all)
 	if err != nil {
 		return err
 	}
@@ -83,21 +85,55 @@ func (a *app) report(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := a.printReport(cmd, text, drift.Summary.String()); err != nil {
+		return err
+	}
+	a.noteHidden(cmd, all)
+	return known.finish(cmd, exitOfCompared(a, all))
+}
+
+// reported returns the cluster of a report and the namespace of its releases; empty for all.
+func (a *app) reported(ctx context.Context, cmd *cli.Command) (*connection, string, error) {
+	c, err := a.connect(ctx, cmd)
+	if err != nil || cmd.Bool("all-namespaces") {
+		return c, "", err
+	}
+	return c, a.onlyIn(c, cmd.String("namespace")), nil
+}
+
+// printReport prints a report, or with --output-file writes it there and prints its summary.
+func (a *app) printReport(cmd *cli.Command, text, summary string) error {
 	if file := cmd.String("output-file"); file != "" {
 		if err := writeFile(file, text); err != nil {
 			return err
 		}
-		text = drift.Summary.String() + "\n"
+		text = summary + "\n"
 	}
-	if _, err := io.WriteString(a.out, text); err != nil {
-		return err
-	}
-	a.noteHidden(cmd, found)
-	return known.finish(cmd, a.exit(ctx, cmd, c, namespace, found))
+	_, err := io.WriteString(a.out, text)
+	return err
 }
 
-// driftOf returns the results as a report, in the order of the releases' names. c is nil without a cluster.
-func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
+// driftOf returns the results as a report: by context, and in the order of the releases' names.
+func (a *app) driftOf(all []located[gathered]) (*report.Drift, error) {
+	releases, host := []report.ReleaseDrift{}, ""
+	for _, l := range all {
+		if l.read == nil {
+			continue
+		}
+		of, err := a.releasesOf(l.Name, l.read)
+		if err != nil {
+			return nil, err
+		}
+		releases = append(releases, of...)
+		if l.Name == "" {
+			host = l.read.host
+		}
+	}
+	return report.NewDrift(a.now(), host, releases, contextsOf(all)...), nil
+}
+
+// releasesOf returns the results of a context, in the order of the releases' names.
+func (a *app) releasesOf(context string, found *gathered) ([]report.ReleaseDrift, error) {
 	releases := []report.ReleaseDrift{}
 	for _, comparison := range found.comparisons {
 		r, err := releaseDrift(comparison, found.declared[comparison.Release.Key], a.now())
@@ -124,17 +160,14 @@ func (a *app) driftOf(c *connection, found *gathered) (*report.Drift, error) {
 		if found.hidden != nil {
 			r.Locked = report.LockedUnknown
 		}
+		r.Context = context
 		for _, hr := range found.locks {
 			if key := keyOf(hr); key.Namespace == r.Namespace && key.Name == r.Name {
 				r.HelmRelease, r.Locked = hr.Namespace+"/"+hr.Name, report.LockState(hr, a.now())
 			}
 		}
 	}
-	host := ""
-	if c != nil {
-		host = c.host
-	}
-	return report.NewDrift(a.now(), host, releases), nil
+	return releases, nil
 }
 
 func render(drift *report.Drift, format string) (string, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func (a *app) statusCommand() *cli.Command {
 			"(10 at most are kept), how many objects another party keeps changing back, and since when it is in the state that REASON\n" +
 			"says; below it, what needs attention. With the name of a HelmRelease or of a release, all about it. --watch goes on with a\n" +
 			"line for every drift, revert and change of state as it happens.",
-		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"),
+		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), contextFlags(),
 			[]cli.Flag{helmReleaseNamespaceFlag(),
 				&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
 					Usage: "HelmReleases of all namespaces, not only of one operator's"},
@@ -76,7 +77,6 @@ func (q statusQuery) fits(hr *v1alpha1.HelmRelease) bool {
 }
 
 func (a *app) status(ctx context.Context, cmd *cli.Command) error {
-	query := statusQuery{name: cmd.Args().First()}
 	if cmd.Args().Len() > 1 {
 		return command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
 	}
@@ -87,16 +87,60 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Bool("watch") && (cmd.String("state") != "" || cmd.Bool("policies")) {
 		return command.UsageError(ctx, cmd, errors.New("--watch goes with neither --state nor --policies"), true)
 	}
-	c, err := a.connect(ctx, cmd)
+	switch {
+	case cmd.Bool("watch"):
+		return a.watchStatus(ctx, cmd)
+	case cmd.Bool("policies"):
+		return a.statusPolicies(ctx, cmd)
+	}
+	all, err := readContexts(ctx, a, cmd, func(a *app) (*statusRead, error) {
+		store, query, err := a.statusStore(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		found, err := a.queried(ctx, cmd, store, query)
+		if err != nil {
+			return nil, err
+		}
+		read := &statusRead{query: query, found: found}
+		later := *a
+		later.errOut = &read.notes
+		return read, later.noteStatus(ctx, store.cluster, query, found)
+	})
 	if err != nil {
 		return err
 	}
-	query.namespace = cmd.String("namespace")
-	if err := c.checkScope(query.name); err != nil {
+	if err := a.printStatus(all, format, cmd); err != nil {
 		return err
 	}
+	for _, l := range all {
+		if l.read != nil {
+			a.noteIn(l.Name, l.read.notes.String())
+		}
+	}
+	return exitOf(a, all)
+}
+
+// statusRead is what status read in one cluster.
+type statusRead struct {
+	query statusQuery
+	found []*v1alpha1.HelmRelease
+	// notes are printed after the HelmReleases.
+	notes bytes.Buffer
+}
+
+// statusStore returns the HelmReleases of a cluster, and the query of the flags and arguments.
+func (a *app) statusStore(ctx context.Context, cmd *cli.Command) (*helmReleases, statusQuery, error) {
+	query := statusQuery{name: cmd.Args().First(), namespace: cmd.String("namespace")}
+	c, err := a.connect(ctx, cmd)
+	if err != nil {
+		return nil, query, err
+	}
+	if err := c.checkScope(query.name); err != nil {
+		return nil, query, err
+	}
 	if namespace, name, found := strings.Cut(query.name, "/"); found {
-		query = statusQuery{name: name, namespace: namespace}
+		query.name, query.namespace = name, namespace
 	}
 	query.namespace = a.onlyIn(c, query.namespace)
 	query.policy, query.state, query.now = cmd.String("policy"), cmd.String("state"), a.now()
@@ -104,26 +148,33 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Bool("all-namespaces") {
 		namespace = ""
 	}
-	store := c.helmReleases(namespace, false)
-	if cmd.Bool("policies") {
-		return a.statusPolicies(ctx, cmd, store, query.namespace)
-	}
+	return c.helmReleases(namespace, false), query, nil
+}
+
+// queried returns the HelmReleases of a query. A name, a namespace or a policy that does not exist is an error.
+func (a *app) queried(
+	ctx context.Context, cmd *cli.Command, store *helmReleases, query statusQuery,
+) ([]*v1alpha1.HelmRelease, error) {
 	found, err := store.list(ctx, query.fits)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(found) == 0 && !cmd.Bool(mayNotExistName) {
-		if err := a.nothingFound(ctx, cmd, store, query); err != nil {
-			return err
-		}
+	if len(found) > 0 || cmd.Bool(mayNotExistName) {
+		return found, nil
 	}
-	if cmd.Bool("watch") {
-		return a.watchStatus(ctx, store, query, format, a.style(cmd))
+	if err := a.nothingFound(ctx, cmd, store, query); err != nil {
+		return nil, err
 	}
-	slices.SortFunc(found, order(cmd.String("sort-by")))
-	if err := a.printStatus(found, query, format, namespace, cmd); err != nil {
-		return err
+	if format := cmd.String("output"); !cmd.Bool("watch") && (format == formatTable || format == formatWide) {
+		a.noteEmpty(store.namespace, query)
 	}
+	return found, nil
+}
+
+// noteStatus prints what is to be known beside the HelmReleases. The error is that of ctx.
+func (a *app) noteStatus(
+	ctx context.Context, c *connection, query statusQuery, found []*v1alpha1.HelmRelease,
+) error {
 	a.noteStopped(ctx, c, found)
 	if query.name == "" {
 		a.noteAdditions(found)
@@ -190,44 +241,4 @@ func inNamespace(namespace string) string {
 		return ""
 	}
 	return " in namespace " + namespace
-}
-
-func (a *app) printStatus(
-	found []*v1alpha1.HelmRelease, query statusQuery, format, namespace string, cmd *cli.Command,
-) error {
-	text := ""
-	switch {
-	case format == formatJSON || format == formatYAML:
-		out := make([]statusOut, 0, len(found))
-		for _, hr := range found {
-			out = append(out, statusOf(hr, a.now()))
-		}
-		var err error
-		if text, err = encodeList(kindLocks, out, format); err != nil {
-			return err
-		}
-	case format == formatName:
-		for _, hr := range found {
-			text += changed{hr: hr}.named() + "\n"
-		}
-	case len(found) == 0 && (query.state != "" || query.policy != ""):
-		a.note("no HelmRelease%s fits", inNamespace(namespace))
-	case len(found) == 0 && query.namespace != "":
-		a.note("no release in namespace %s is locked: no HelmRelease%s is for one; %s lock RELEASE -n %s makes one",
-			query.namespace, inNamespace(namespace), a.name, query.namespace)
-	case len(found) == 0:
-		a.note("no release is locked: there is no HelmRelease%s; %s lock RELEASE -n NAMESPACE makes one",
-			inNamespace(namespace), a.name)
-	case query.name != "":
-		parts := make([]string, len(found))
-		for i, hr := range found {
-			parts[i] = statusDetails(hr, a.now(), a.style(cmd))
-		}
-		text = strings.Join(parts, "\n")
-	default:
-		text = statusTable(found, tableOptions{namespaces: namespace == "", wide: format == formatWide, now: a.now(),
-			style: a.style(cmd), width: a.width(), rowsAlone: cmd.Bool("no-headers")})
-	}
-	_, err := fmt.Fprint(a.out, text)
-	return err
 }

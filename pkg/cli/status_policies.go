@@ -18,56 +18,98 @@ import (
 
 // statusPolicies prints the policies, a line each; with a namespace, only those that made a HelmRelease for a release
 // there.
-func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command, store *helmReleases, namespace string) error {
-	all, err := store.listPolicies(ctx)
+func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command) error {
+	all, err := readContexts(ctx, a, cmd, func(a *app) (*[]*v1alpha1.HelmReleasePolicy, error) {
+		store, query, err := a.statusStore(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		found, err := a.queriedPolicies(ctx, store, cmp.Or(cmd.Args().First(), query.policy), query.namespace)
+		if err != nil {
+			return nil, err
+		}
+		if format := cmd.String("output"); len(found) == 0 && (format == formatTable || format == formatWide) {
+			a.noteNoPolicy(store.namespace, query.namespace)
+		}
+		return &found, nil
+	})
 	if err != nil {
 		return err
 	}
-	if err := store.cluster.missing(ctx, namespace); err != nil {
+	var found []*v1alpha1.HelmReleasePolicy
+	in := contextMap{}
+	for _, l := range all {
+		if l.read == nil {
+			continue
+		}
+		for _, p := range *l.read {
+			in.add(p, l.Name)
+		}
+		found = append(found, *l.read...)
+	}
+	text := ""
+	switch format := cmd.String("output"); {
+	case format == formatJSON || format == formatYAML:
+		out := make([]policyOut, len(found))
+		for i, p := range found {
+			out[i] = policyOut{Context: in[p], Name: p.Name, Namespace: p.Namespace, Spec: p.Spec, Status: p.Status}
+		}
+		text, err = encodeList(kindPolicies, out, contextsOf(all), format)
+	case format == formatName:
+		for _, p := range found {
+			text += in.before(p, changed{policy: p}.named()) + "\n"
+		}
+	case len(found) > 0:
+		text = policyTable(found, a.tableOptions(cmd, in))
+	}
+	if err != nil {
 		return err
+	}
+	if _, err := io.WriteString(a.out, text); err != nil {
+		return err
+	}
+	return exitOf(a, all)
+}
+
+// queriedPolicies returns the policies, in order: the one of a name, all without one, and with a namespace only those
+// that made a HelmRelease for a release there.
+func (a *app) queriedPolicies(
+	ctx context.Context, store *helmReleases, name, namespace string,
+) ([]*v1alpha1.HelmReleasePolicy, error) {
+	all, err := store.listPolicies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.cluster.missing(ctx, namespace); err != nil {
+		return nil, err
 	}
 	if len(all) == 0 {
 		if err := store.cluster.missing(ctx, store.namespace); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if name := cmp.Or(cmd.Args().First(), cmd.String("policy")); name != "" {
+	if name != "" {
 		if err := missingPolicy(store.namespace, name, all); err != nil {
-			return err
+			return nil, err
 		}
 		all = slices.DeleteFunc(all, func(p *v1alpha1.HelmReleasePolicy) bool { return p.Name != name })
 	}
 	if all, err = store.lockingIn(ctx, all, namespace); err != nil {
-		return err
+		return nil, err
 	}
 	slices.SortFunc(all, func(x, y *v1alpha1.HelmReleasePolicy) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
-	text := ""
-	switch format := cmd.String("output"); {
-	case format == formatJSON || format == formatYAML:
-		out := make([]policyOut, len(all))
-		for i, p := range all {
-			out[i] = policyOut{Name: p.Name, Namespace: p.Namespace, Spec: p.Spec, Status: p.Status}
-		}
-		if text, err = encodeList(kindPolicies, out, format); err != nil {
-			return err
-		}
-	case format == formatName:
-		for _, p := range all {
-			text += changed{policy: p}.named() + "\n"
-		}
-	case len(all) == 0 && namespace != "":
-		a.note("no HelmReleasePolicy%s has made a HelmRelease for a release in namespace %s", inNamespace(store.namespace),
-			namespace)
-	case len(all) == 0:
-		a.note("there is no HelmReleasePolicy%s; %s lock --all -n NAMESPACE makes one", inNamespace(store.namespace), a.name)
-	default:
-		text = policyTable(all, tableOptions{namespaces: store.namespace == "", wide: format == formatWide,
-			now: a.now(), style: a.style(cmd), width: a.width(), rowsAlone: cmd.Bool("no-headers")})
+	return all, nil
+}
+
+// noteNoPolicy prints that there is no policy, or none for the releases of a namespace.
+func (a *app) noteNoPolicy(of, namespace string) {
+	if namespace != "" {
+		a.note("no HelmReleasePolicy%s has made a HelmRelease for a release in namespace %s", inNamespace(of), namespace)
+		return
 	}
-	_, err = io.WriteString(a.out, text)
-	return err
+	a.note("there is no HelmReleasePolicy%s; %s lock --all -n NAMESPACE makes one", inNamespace(of), a.name)
 }
 
 // lockingIn returns the policies with a HelmRelease for a release in a namespace; all when it is empty.
@@ -110,6 +152,7 @@ func missingPolicy(namespace, name string, all []*v1alpha1.HelmReleasePolicy) er
 
 // policyOut is a policy as JSON or YAML. Its fields are part of the command's interface.
 type policyOut struct {
+	Context   string                           `json:"context,omitempty"`
 	Name      string                           `json:"name"`
 	Namespace string                           `json:"namespace"`
 	Spec      v1alpha1.HelmReleasePolicySpec   `json:"spec"`
@@ -118,17 +161,17 @@ type policyOut struct {
 
 func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
 	var t report.Table
-	row := func(paint func(string) string, namespace, message string, cells ...string) {
+	row := func(paint func(string) string, context, namespace, message string, cells ...string) {
 		if o.namespaces {
 			cells = append([]string{namespace}, cells...)
 		}
 		if o.wide {
 			cells = append(cells, message)
 		}
-		t.Add(func(_ int, text string) string { return paint(text) }, cells...)
+		t.Add(func(_ int, text string) string { return paint(text) }, o.contexts.column(context, cells)...)
 	}
 	if !o.rowsAlone {
-		row(o.style.Bold, "NAMESPACE", "MESSAGE", "POLICY", "MODE", "MATCHED", "MADE", "LOCKED", "DRIFTED", "ROLLOUT", "SINCE",
+		row(o.style.Bold, titleContext, "NAMESPACE", "MESSAGE", "POLICY", "MODE", "MATCHED", "MADE", "LOCKED", "DRIFTED", "ROLLOUT", "SINCE",
 			"REASON")
 	}
 	for _, p := range all {
@@ -143,7 +186,7 @@ func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
 		if counts.Drifted > 0 || meta.IsStatusConditionFalse(p.Status.Conditions, v1alpha1.ConditionReady) {
 			paint = o.style.Red
 		}
-		row(paint, p.Namespace, message, p.Name, string(cmp.Or(p.Spec.Template.Spec.Mode, v1alpha1.ModeEnforce)),
+		row(paint, o.contexts[p], p.Namespace, message, p.Name, string(cmp.Or(p.Spec.Template.Spec.Mode, v1alpha1.ModeEnforce)),
 			fmt.Sprint(counts.Matched), fmt.Sprint(counts.Made), fmt.Sprint(counts.Locked), fmt.Sprint(counts.Drifted),
 			rollout, since, reason)
 	}
@@ -189,16 +232,29 @@ const (
 
 // order returns the sort order of HelmReleases: by name, the most drifted first, or the last changed first.
 func order(by string) func(x, y *v1alpha1.HelmRelease) int {
+	first := firstBy(by)
 	return func(x, y *v1alpha1.HelmRelease) int {
-		first := 0
-		switch by {
-		case byDrifted:
-			first = cmp.Compare(y.Status.Objects.Drifted, x.Status.Objects.Drifted)
-		case bySince:
+		ordered := 0
+		if first != nil {
+			ordered = first(x, y)
+		}
+		return cmp.Or(ordered, cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	}
+}
+
+// firstBy is order for what comes before the name, for HelmReleases of several clusters, too; nil for the order by name.
+func firstBy(by string) func(x, y *v1alpha1.HelmRelease) int {
+	switch by {
+	case byDrifted:
+		return func(x, y *v1alpha1.HelmRelease) int {
+			return cmp.Compare(y.Status.Objects.Drifted, x.Status.Objects.Drifted)
+		}
+	case bySince:
+		return func(x, y *v1alpha1.HelmRelease) int {
 			_, _, ofX := report.Ready(x)
 			_, _, ofY := report.Ready(y)
-			first = ofY.Compare(ofX)
+			return ofY.Compare(ofX)
 		}
-		return cmp.Or(first, cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	}
+	return nil
 }

@@ -154,14 +154,14 @@ apps/new         no operator has taken it up  an operator takes up the HelmRelea
 func TestStatusDetailsTellTheWindow(t *testing.T) {
 	hr := helmRelease("web", lockedRelease)
 	hr.Status.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(noon), End: metav1.NewTime(noon.Add(time.Hour))}
-	before := statusDetails(hr, noon.Add(-time.Second), report.Style{})
+	before := statusDetails(hr, "", noon.Add(-time.Second), report.Style{})
 	if !strings.Contains(before, "Next window:  2026-01-02T12:00:00Z to 2026-01-02T13:00:00Z\n") {
 		t.Error(before)
 	}
 	hr.Status.Conditions, hr.Status.Revision = []metav1.Condition{
 		condition("Ready", metav1.ConditionTrue, "InWindow", ""),
 		condition("Locked", metav1.ConditionFalse, "InWindow", "")}, 0
-	open := statusDetails(hr, noon, report.Style{})
+	open := statusDetails(hr, "", noon, report.Style{})
 	if !strings.Contains(open, "suspended until 2026-01-02T13:00:00Z (spec.windows)\n") ||
 		strings.Contains(open, "Next window") {
 		t.Error(open)
@@ -197,7 +197,7 @@ LEFT ALONE                REASON      FIELDS         MESSAGE
 Deployment.apps apps/web  Autoscaled  spec.replicas  2 to 5
 and 3 more
 `
-	if got := "\n" + statusDetails(helmRelease("cache", troubled), noon, report.Style{}); got != want {
+	if got := "\n" + statusDetails(helmRelease("cache", troubled), "", noon, report.Style{}); got != want {
 		t.Errorf("got%s\nwant%s", got, want)
 	}
 }
@@ -214,7 +214,7 @@ func TestStatusAsJSONHasNoNotes(t *testing.T) {
 func TestStatusNamesExpectedWriters(t *testing.T) {
 	hr := helmRelease("web", lockedRelease)
 	hr.Spec.ExpectedWriters = []v1alpha1.GuardSubject{{Kind: "Group", Name: "deployers"}}
-	if text := statusHead(hr, noon); !strings.Contains(text, "Expected writer:  Group deployers\n") {
+	if text := statusHead(hr, "", noon); !strings.Contains(text, "Expected writer:  Group deployers\n") {
 		t.Error(text)
 	}
 	set := func(status metav1.ConditionStatus, reason, message string) {
@@ -254,7 +254,7 @@ func TestStatusTellsOfTheGuard(t *testing.T) {
 	hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionGuarded, Status: metav1.ConditionFalse, Message: "no certificate"}}
 	for _, want := range []string{"Deny, not in force\n", "User alice\n", "ServiceAccount ci/deployer\n"} {
-		if text := statusHead(hr, time.Now()); !strings.Contains(text, want) {
+		if text := statusHead(hr, "", time.Now()); !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
@@ -262,14 +262,14 @@ func TestStatusTellsOfTheGuard(t *testing.T) {
 		t.Errorf("check finds %+v", f)
 	}
 	hr.Status.Conditions[1].Status = metav1.ConditionTrue
-	if text := statusHead(hr, time.Now()); strings.Contains(text, "not in force") {
+	if text := statusHead(hr, "", time.Now()); strings.Contains(text, "not in force") {
 		t.Error(text)
 	}
 	if f := lockFinding(hr, time.Now()); f.Level != levelOK {
 		t.Errorf("check finds %+v", f)
 	}
 	hr.Spec.Guard, hr.Status.Conditions = v1alpha1.GuardOff, hr.Status.Conditions[:1]
-	if text := statusHead(hr, time.Now()); strings.Contains(text, "Guard") {
+	if text := statusHead(hr, "", time.Now()); strings.Contains(text, "Guard") {
 		t.Error(text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 )
 
 type tableOptions struct {
+	contexts         contextMap
 	namespaces, wide bool
 	now              time.Time
 	style            report.Style
@@ -22,20 +23,23 @@ type tableOptions struct {
 	rowsAlone bool
 }
 
+// titleContext is the title of the column with the context, the first one of a table about several clusters.
+const titleContext = "CONTEXT"
+
 // statusTable returns a table of HelmReleases.
 func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 	var t report.Table
-	row := func(paint func(int, string) string, namespace string, cells, wide []string) {
+	row := func(paint func(int, string) string, context, namespace string, cells, wide []string) {
 		if o.wide {
 			cells = append(cells, wide...)
 		}
 		if o.namespaces {
 			cells = append([]string{namespace}, cells...)
 		}
-		t.Add(paint, cells...)
+		t.Add(paint, o.contexts.column(context, cells)...)
 	}
 	if !o.rowsAlone {
-		row(func(_ int, text string) string { return o.style.Bold(text) }, "NAMESPACE",
+		row(func(_ int, text string) string { return o.style.Bold(text) }, titleContext, "NAMESPACE",
 			[]string{"NAME", "RELEASE", "REV", "LOCKED", "DRIFTED", "RECENT", "CONTENDED", "SINCE", "STATE", "REASON"},
 			[]string{"MODE", "SCOPE", "MESSAGE"})
 	}
@@ -46,7 +50,7 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 		if o.style.Color {
 			paint = rowColor(hr, locked, o.style)
 		}
-		row(paint, hr.Namespace, []string{
+		row(paint, o.contexts[hr], hr.Namespace, []string{
 			hr.Name, hr.Spec.Release.String(), number(status.Version), locked,
 			fmt.Sprintf("%d/%d", status.Objects.Drifted, status.Objects.Tracked), fmt.Sprint(len(status.RecentDrift)),
 			fmt.Sprint(status.Objects.Contended), report.Age(since, o.now), status.State, reason,
@@ -55,7 +59,8 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 	if o.rowsAlone {
 		return t.String(o.width)
 	}
-	return t.String(o.width) + section(o.style, attention(releases, o.now), "NEEDS ATTENTION", "WHY", "WHAT TO DO")
+	return t.String(o.width) + section(o.style, attention(releases, o),
+		o.contexts.column(titleContext, []string{"NEEDS ATTENTION", "WHY", "WHAT TO DO"})...)
 }
 
 // rowColor returns a colour for a release that needs attention.
@@ -77,8 +82,8 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// statusDetails returns all about one HelmRelease.
-func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) string {
+// statusDetails returns all about one HelmRelease. The context is empty for the one cluster of a command.
+func statusDetails(hr *v1alpha1.HelmRelease, context string, now time.Time, style report.Style) string {
 	status := &hr.Status
 	var conditions, drifts, exceptions [][]string
 	for _, c := range status.Conditions {
@@ -96,7 +101,7 @@ func statusDetails(hr *v1alpha1.HelmRelease, now time.Time, style report.Style) 
 	if status.MoreExceptions > 0 {
 		exceptions = append(exceptions, []string{fmt.Sprintf("and %d more", status.MoreExceptions)})
 	}
-	return statusHead(hr, now) +
+	return statusHead(hr, context, now) +
 		section(style, conditions, "CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE") +
 		section(style, drifts, "DRIFT", "OBJECT", "WHAT", "OUTCOME") + whoDrifted(status.RecentDrift) +
 		section(style, exceptions, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
@@ -126,7 +131,7 @@ func section(style report.Style, rows [][]string, titles ...string) string {
 }
 
 // statusHead returns the single values, a line each.
-func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
+func statusHead(hr *v1alpha1.HelmRelease, context string, now time.Time) string {
 	status := &hr.Status
 	state := status.State
 	if status.Version > 0 {
@@ -155,7 +160,7 @@ func statusHead(hr *v1alpha1.HelmRelease, now time.Time) string {
 		objects += fmt.Sprintf(", %d unmanaged", o.Unmanaged)
 	}
 	lines := [][2]string{
-		{"HelmRelease", hr.Namespace + "/" + hr.Name}, {"Release", hr.Spec.Release.String()}, {"State", state},
+		{"Context", context}, {"HelmRelease", hr.Namespace + "/" + hr.Name}, {"Release", hr.Spec.Release.String()}, {"State", state},
 		{"Locked", locked}, {"Mode", string(hr.Spec.Mode)}, {"Scope", string(hr.Spec.Scope)},
 		{"Managed by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
 	}
@@ -217,6 +222,7 @@ func ruleText(rule v1alpha1.IgnoreRule) string {
 
 // statusOut is a HelmRelease as JSON or YAML. Its fields are part of the command's interface.
 type statusOut struct {
+	Context   string                     `json:"context,omitempty"`
 	Name      string                     `json:"name"`
 	Namespace string                     `json:"namespace"`
 	Locked    string                     `json:"locked"`

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -18,6 +21,7 @@ import (
 
 // happening is one line of status --watch. Its fields are part of the command's interface.
 type happening struct {
+	Context     string    `json:"context,omitempty"`
 	Time        time.Time `json:"time"`
 	HelmRelease string    `json:"helmRelease"`
 	Release     string    `json:"release"`
@@ -37,8 +41,10 @@ type watchLine struct {
 
 // follower derives events from successive states of HelmReleases.
 type follower struct {
-	now   func() time.Time
-	known map[string]*seen // by uid
+	// context names the cluster of several; empty for one.
+	context string
+	now     func() time.Time
+	known   map[string]*seen // by uid
 }
 
 type seen struct {
@@ -58,7 +64,7 @@ type driftKey struct {
 // next returns the events of a HelmRelease since its last state. For the first state it returns only the lock:
 // earlier drift is history.
 func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happening {
-	base := happening{Time: f.now(), HelmRelease: hr.Namespace + "/" + hr.Name, Release: hr.Spec.Release.String()}
+	base := happening{Context: f.context, Time: f.now(), HelmRelease: hr.Namespace + "/" + hr.Name, Release: hr.Spec.Release.String()}
 	before := f.known[string(hr.UID)]
 	if event == watch.Deleted {
 		delete(f.known, string(hr.UID))
@@ -110,18 +116,69 @@ func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message strin
 	return locked, message
 }
 
-// watchStatus prints a line for every event, until ctx ends.
-func (a *app) watchStatus(
-	ctx context.Context, store *helmReleases, query statusQuery, format string, style report.Style,
-) error {
-	f := &follower{now: a.now, known: map[string]*seen{}}
-	err := store.follow(ctx, "", func(event watch.EventType, hr *v1alpha1.HelmRelease) (bool, error) {
+// watchStatus prints a line for every event, until ctx ends. With several contexts it goes on with the others when one
+// ends with an error.
+func (a *app) watchStatus(ctx context.Context, cmd *cli.Command) error {
+	contexts, err := a.contexts(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	if contexts == nil {
+		return a.watchCluster(ctx, cmd)
+	}
+	all := make([]located[struct{}], len(contexts))
+	var printing sync.Mutex
+	a.sideBySide(contexts, len(contexts), func(i int, one *app) {
+		one.out = oneAtATime{&printing, func(text string) error {
+			_, err := io.WriteString(a.out, text)
+			return err
+		}}
+		one.errOut = oneAtATime{&printing, func(text string) error {
+			a.noteIn(contexts[i].Name, text)
+			return nil
+		}}
+		all[i].Context = contexts[i]
+		err := one.watchCluster(ctx, cmd)
+		if ctx.Err() != nil {
+			return // the user has seen enough
+		}
+		all[i].err = err
+		printing.Lock()
+		defer printing.Unlock()
+		a.printErrorIn(contexts[i].Name, err)
+	})
+	return worst(all)
+}
+
+// oneAtATime passes what is written to print, which is not called for two texts at the same time.
+type oneAtATime struct {
+	printing *sync.Mutex
+	print    func(text string) error
+}
+
+func (o oneAtATime) Write(text []byte) (int, error) {
+	o.printing.Lock()
+	defer o.printing.Unlock()
+	return len(text), o.print(string(text))
+}
+
+// watchCluster prints a line for every event in one cluster, until ctx ends.
+func (a *app) watchCluster(ctx context.Context, cmd *cli.Command) error {
+	store, query, err := a.statusStore(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	if _, err := a.queried(ctx, cmd, store, query); err != nil {
+		return err
+	}
+	f := &follower{context: a.context, now: a.now, known: map[string]*seen{}}
+	err = store.follow(ctx, "", func(event watch.EventType, hr *v1alpha1.HelmRelease) (bool, error) {
 		if !query.fits(hr) {
 			return false, nil
 		}
 		for _, h := range f.next(event, hr) {
-			line := eventText(h, style) + "\n"
-			if format == formatJSON {
+			line := eventText(h, a.style(cmd)) + "\n"
+			if cmd.String("output") == formatJSON {
 				var err error
 				if line, err = encodeJSON(watchLine{report.ListVersion, kindLockEvent, h}, ""); err != nil {
 					return false, err
@@ -141,8 +198,11 @@ func (a *app) watchStatus(
 
 // eventText returns the line for people.
 func eventText(h happening, style report.Style) string {
-	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  " + style.Bold(plain.Line(h.Release)) +
-		"  "
+	head := style.Dim(h.Time.UTC().Format("2006-01-02T15:04:05.000Z")) + "  "
+	if h.Context != "" {
+		head += plain.Line(h.Context) + "  "
+	}
+	head += style.Bold(plain.Line(h.Release)) + "  "
 	if h.Drift == nil {
 		text := plain.Line(report.LockWords(h.Locked) + ": " + h.Message)
 		if h.Locked == report.LockedYes {

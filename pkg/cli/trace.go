@@ -107,7 +107,7 @@ func (t *tracer) print(format string) error {
 	text := t.out.text()
 	if format != formatText {
 		var err error
-		if text, err = encodeList(kindTraces, []traced{t.out}, format); err != nil {
+		if text, err = encodeList(kindTraces, []traced{t.out}, nil, format); err != nil {
 			return err
 		}
 	}

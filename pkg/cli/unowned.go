@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v3"
 	"sigs.k8s.io/yaml"
@@ -39,6 +36,7 @@ func unownedFlags() []cli.Flag {
 
 // unownedOut is an object of no release. It is part of the command's interface.
 type unownedOut struct {
+	Context string `json:"context,omitempty"`
 	report.Object
 	Created string `json:"created"`
 	Manager string `json:"manager,omitempty"`
@@ -114,15 +112,45 @@ func checkUnowned(ctx context.Context, cmd *cli.Command) error {
 	return nil
 }
 
-// reportUnowned is report with --unowned, for a namespace or for all when it is empty.
-func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command, c *connection, namespace string) error {
+// reportUnowned is report with --unowned.
+func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command) error {
 	exceptions, err := readExceptions(cmd.String(exceptName))
 	if err != nil {
 		return err
 	}
-	ofReleases, unread, err := a.accounted(ctx, c)
+	all, err := readContexts(ctx, a, cmd, func(a *app) (*inspect.Inventory, error) {
+		c, namespace, err := a.reported(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		return a.findUnowned(ctx, cmd, c, namespace, exceptions)
+	})
 	if err != nil {
 		return err
+	}
+	text, err := unownedText(all, cmd.String("output"))
+	if err != nil {
+		return err
+	}
+	if err := a.printReport(cmd, text, unownedSummary(all)); err != nil {
+		return err
+	}
+	for _, l := range all {
+		for _, failure := range failuresOf(l.read) {
+			a.noteIn(l.Name, plain.Line(fmt.Sprintf("cannot list %s: %v", failure.ID.Name, failure.Err))+"\n")
+		}
+	}
+	return exitOf(a, all)
+}
+
+// findUnowned returns the objects of no release in a namespace, or in all when it is empty, and the error for the exit
+// code.
+func (a *app) findUnowned(
+	ctx context.Context, cmd *cli.Command, c *connection, namespace string, exceptions []exception,
+) (*inspect.Inventory, error) {
+	ofReleases, unread, err := a.accounted(ctx, c)
+	if err != nil {
+		return nil, err
 	}
 	found, err := c.Unowned(ctx, namespace, func(id manifest.ID) bool {
 		for _, e := range exceptions {
@@ -133,37 +161,20 @@ func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command, c *connection
 		return ofReleases(id)
 	})
 	if err != nil {
-		return err
-	}
-	if found.Objects == 0 && len(found.Failures) == 0 {
-		return a.empty(ctx, cmd, c, fmt.Errorf("there is no object%s", inNamespace(namespace)), namespace)
-	}
-	text, err := unownedText(found, cmd.String("output"))
-	if err != nil {
-		return err
-	}
-	if file := cmd.String("output-file"); file != "" {
-		if err := writeFile(file, text); err != nil {
-			return err
-		}
-		text = unownedSummary(found) + "\n"
-	}
-	if _, err := io.WriteString(a.out, text); err != nil {
-		return err
-	}
-	for _, failure := range found.Failures {
-		a.note("cannot list %s: %v", failure.ID.Name, failure.Err)
+		return nil, err
 	}
 	incomplete := slices.ContainsFunc(unread, func(key release.Key) bool {
 		return namespace == "" || key.Namespace == namespace
 	})
 	switch {
+	case found.Objects == 0 && len(found.Failures) == 0:
+		err = a.empty(ctx, cmd, c, fmt.Errorf("there is no object%s", inNamespace(namespace)), namespace)
 	case len(found.Failures) > 0 || incomplete:
-		return &command.ExitError{Code: command.ExitFailed}
+		err = &command.ExitError{Code: command.ExitFailed}
 	case len(found.Unowned) > 0:
-		return &command.ExitError{Code: command.ExitFound}
+		err = &command.ExitError{Code: command.ExitFound}
 	}
-	return nil
+	return found, err
 }
 
 // accounted returns a function that reports whether a release of the cluster declares an object, or creates it as a
@@ -229,33 +240,4 @@ func (c *connection) accountedBy(
 		}
 	}
 	return ids, hooks, nil
-}
-
-func unownedSummary(found *inspect.Inventory) string {
-	text := fmt.Sprintf("%d of %s without an owner", len(found.Unowned), plain.Count(found.Objects, "object"))
-	if n := len(found.Failures); n > 0 {
-		text += fmt.Sprintf("; %s not listed", plain.Count(n, "kind"))
-	}
-	return text
-}
-
-func unownedText(found *inspect.Inventory, format string) (string, error) {
-	items := []unownedOut{}
-	for _, o := range found.Unowned {
-		items = append(items, unownedOut{Object: report.ObjectOf(o.ID), Created: report.Time(o.Created),
-			Manager: o.Manager, Release: o.Release})
-	}
-	if format == formatJSON {
-		return encodeList(kindUnowned, items, formatJSON)
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Objects of no release\n\n**%s**\n", unownedSummary(found))
-	if len(items) > 0 {
-		b.WriteString("\n| Object | Created | By | Names release |\n| --- | --- | --- | --- |\n")
-	}
-	for _, o := range items {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join([]string{report.Cell(o.Object.String()), o.Created,
-			report.Cell(o.Manager), report.Cell(o.Release)}, " | "))
-	}
-	return b.String(), nil
 }

@@ -94,7 +94,7 @@ func (v *valued) maskChanges(changes []values.Change, hide func(any) any) {
 // output prints answers and their commands in a format.
 func (v *valued) output(answers *values.Answers, runs []*upgrade, format string) (string, error) {
 	if format != formatText {
-		return encodeList(kindFieldValues, v.data(answers, runs), format)
+		return encodeList(kindFieldValues, v.data(answers, runs), nil, format)
 	}
 	var b strings.Builder
 	for i, a := range answers.Answers {

@@ -23,6 +23,8 @@ type Baseline struct {
 
 // BaselineRelease is the known drift of a release.
 type BaselineRelease struct {
+	// Context names the cluster of a baseline of several.
+	Context     string           `json:"context,omitempty"`
 	Namespace   string           `json:"namespace"`
 	Name        string           `json:"name"`
 	Differences []BaselineObject `json:"differences"`
@@ -71,18 +73,28 @@ func (b *Baseline) YAML() (string, error) {
 	return string(text), nil
 }
 
-// Known returns the drift of a release that is in the baseline; nil for none.
-func (b *Baseline) Known(namespace, name string) []BaselineObject {
+// Known returns the drift of a release that is in the baseline; nil for none. context is empty for a baseline of one
+// cluster.
+func (b *Baseline) Known(context, namespace, name string) []BaselineObject {
 	for _, r := range b.Releases {
-		if r.Namespace == namespace && r.Name == name {
+		if r.Context == context && r.Namespace == namespace && r.Name == name {
 			return r.Differences
 		}
 	}
 	return nil
 }
 
-// Key returns the release as it is printed, NAMESPACE/NAME.
-func (r BaselineRelease) Key() string { return r.Namespace + "/" + r.Name }
+// Key returns the release as it is printed, NAMESPACE/NAME, with its context before it in a baseline of several
+// clusters.
+func (r BaselineRelease) Key() string { return inContext(r.Context, r.Namespace+"/"+r.Name) }
+
+// inContext returns a text after the name of its context, if there is one.
+func inContext(context, text string) string {
+	if context == "" {
+		return text
+	}
+	return context + ": " + text
+}
 
 // Entry returns drift as the baseline has it. It leaves out values with masked parts: their markers differ in each run.
 func Entry(o Object, state string, changes []FieldChange) BaselineObject {

@@ -39,15 +39,18 @@ items:
 			test.change.Operation = drift.Modified
 		}
 		now := Entry(object, "Modified", []FieldChange{{Path: "/data/any", Operation: drift.Modified}, test.change})
-		changes, isNew := now.New(read.Known("apps", "web"))
+		changes, isNew := now.New(read.Known("", "apps", "web"))
 		if isNew == test.known || isNew != slices.Equal(changes, []int{1}) {
 			t.Errorf("%s: new is %v: %v", name, isNew, changes)
 		}
 	}
-	if _, isNew := Entry(object, "Missing", nil).New(read.Known("apps", "web")); !isNew {
+	if _, isNew := Entry(object, "Missing", nil).New(read.Known("", "apps", "web")); !isNew {
 		t.Error("another state is known")
 	}
-	if len(read.Known("apps", "other")) != 0 {
+	if len(read.Known("prod-1", "apps", "web")) != 0 {
+		t.Error("another cluster has known drift")
+	}
+	if len(read.Known("", "apps", "other")) != 0 {
 		t.Error("another release has known drift")
 	}
 }

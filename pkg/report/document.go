@@ -12,12 +12,24 @@ import (
 // Drift is the result of comparing releases with a cluster: the content of every format of helm-locker report. Its
 // fields are part of the command's interface. Its comparisons hold no value of a Secret.
 type Drift struct {
-	APIVersion string         `json:"apiVersion"`
-	Kind       string         `json:"kind"`
-	Time       string         `json:"time"`
-	Cluster    string         `json:"cluster,omitempty"`
-	Summary    Summary        `json:"summary"`
-	Releases   []ReleaseDrift `json:"items"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Time       string `json:"time"`
+	Cluster    string `json:"cluster,omitempty"`
+	// Contexts are the clusters of a report about several.
+	Contexts []Context      `json:"contexts,omitempty"`
+	Summary  Summary        `json:"summary"`
+	Releases []ReleaseDrift `json:"items"`
+}
+
+// Context is one of several clusters that a command read.
+type Context struct {
+	// Name is that of the kubeconfig, and Cluster the address of the API server.
+	Name    string `json:"context"`
+	Cluster string `json:"cluster,omitempty"`
+	// Error is the reason why nothing was read, or nothing was found. Unread is set when nothing was read.
+	Error  string `json:"error,omitempty"`
+	Unread bool   `json:"-"`
 }
 
 // ListVersion is the version of the output of the commands for programs, and DriftKind the kind of a Drift there.
@@ -28,6 +40,9 @@ const (
 
 // Summary holds the totals of a Drift.
 type Summary struct {
+	// Contexts counts the clusters of a report about several, and Unread those of which nothing was read.
+	Contexts int `json:"contexts,omitempty"`
+	Unread   int `json:"unreadContexts,omitempty"`
 	Releases int `json:"releases"`
 	Drifted  int `json:"drifted"`
 	// Incomplete counts the releases with objects that could not be compared, LeftOut those with nothing deployed.
@@ -43,6 +58,8 @@ type Summary struct {
 
 // ReleaseDrift is the result of comparing one release.
 type ReleaseDrift struct {
+	// Context names the cluster of a report about several.
+	Context   string `json:"context,omitempty"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	Revision  int    `json:"revision"`
@@ -120,9 +137,11 @@ type ObjectFailure struct {
 	Error string `json:"error"`
 }
 
-// NewDrift returns the report about releases, with the totals.
-func NewDrift(at time.Time, cluster string, releases []ReleaseDrift) *Drift {
-	d := &Drift{APIVersion: ListVersion, Kind: DriftKind, Time: Time(at), Cluster: cluster, Releases: releases}
+// NewDrift returns the report about releases, with the totals. contexts are the clusters of a report about several.
+func NewDrift(at time.Time, cluster string, releases []ReleaseDrift, contexts ...Context) *Drift {
+	d := &Drift{APIVersion: ListVersion, Kind: DriftKind, Time: Time(at), Cluster: cluster, Contexts: contexts,
+		Releases: releases}
+	d.Summary.In(contexts)
 	for i := range releases {
 		r := &releases[i]
 		if r.LeftOut != "" {
@@ -150,6 +169,16 @@ func (r *ReleaseDrift) Incomplete() bool { return r.Error != "" || len(r.Failure
 // Key returns the release as it is printed, NAMESPACE/NAME.
 func (r *ReleaseDrift) Key() string { return r.Namespace + "/" + r.Name }
 
+// In adds contexts to the totals.
+func (s *Summary) In(contexts []Context) {
+	s.Contexts = len(contexts)
+	for _, c := range contexts {
+		if c.Unread {
+			s.Unread++
+		}
+	}
+}
+
 // Result summarizes the comparison of the release in a few words.
 func (r *ReleaseDrift) Result() string {
 	switch {
@@ -174,9 +203,10 @@ func (r *ReleaseDrift) Result() string {
 	return text
 }
 
-// String returns the totals in words, for example "12 releases, 2 drifted".
+// String returns the totals in words, for example "12 releases, 2 drifted", and "3 contexts, 1 not read: 12 releases, 2
+// drifted" for several clusters.
 func (s Summary) String() string {
-	text := plain.Count(s.Releases, "release") + ", "
+	text := s.Where() + plain.Count(s.Releases, "release") + ", "
 	if s.Incomplete > 0 {
 		text += fmt.Sprintf("%d not fully compared, ", s.Incomplete)
 	}
@@ -188,4 +218,15 @@ func (s Summary) String() string {
 		drifted += "; " + Known(s.Known)
 	}
 	return text + drifted
+}
+
+// Where counts the clusters of a report about several, as the beginning of a text; empty for one cluster.
+func (s Summary) Where() string {
+	switch {
+	case s.Unread > 0:
+		return fmt.Sprintf("%s, %d not read: ", plain.Count(s.Contexts, "context"), s.Unread)
+	case s.Contexts > 0:
+		return plain.Count(s.Contexts, "context") + ": "
+	}
+	return ""
 }

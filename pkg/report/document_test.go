@@ -48,6 +48,65 @@ func TestDriftSummary(t *testing.T) {
 	}
 }
 
+// driftOfContexts is a report about three clusters, two of them with a release of one name; the third was not read.
+func driftOfContexts() *Drift {
+	of := func(context string, drift ...ObjectDrift) ReleaseDrift {
+		return ReleaseDrift{Context: context, Namespace: "apps", Name: "web", Revision: 7, Status: "deployed", Compared: 4,
+			Differences: drift}
+	}
+	missing := ObjectDrift{Object: Object{Kind: "ConfigMap", Namespace: "apps", Name: "web"}, State: "Missing", What: "it does not exist"}
+	return NewDrift(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "",
+		[]ReleaseDrift{of("prod-1"), of("prod-2" + hostile, missing)},
+		Context{Name: "prod-1"}, Context{Name: "down" + hostile, Error: "down" + hostile, Unread: true}, Context{Name: "prod-2" + hostile})
+}
+
+// Each format names the context of a release and of an error, without markup of theirs.
+func TestFormatsNameTheContext(t *testing.T) {
+	d := driftOfContexts()
+	if text := d.Summary.String(); text != "3 contexts, 1 not read: 2 releases, 1 drifted" {
+		t.Error(text)
+	}
+	junit, err := d.JUnit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suites junitSuites
+	if err := xml.Unmarshal([]byte(junit), &suites); err != nil || len(suites.Suites) != 3 || suites.Tests != 3 ||
+		suites.Errors != 1 || suites.Failures != 1 {
+		t.Fatalf("%v: %s", err, junit)
+	}
+	for i, want := range []string{"down", "prod-1/apps", "prod-2"} {
+		if s := suites.Suites[i]; !strings.HasPrefix(s.Name, want) ||
+			!strings.HasPrefix(s.Cases[0].ClassName, "helm-locker."+strings.ReplaceAll(want, "/", ".")) {
+			t.Errorf("suite %d is %+v", i, s)
+		}
+	}
+	html, err := d.HTML("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in 3 contexts,", "<b>1<small> of 3</small></b><span>Contexts not read</span>",
+		`<th scope="col">Context</th><th scope="col">Release</th>`, `<td data-label="Context">prod-1</td>`,
+		`<p class="note bad">Context down&lt;script&gt;`, "<h2>prod-2&lt;script&gt;"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("%q is not in\n%s", want, html)
+		}
+	}
+	markdown := d.Markdown()
+	if !strings.Contains(markdown, "\n| Context | Release | Revision | Lock | Result |\n| --- | --- | --- | --- | --- |\n| ````prod-2<script>") ||
+		!strings.Contains(markdown, "\nContext ````down<script>") {
+		t.Errorf("markdown is\n%s", markdown)
+	}
+	for _, text := range []string{junit, html, markdown} {
+		if strings.Contains(text, "\x1b") || strings.Contains(text, "\u202e") {
+			t.Errorf("control characters are in\n%s", text)
+		}
+	}
+	if strings.Contains(html, "<script") {
+		t.Error("markup of a context is in the HTML")
+	}
+}
+
 // The structure of the documentation of Jenkins (the junit-10.xsd of its xunit plugin) and GitLab: the places of
 // elements, their allowed and required attributes, and correct counts.
 func TestJUnitIsWhatServersRead(t *testing.T) {

@@ -45,16 +45,27 @@ type (
 
 // JUnit returns the report as JUnit XML, with a suite for each namespace and a test for each release. A drifted release
 // is a failure, an incompletely compared one an error, and one with nothing deployed is skipped. Additions alone fail
-// no test: they are in its output.
+// no test: they are in its output. With several clusters the names begin with that of the context, and a context with an
+// error has a suite with that error.
 func (d *Drift) JUnit() (string, error) {
 	all := junitSuites{Name: "helm-locker"}
+	stamp := strings.TrimSuffix(d.Time, "Z")
+	for _, c := range d.Contexts {
+		if c.Error != "" {
+			all.Suites = append(all.Suites, c.suite(stamp))
+		}
+	}
 	for i := range d.Releases {
 		r := &d.Releases[i]
-		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != r.Namespace {
-			all.Suites = append(all.Suites, junitSuite{Name: r.Namespace, Timestamp: strings.TrimSuffix(d.Time, "Z")})
+		name, class := r.Namespace, "helm-locker."+r.Namespace
+		if of := plain.Line(r.Context); of != "" {
+			name, class = of+"/"+r.Namespace, "helm-locker."+of+"."+r.Namespace
+		}
+		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != name {
+			all.Suites = append(all.Suites, junitSuite{Name: name, Timestamp: stamp})
 		}
 		suite := &all.Suites[len(all.Suites)-1]
-		test := junitCase{ClassName: "helm-locker." + r.Namespace, Name: r.Name}
+		test := junitCase{ClassName: class, Name: r.Name}
 		result := &junitResult{Message: plain.Line(r.Result()), Text: r.text()}
 		switch {
 		case r.LeftOut != "":
@@ -85,6 +96,15 @@ func (d *Drift) JUnit() (string, error) {
 		return "", fmt.Errorf("encode as JUnit XML: %w", err)
 	}
 	return xml.Header + string(text) + "\n", nil
+}
+
+// suite returns a suite with the error of a context.
+func (c Context) suite(stamp string) junitSuite {
+	name := plain.Line(c.Name)
+	return junitSuite{Name: name, Tests: 1, Errors: 1, Timestamp: stamp, Cases: []junitCase{{
+		ClassName: "helm-locker." + name, Name: "context",
+		Error: &junitResult{Message: plain.Line(c.Error), Type: "Context"},
+	}}}
 }
 
 // text returns the error, the failures and the differences of a release.

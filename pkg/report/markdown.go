@@ -16,17 +16,36 @@ func (d *Drift) Markdown() string {
 		fmt.Fprintf(&b, "Cluster %s, ", code(d.Cluster))
 	}
 	fmt.Fprintf(&b, "%s.\n", d.Time)
+	b.WriteString(UnreadContexts(d.Contexts))
 	head := "\n| Release | Revision | Lock | Result |\n| --- | --- | --- | --- |\n"
+	if len(d.Contexts) > 0 {
+		head = "\n| Context | Release | Revision | Lock | Result |\n| --- | --- | --- | --- | --- |\n"
+	}
 	for i := range d.Releases {
 		r := &d.Releases[i]
 		if len(r.Differences) == 0 && !r.Incomplete() && r.Additions == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%s| %s | %d | %s | %s |\n", head, Cell(r.Key()), r.Revision, lockColumn(r.Locked), r.Result())
+		b.WriteString(head)
 		head = ""
+		if r.Context != "" {
+			b.WriteString("| " + Cell(r.Context) + " ")
+		}
+		fmt.Fprintf(&b, "| %s | %d | %s | %s |\n", Cell(r.Key()), r.Revision, lockColumn(r.Locked), r.Result())
 	}
 	for i := range d.Releases {
 		d.Releases[i].markdown(&b)
+	}
+	return b.String()
+}
+
+// UnreadContexts returns a line of Markdown for each cluster of several with an error.
+func UnreadContexts(contexts []Context) string {
+	var b strings.Builder
+	for _, c := range contexts {
+		if c.Error != "" {
+			fmt.Fprintf(&b, "\nContext %s: %s\n", code(c.Name), code(c.Error))
+		}
 	}
 	return b.String()
 }
@@ -43,7 +62,7 @@ func (r *ReleaseDrift) markdown(b *strings.Builder) {
 	if len(r.Differences) == 0 && !r.Incomplete() {
 		return
 	}
-	fmt.Fprintf(b, "\n## %s\n", code(r.Key()))
+	fmt.Fprintf(b, "\n## %s\n", code(inContext(r.Context, r.Key())))
 	if r.Error != "" {
 		fmt.Fprintf(b, "\nNot compared: %s\n", code(r.Error))
 	}
