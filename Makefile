@@ -48,6 +48,13 @@ VERSIONS ?=
 test-versions: ## Run the tests of the promises on several versions of Kubernetes and Helm: an hour (docs/compatibility.md)
 	@scripts/test-versions $(VERSIONS)
 
+# Flags for `make test-node`, as in: make test-node NODE="-v -run Defaults"
+NODE ?=
+
+.PHONY: test-node
+test-node: ## Install the chart on a real node, from the image of a release (needs root)
+	@scripts/test-node $(NODE)
+
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane
 	@go test -count=1 $(UNIT_TESTS)

@@ -22,6 +22,10 @@ type Binaries struct {
 	Kubectl           string
 	Helm3             string
 	Helm4             string
+	// These are empty but for BuildNode.
+	Kubelet   string
+	Proxy     string
+	Scheduler string
 }
 
 // Build returns the paths of all binaries and builds the missing ones, one after another. It logs each build, its
@@ -32,36 +36,50 @@ type Binaries struct {
 // version. A program missing from BinDir is taken from the PATH if it has exactly the version required by go.mod. The
 // environment needs a Go toolchain and, for modules missing from the module cache, a module proxy.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) {
+	var bins Binaries
+	err := provide(ctx, log, programs, &bins)
+	return bins, err
+}
+
+// BuildNode is Build with the programs of a node. They have a directory of their own.
+func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
+	bins, err := Build(ctx, log)
+	if err != nil {
+		return bins, err
+	}
+	return bins, provide(ctx, log, nodePrograms, &bins)
+}
+
+// provide puts the paths of some programs into bins, and builds the missing ones.
+func provide(ctx context.Context, log io.Writer, of func(source string) ([]program, error), bins *Binaries) error {
 	if log == nil {
 		log = io.Discard
 	}
 	source, err := sourceDir()
 	if err != nil {
-		return Binaries{}, err
+		return err
 	}
-	all, err := programs(source)
+	all, err := of(source)
 	if err != nil {
-		return Binaries{}, err
+		return err
 	}
 	dir, err := binDir(source, all)
 	if err != nil {
-		return Binaries{}, err
+		return err
 	}
-	bins, missing := locate(dir, all)
-	missing = withoutFound(ctx, log, source, &bins, missing)
+	missing := withoutFound(ctx, log, source, bins, locate(dir, all, bins))
 	if len(missing) == 0 {
-		return bins, nil
+		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Binaries{}, fmt.Errorf("create the binary cache: %w", err)
+		return fmt.Errorf("create the binary cache: %w", err)
 	}
 	unlock, err := lockFile(ctx, dir+".lock", log)
 	if err != nil {
-		return Binaries{}, err
+		return err
 	}
 	// The previous holder of the lock may have built everything.
-	bins, missing = locate(dir, all)
-	missing = withoutFound(ctx, io.Discard, source, &bins, missing)
+	missing = withoutFound(ctx, io.Discard, source, bins, locate(dir, all, bins))
 	announce(log, missing, dir)
 	for i, p := range missing {
 		err = Step(log, fmt.Sprintf("%s (%d/%d)", p.name, i+1, len(missing)), p.takes, func() error {
@@ -71,10 +89,7 @@ func Build(ctx context.Context, log io.Writer) (Binaries, error) {
 			break
 		}
 	}
-	if err := errors.Join(err, unlock()); err != nil {
-		return Binaries{}, err
-	}
-	return bins, nil
+	return errors.Join(err, unlock())
 }
 
 // BinDir returns the directory filled by Build: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache
@@ -91,10 +106,8 @@ func BinDir() (string, error) {
 	return binDir(source, all)
 }
 
-// locate returns the path of every program, built or not, and the programs that do not exist yet.
-func locate(dir string, all []program) (Binaries, []program) {
-	var bins Binaries
-	var missing []program
+// locate puts the path of every program, built or not, into bins, and returns the programs that do not exist yet.
+func locate(dir string, all []program, bins *Binaries) (missing []program) {
 	for _, p := range all {
 		path := filepath.Join(dir, filepath.FromSlash(p.name))
 		if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" && p.module == "" {
@@ -102,12 +115,12 @@ func locate(dir string, all []program) (Binaries, []program) {
 				path = asset
 			}
 		}
-		*p.path(&bins) = path
+		*p.path(bins) = path
 		if !isFile(path) {
 			missing = append(missing, p)
 		}
 	}
-	return bins, missing
+	return missing
 }
 
 // buildProgram builds with the same flags as scripts/build and scripts/demo, so that shared packages are compiled

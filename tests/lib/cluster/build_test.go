@@ -24,7 +24,8 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	check.NoError(t, err)
 	all, err := programs(source)
 	check.NoError(t, err)
-	bins, missing := locate(cache, all)
+	var bins Binaries
+	missing := locate(cache, all, &bins)
 	if bins.Etcd != filepath.Join(assets, "etcd") || bins.Kubectl != filepath.Join(cache, "kubectl") {
 		t.Errorf("located %+v", bins)
 	}

@@ -62,7 +62,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 
 func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.dir == "" {
-		c.dir, c.release, err = temporaryDir(c.options.Log)
+		c.dir, c.release, err = TemporaryDir(c.options.Log)
 	} else {
 		c.dir, err = emptyDir(c.dir)
 	}
@@ -83,7 +83,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.credentials, err = newCredentials(c.dir); err != nil {
+	if c.credentials, err = newCredentials(c.dir, c.addresses()...); err != nil {
 		return err
 	}
 	if err := c.writeConfiguration(); err != nil {

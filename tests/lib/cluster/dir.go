@@ -34,9 +34,9 @@ func emptyDir(dir string) (string, error) {
 	return dir, nil
 }
 
-// temporaryDir creates a directory owned by this process, and returns a function that removes it. A killed test
-// cannot clean up after itself, and etcd alone takes 64 MB: temporaryDir also removes directories of ended processes.
-func temporaryDir(log io.Writer) (dir string, release func() error, err error) {
+// TemporaryDir creates a directory owned by this process, and returns a function that removes it. A killed test
+// cannot clean up after itself, and etcd alone takes 64 MB: TemporaryDir also removes directories of ended processes.
+func TemporaryDir(log io.Writer) (dir string, release func() error, err error) {
 	if err := sweep(log); err != nil {
 		return "", nil, err
 	}

@@ -38,7 +38,8 @@ func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 
 	all, err := programs(source)
 	check.NoError(t, err)
-	bins, missing := locate(t.TempDir(), all)
+	var bins Binaries
+	missing := locate(t.TempDir(), all, &bins)
 	var log bytes.Buffer
 	missing = withoutFound(t.Context(), &log, source, &bins, missing)
 	var names []string

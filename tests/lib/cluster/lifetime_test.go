@@ -88,7 +88,7 @@ func (p *process) waitEnded(t *testing.T) bool {
 
 func TestDirectoriesOfKilledTestsAreSwept(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	used, release, err := temporaryDir(os.Stderr)
+	used, release, err := TemporaryDir(os.Stderr)
 	check.NoError(t, err)
 	left := filepath.Join(os.TempDir(), temporaryPrefix+"left")
 	unknown := filepath.Join(os.TempDir(), temporaryPrefix+"unknown")
@@ -97,7 +97,7 @@ func TestDirectoriesOfKilledTestsAreSwept(t *testing.T) {
 	}
 	// A killed process leaves the file without a lock on it.
 	check.NoError(t, os.WriteFile(filepath.Join(left, ownerFile), nil, 0o600))
-	second, releaseSecond, err := temporaryDir(os.Stderr)
+	second, releaseSecond, err := TemporaryDir(os.Stderr)
 	check.NoError(t, err)
 	for dir, want := range map[string]bool{used: true, second: true, unknown: true, left: false} {
 		if _, err := os.Stat(dir); (err == nil) != want {

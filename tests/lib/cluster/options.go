@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 )
@@ -40,6 +41,9 @@ type Options struct {
 	// ControllerManager also starts kube-controller-manager: namespaces and owned objects are then really deleted,
 	// Deployments get ReplicaSets and Pods, namespaces get a default ServiceAccount, and so on.
 	ControllerManager bool
+	// Address is another IP address of the API server, for nodes and Pods: the endpoint of the Service kubernetes.
+	// Nodes have the rights of their Pods, and all of Kubernetes' controllers work.
+	Address string
 	// AuditLog makes the API server write one JSON event per finished request to Cluster.AuditLog.
 	AuditLog bool
 	// AuditRules are rules of an audit policy, as YAML. They replace the default rules, and precede those of a
@@ -90,7 +94,7 @@ func (c *Cluster) apiServerArgs(s *APIServer) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-signing-key-file=" + c.file("tokens.key"),
 		"--service-account-key-file=" + c.file("tokens.key"),
-		"--authorization-mode=RBAC",
+		"--authorization-mode=" + c.authorizers(),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		// There is no route to the kubernetes Service; its reconciler would only complain about a loopback address.
 		"--endpoint-reconciler-type=none",
@@ -107,7 +111,32 @@ func (c *Cluster) apiServerArgs(s *APIServer) []string {
 	if c.recording != nil {
 		args = append(args, "--storage-media-type=application/json") // readable in etcd
 	}
+	if c.options.Address != "" {
+		args = append(args, "--bind-address=0.0.0.0", "--advertise-address="+c.options.Address,
+			"--endpoint-reconciler-type=lease",
+			"--enable-admission-plugins=NodeRestriction", "--kubelet-preferred-address-types=InternalIP",
+			"--kubelet-client-certificate="+c.file("kubelet-client.crt"),
+			"--kubelet-client-key="+c.file("kubelet-client.key"))
+	}
 	return append(append(args, c.options.ExtraAPIServerArgs...), s.args...)
+}
+
+func (c *Cluster) authorizers() string {
+	if c.options.Address != "" {
+		return "Node,RBAC"
+	}
+	return "RBAC"
+}
+
+// serviceAddress is the address of the Service kubernetes, the first one of --service-cluster-ip-range.
+const serviceAddress = "10.96.0.1"
+
+// addresses returns the addresses of the API server beside loopback.
+func (c *Cluster) addresses() []net.IP {
+	if c.options.Address == "" {
+		return nil
+	}
+	return []net.IP{net.ParseIP(c.options.Address), net.ParseIP(serviceAddress)}
 }
 
 func (c *Cluster) controllerManagerArgs() []string {
@@ -120,7 +149,7 @@ func (c *Cluster) controllerManagerArgs() []string {
 		"--use-service-account-credentials",
 		"--service-account-private-key-file=" + c.file("tokens.key"),
 		"--root-ca-file=" + c.file("ca.crt"),
-		"--controllers=" + strings.Join(controllers(), ","),
+		"--controllers=" + strings.Join(c.controllers(), ","),
 		"--horizontal-pod-autoscaler-sync-period=1s",
 		// The default of 20 requests per second would take seconds to set the ServiceAccounts up.
 		"--kube-api-qps=1000", "--kube-api-burst=1000",
@@ -130,7 +159,10 @@ func (c *Cluster) controllerManagerArgs() []string {
 
 // controllers returns the controllers for the objects of charts. Without nodes, the others (nodes, volumes,
 // certificates, devices) would only watch, and take time to start.
-func controllers() []string {
+func (c *Cluster) controllers() []string {
+	if c.options.Address != "" {
+		return []string{"*"}
+	}
 	return []string{
 		"namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller",
 		"root-ca-certificate-publisher-controller", "clusterrole-aggregation-controller",

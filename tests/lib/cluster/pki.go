@@ -53,14 +53,14 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: cert, key: key, pem: encode("CERTIFICATE", der)}, nil
 }
 
-// server issues a certificate for a server on loopback.
-func (a *authority) server(name string) (keyPair, error) {
+// server issues a certificate for a server on loopback and more addresses.
+func (a *authority) server(name string, addresses ...net.IP) (keyPair, error) {
 	template, err := certificate(name)
 	if err != nil {
 		return keyPair{}, err
 	}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	return a.issue(template)
 }
@@ -132,13 +132,16 @@ type credentials struct {
 	proxy keyPair
 	// etcd authenticates the API server, and the health check, to etcd.
 	etcd keyPair
+	// kubelet authenticates the API server to kubelets.
+	kubelet keyPair
 }
 
 // proxyUser is the common name of the authenticating proxy that the API server accepts.
 const proxyUser = "helm-locker-test-proxy"
 
-// newCredentials generates all credentials and writes the servers' files into dir.
-func newCredentials(dir string) (*credentials, error) {
+// newCredentials generates all credentials and writes the servers' files into dir. The API server has more addresses
+// than loopback.
+func newCredentials(dir string, addresses ...net.IP) (*credentials, error) {
 	ca, err := newAuthority()
 	if err != nil {
 		return nil, err
@@ -149,12 +152,13 @@ func newCredentials(dir string) (*credentials, error) {
 			*into, err = from()
 		}
 	}
-	issue(&c.server, func() (keyPair, error) { return ca.server("kube-apiserver") })
+	issue(&c.server, func() (keyPair, error) { return ca.server("kube-apiserver", addresses...) })
 	issue(&c.admin, func() (keyPair, error) { return ca.client("admin", "system:masters") })
 	issue(&c.helm, func() (keyPair, error) { return ca.client(HelmUser, "system:masters") })
 	issue(&c.controllerManager, func() (keyPair, error) { return ca.client("system:kube-controller-manager") })
 	issue(&c.proxy, func() (keyPair, error) { return ca.client(proxyUser) })
 	issue(&c.etcd, func() (keyPair, error) { return ca.client("kube-apiserver-etcd-client") })
+	issue(&c.kubelet, func() (keyPair, error) { return ca.client("kube-apiserver-kubelet-client") })
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +174,7 @@ func newCredentials(dir string) (*credentials, error) {
 		writeFile(dir, "ca.crt", ca.pem),
 		writeFile(dir, "server.crt", c.server.cert), writeFile(dir, "server.key", c.server.key),
 		writeFile(dir, "etcd-client.crt", c.etcd.cert), writeFile(dir, "etcd-client.key", c.etcd.key),
+		writeFile(dir, "kubelet-client.crt", c.kubelet.cert), writeFile(dir, "kubelet-client.key", c.kubelet.key),
 		writeFile(dir, "tokens.key", tokenKey),
 	)
 }

@@ -76,7 +76,28 @@ func helmModules() (helm3, helm4 string, err error) {
 	}
 }
 
-// programs returns all programs built from source, the directory tests/controlplane.
+// kube returns a program of Kubernetes.
+func kube(module, name string, takes time.Duration, path func(*Binaries) *string) program {
+	return program{name: name, module: module, pkg: "k8s.io/kubernetes/cmd/" + name,
+		versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, takes: takes, path: path}
+}
+
+// nodePrograms returns the programs of a node and the scheduler. They have a module of their own, so that a change of
+// it builds no control plane again.
+func nodePrograms(string) ([]program, error) {
+	if version := os.Getenv(kubernetesVariable); version != "" {
+		return nil, fmt.Errorf("%s is %q: a node runs with the newest version only", kubernetesVariable, version)
+	}
+	const module = "node"
+	return []program{
+		kube(module, "kubelet", 90*time.Second, func(b *Binaries) *string { return &b.Kubelet }),
+		kube(module, "kube-proxy", 20*time.Second, func(b *Binaries) *string { return &b.Proxy }),
+		kube(module, "kube-scheduler", 20*time.Second, func(b *Binaries) *string { return &b.Scheduler }),
+	}, nil
+}
+
+// programs returns the programs of a control plane and its clients, built from source, the directory
+// tests/controlplane.
 func programs(source string) ([]program, error) {
 	kubernetes, err := kubernetesModule(source)
 	if err != nil {
@@ -85,10 +106,6 @@ func programs(source string) ([]program, error) {
 	helm3, helm4, err := helmModules()
 	if err != nil {
 		return nil, err
-	}
-	kube := func(module, name string, takes time.Duration, path func(*Binaries) *string) program {
-		return program{name: name, module: module, pkg: "k8s.io/kubernetes/cmd/" + name,
-			versionOf: "k8s.io/kubernetes", versionVar: kubeVersionVar, takes: takes, path: path}
 	}
 	return []program{
 		{name: "etcd", pkg: "go.etcd.io/etcd/server/v3", versionOf: "go.etcd.io/etcd/server/v3",

@@ -1,0 +1,125 @@
+//go:build linux
+
+package node
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/rancher/helm-locker/tests/lib/cluster"
+)
+
+// Workload is the image of tests/node/workload: it pauses for the Pods themselves, and works for tests.
+const (
+	workload        = "localhost/helm-locker-node"
+	workloadVersion = "1"
+	Workload        = workload + ":" + workloadVersion
+	// repository is the image of the chart.
+	repository = "docker.io/rancher/helm-locker"
+	// earlier is the commit to upgrade from: the last one with one process for everything.
+	earlier = "e4b7886"
+)
+
+// plan is what is built outside of the namespaces.
+type plan struct {
+	// Chart is the packed chart of the release, Image its image as an archive, and Workload that of the test's Pods.
+	Chart, Image, Workload string
+	// Earlier are Chart and Image of an earlier commit; empty in a checkout without it.
+	Earlier struct{ Chart, Image string }
+}
+
+// prepare builds all that a node needs into a directory.
+func prepare(ctx context.Context, dir string) (plan, error) {
+	var p plan
+	if _, err := cluster.BuildNode(ctx, os.Stderr); err != nil {
+		return p, err
+	}
+	top, err := shell(ctx, ".", "git rev-parse --show-toplevel")
+	if err != nil {
+		return p, err
+	}
+	if p.Chart, p.Image, err = makeRelease(ctx, top, filepath.Join(dir, "dist")); err != nil {
+		return p, err
+	}
+	if p.Earlier.Chart, p.Earlier.Image, err = makeEarlier(ctx, top, dir); err != nil {
+		return p, err
+	}
+	p.Workload, err = makeWorkload(ctx, top, dir)
+	return p, err
+}
+
+// makeEarlier makes the release of the earlier commit. A checkout without that commit has none.
+func makeEarlier(ctx context.Context, top, dir string) (chart, image string, err error) {
+	if _, err := shell(ctx, top, "git cat-file -e "+earlier+"^{commit}"); err != nil {
+		fmt.Fprintf(os.Stderr, "node: no upgrade from %s, a commit that is not in this checkout\n", earlier)
+		return "", "", nil
+	}
+	tree := filepath.Join(dir, "earlier")
+	// A release has notes of its history.
+	if _, err := shell(ctx, top, fmt.Sprintf("git clone --quiet --shared --no-checkout . %s && git -C %s checkout --quiet %s",
+		tree, tree, earlier)); err != nil {
+		return "", "", err
+	}
+	return makeRelease(ctx, tree, filepath.Join(dir, "earlier-dist"))
+}
+
+// makeRelease makes the release of a tree in a directory, and returns its chart and its image.
+func makeRelease(ctx context.Context, tree, dist string) (chart, image string, err error) {
+	if _, err := shell(ctx, tree, "scripts/release --dry-run >/dev/null", "DIST="+dist,
+		"PLATFORMS=linux/"+runtime.GOARCH); err != nil {
+		return "", "", err
+	}
+	// Not the chart of the example, helm-locker-example.
+	found, err := filepath.Glob(filepath.Join(dist, "helm-locker-[v0-9]*.tgz"))
+	if err != nil || len(found) != 1 {
+		return "", "", errors.Join(fmt.Errorf("the charts of the release are %v", found), err)
+	}
+	image = filepath.Join(dist, "image.tar")
+	return found[0], image, archive(filepath.Join(dist, "image"), image)
+}
+
+// makeWorkload makes the image of the test's Pods.
+func makeWorkload(ctx context.Context, top, dir string) (image string, err error) {
+	const source = "tests/node/workload"
+	layout := filepath.Join(dir, "workload-image")
+	program := filepath.Join(dir, "helm-locker-workload")
+	if _, err := shell(ctx, top, fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags '-s -w' -o %s ./%s && "+
+		"bin/release image -context %s -out %s -arg VERSION=%s -date 2026-01-01T00:00:00Z linux/%s:/out/helm-locker-workload=%s",
+		program, source, source, layout, workloadVersion, runtime.GOARCH, program), "CGO_ENABLED=0"); err != nil {
+		return "", err
+	}
+	image = filepath.Join(dir, "workload.tar")
+	return image, archive(layout, image)
+}
+
+// archive packs a directory.
+func archive(dir, file string) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("create an archive: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	packed := tar.NewWriter(out)
+	if err := packed.AddFS(os.DirFS(dir)); err != nil {
+		return fmt.Errorf("pack %s: %w", dir, err)
+	}
+	return packed.Close()
+}
+
+// shell runs a line in a directory, and returns its output.
+func shell(ctx context.Context, dir, line string, env ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", fmt.Errorf("%s: %w\n%s", line, err, failed.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+}
