@@ -9,7 +9,7 @@ func tenantsApart() []mutant {
 	return []mutant{
 		breaks("I12", "what waits for an answer does so in a slot that all share", edit{drift, `	judging()
 	rm.process(`, `	defer judging()
-	rm.process(`}, tenancy, "TestI12_MalformedRecordsHoldNobodyUp|TestI12_UnreachableWebhooksHoldNobodyUp").
+	rm.process(`}, tenancy, "TestI12_SlowWebhookHasAShareOfTheWrites|TestI12_SlowWebhooksOfManyTenants").
 			and(edit{slots, `fair.Limits{All: 8, Each: 2}`, `fair.Limits{All: 8, Each: 8}`}),
 		breaks("I12", "one viewer has all streams of the page",
 			edit{"pkg/page/events.go", `		if streams[v.by] > streams[by]+1 &&`,
