@@ -48,11 +48,11 @@ VERSIONS ?=
 test-versions: ## Run the tests of the promises on several versions of Kubernetes and Helm: an hour (docs/compatibility.md)
 	@scripts/test-versions $(VERSIONS)
 
-# Flags for `make test-node`, as in: make test-node NODE="-v -run Defaults"
+# Flags for `make test-node`, as in: make test-node NODE="-v -run Guard"
 NODE ?=
 
 .PHONY: test-node
-test-node: ## Install the chart on a real node, from the image of a release (needs root)
+test-node: ## Install the chart on a real node, from the image of a release, and end its Pods in every way (needs root)
 	@scripts/test-node $(NODE)
 
 .PHONY: test-unit

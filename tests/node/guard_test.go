@@ -1,0 +1,126 @@
+//go:build linux
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/kit"
+	lib "github.com/rancher/helm-locker/tests/lib/node"
+)
+
+// lease is the chart's duration of a lease, with the time that the next leader takes to notice its end.
+const lease = 15*time.Second + 5*time.Second
+
+// guarded installs the chart with the guard, and locks the release shop by it.
+func (f *fixture) guarded(values ...string) {
+	f.Helper()
+	h := shared.Cluster.Helm4()
+	f.install(h, append([]string{"guard: {enabled: true}"}, values...)...)
+	f.upgradeTo(h, declared)
+	f.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardDeny })
+	f.WaitReady("shop", 0)
+	f.WaitReason("shop", v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
+}
+
+// tamper returns the API server's answer to a change of the ConfigMap shop.
+func (f *fixture) tamper() error {
+	_, err := f.In(kit.ConfigMaps, f.Apps).Patch(f.Ctx, "shop", types.MergePatchType,
+		[]byte(`{"data":{"key":"tampered"}}`), metav1.PatchOptions{FieldManager: kit.Tamperer})
+	return err
+}
+
+// denies waits until the guard denies a change.
+func (f *fixture) denies() {
+	f.Helper()
+	f.within(patience, "the guard denies", func() error {
+		err := f.tamper()
+		if err == nil {
+			return fmt.Errorf("the change was admitted")
+		}
+		if !strings.Contains(err.Error(), "which is locked") {
+			return err
+		}
+		return nil
+	})
+}
+
+// The API server reaches the guard through its Service: people are denied, Helm is not. The leader is killed while
+// requests run: they pass in time, and the next leader takes over.
+func TestNode_TheGuardThroughItsService(t *testing.T) {
+	f := newFixture(t)
+	f.guarded("replicas: 2")
+	f.denies()
+	for i := range 5 {
+		f.upgradeTo(shared.Cluster.Helm3(), fmt.Sprintf("three-%d", i))
+		f.upgradeTo(shared.Cluster.Helm4(), fmt.Sprintf("four-%d", i))
+	}
+	f.WaitReady("shop", 11)
+	f.denies()
+
+	requests := f.begin()
+	for range 2 {
+		leader := f.leader()
+		before, _ := f.restarts(leader.Name)
+		check.NoError(t, shared.Kill(f.Ctx, leader.Status.ContainerStatuses[0].ContainerID))
+		f.within(patience, "another operator leads, and the killed one is Ready again", func() error {
+			count, ready := f.restarts(leader.Name)
+			if next := f.leader(); next.Name == leader.Name || count == before || !ready {
+				return fmt.Errorf("%s leads; %d restarts, Ready: %v", next.Name, count, ready)
+			}
+			return nil
+		})
+		// Drift lives for one lease after each crash, not for two.
+		f.restored("four-4")
+	}
+	denied, _ := requests.seen()
+	f.within(patience, "changes are denied again", func() error {
+		if now, _ := requests.seen(); now < denied+10 {
+			return fmt.Errorf("%d were denied", now-denied)
+		}
+		return nil
+	})
+	requests.expect(t, lease)
+}
+
+// The only operator is evicted: the node is drained. Writes pass, and what was changed meanwhile is reverted.
+func TestNode_TheNodeIsDrained(t *testing.T) {
+	f := newFixture(t)
+	f.guarded()
+	f.denies()
+	f.Kubectl("cordon", lib.Name)
+	t.Cleanup(f.uncordon)
+	requests := f.begin()
+	f.Kubectl("drain", lib.Name, "--ignore-daemonsets", "--timeout=2m", "--pod-selector=release=helm-locker")
+	f.within(patience, "a change is admitted", func() error {
+		if _, admitted := requests.seen(); admitted == 0 && f.tamper() != nil {
+			return fmt.Errorf("none was")
+		}
+		return nil
+	})
+	requests.end()
+	if requests.slowest > late+slack || len(requests.errs) > 0 {
+		t.Errorf("the slowest write took %s; errors: %v", requests.slowest, requests.errs)
+	}
+	check.Report(t, f.tamper())
+	f.uncordon()
+	f.WaitField(kit.ConfigMaps, "shop", "data.key", declared)
+	f.denies()
+}
+
+// uncordon has the node accept Pods again, also at the end of a test.
+func (f *fixture) uncordon() {
+	f.Helper()
+	_, err := f.Kube.CoreV1().Nodes().Patch(context.WithoutCancel(f.Ctx), lib.Name, types.MergePatchType,
+		[]byte(`{"spec":{"unschedulable":null}}`), metav1.PatchOptions{})
+	check.NoError(f, err)
+}
