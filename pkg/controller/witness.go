@@ -134,17 +134,22 @@ func (wi *witness) judge(
 	rec := trust.Record{UID: after.UID, Revision: after.Revision, Digest: trust.Digest(after.Key.Namespace, rel),
 		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.trusted.now(), Writer: writerOf(r)}
 	by := judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}
-	if after.Status == release.StatusDeployed { // before the rights, which may not be known in time
-		if err := wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
-			return s.Deployed(rec, by, hr.Spec.ExpectedWriters), nil
-		}); err != nil {
+	deployed := func(s *trust.State) (bool, error) {
+		if after.Status == release.StatusDeployed {
+			s.Deployed(rec, by, hr.Spec.ExpectedWriters)
+		}
+		return after.Status == release.StatusDeployed, nil
+	}
+	if len(hr.Spec.ExpectedWriters) > 0 { // before the rights, which may not be known in time
+		if err := wi.trusted.change(ctx, hr, deployed); err != nil {
 			return "", err
 		}
 	}
 	if by.IsOneOf(wi.NeverWriters) {
 		return "NeverWriter", wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
 			s.Refuse(trust.Refusal{Record: rec})
-			return true, nil
+			_, err := deployed(s)
+			return true, err
 		})
 	}
 	declared, err := wi.objects(rel, after.Record)
@@ -160,7 +165,8 @@ func (wi *witness) judge(
 		if before == nil {
 			s.Witness(rec.Revision)
 		}
-		return true, nil
+		_, err = deployed(s)
+		return true, err
 	})
 	return result, err
 }

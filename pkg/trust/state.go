@@ -171,7 +171,7 @@ func (s *State) Doubt(r Record) string {
 }
 
 // Deployed records the user who stored a deployed record. Of many groups it keeps the expected ones.
-func (s *State) Deployed(r Record, by judge.Requester, expected []v1alpha1.GuardSubject) bool {
+func (s *State) Deployed(r Record, by judge.Requester, expected []v1alpha1.GuardSubject) {
 	s.Writer = &Writer{Record: r, Requester: judge.Requester{User: plain.Cut(by.User, maxName)},
 		MoreGroups: len(by.Groups) > maxGroups}
 	for _, named := range []bool{true, false} {
@@ -182,7 +182,6 @@ func (s *State) Deployed(r Record, by judge.Requester, expected []v1alpha1.Guard
 			}
 		}
 	}
-	return true
 }
 
 // Expected compares the last writer with the expected ones, for the condition of a lock of a record; zero without one.
