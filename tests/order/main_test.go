@@ -34,9 +34,11 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureOf(t, "")
 }
 
-// newFixtureOf is newFixture for an operator that reads records in some storages.
+// newFixtureOf is newFixture for an operator that reads records in some storages. Tests run beside others: each has an
+// operator, a proxy and namespaces of its own.
 func newFixtureOf(t *testing.T, storages string) *fixture {
 	t.Helper()
+	t.Parallel()
 	return &fixture{kit.Start(t, func(o *operator.ControllerOptions) { o.SkipCRD, o.ReleaseStorage = true, storages })}
 }
 
