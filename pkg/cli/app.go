@@ -145,7 +145,7 @@ type connection struct {
 	namespace string
 	// given is the namespace of the flags; empty without one.
 	given string
-	// contextNamespace is the namespace of the kubeconfig's context.
+	// contextNamespace is the namespace of the kubeconfig's current context, which Helm passes to its plugins.
 	contextNamespace string
 	// host is the address of the API server.
 	host string
@@ -185,12 +185,16 @@ func (a *app) connect(ctx context.Context, cmd *cli.Command) (*connection, error
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Cluster: cluster, namespace: cmd.String("namespace"), contextNamespace: own, host: config.Host,
-		clock: a.now}
-	c.given = a.onlyIn(c, c.namespace)
-	if c.namespace == "" {
-		c.namespace = own
+	c := &connection{Cluster: cluster, contextNamespace: own, host: config.Host, clock: a.now}
+	if a.context != "" && a.env("HELM_NAMESPACE") != "" {
+		current := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+			&clientcmd.ConfigOverrides{CurrentContext: cmd.String("context")})
+		if c.contextNamespace, _, err = current.Namespace(); err != nil {
+			return nil, kubeconfigError(current, cmd.String("context"), err)
+		}
 	}
+	c.given = a.onlyIn(c, cmd.String("namespace"))
+	c.namespace = cmp.Or(c.given, own)
 	if err := a.reachable(ctx, cluster, limit); err != nil {
 		if err := unreachable(config.Host, err); err != nil {
 			return nil, err

@@ -162,26 +162,24 @@ func inContext(context, text string) string {
 	})
 }
 
-// readsContexts reports whether a command can read several clusters.
-func readsContexts(cmd *cli.Command) bool {
-	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return f.Names()[0] == contextsName })
+// hasFlag reports whether a command has a flag.
+func hasFlag(cmd *cli.Command, name string) bool {
+	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return f.Names()[0] == name })
 }
 
 // usageError is command.UsageError, with the right form for several contexts.
 func usageError(ctx context.Context, cmd *cli.Command, err error, isSub bool) error {
-	text := err.Error()
-	twice := strings.HasSuffix(text, ": can't duplicate this flag")
-	_, unknown, _ := strings.Cut(text, "flag provided but not defined: -")
-	several := unknown == contextsName || unknown == allContextsName
-	switch {
-	case twice && readsContexts(cmd):
+	const each = "run it once for each context"
+	_, unknown, _ := strings.Cut(err.Error(), "flag provided but not defined: -")
+	switch twice := strings.HasSuffix(err.Error(), ": can't duplicate this flag"); {
+	case twice && hasFlag(cmd, contextsName):
 		return command.Hinted(errors.New("--context is given twice"), "--contexts a,b reads several clusters; see "+
 			cmd.FullName()+" --help")
 	case twice:
-		return command.Hinted(errors.New("--context is given twice"), cmd.Name+" is for one cluster: run it once for each")
-	case several:
+		return command.Hinted(errors.New("--context is given twice"), cmd.Name+" is for one cluster: "+each)
+	case hasFlag(cmd, "context") && (unknown == contextsName || unknown == allContextsName):
 		return command.Hinted(fmt.Errorf("%s is for one cluster, and has no --%s", cmd.Name, unknown),
-			"run it once for each, with --context NAME; status, diff, report, check and policy preview read several")
+			each+", with --context NAME; status, diff, report, check and policy preview read several")
 	}
 	return command.UsageError(ctx, cmd, err, isSub)
 }

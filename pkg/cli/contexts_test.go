@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -44,9 +45,9 @@ func TestMistakesWithContextsAreClearErrors(t *testing.T) {
 		"report --contexts=":                              "--contexts has an empty name\n  the kubeconfig has " + strings.TrimPrefix(all, "it has "),
 		"report --contexts prod-1,":                       "--contexts has an empty name\n  the kubeconfig has " + strings.TrimPrefix(all, "it has "),
 		"status --context prod-1 --context prod-2":        "--context is given twice\n  --contexts a,b reads several clusters; see helm-locker status --help\n",
-		"lock web --context prod-1 --kube-context prod-2": "--context is given twice\n  lock is for one cluster: run it once for each\n",
-		"lock web --contexts prod-1,prod-2":               "lock is for one cluster, and has no --contexts\n  run it once for each, with --context NAME; status, diff, report, check and policy preview read several\n",
-		"unlock web --all-contexts":                       "unlock is for one cluster, and has no --all-contexts\n  run it once for each, with --context NAME; status, diff, report, check and policy preview read several\n",
+		"lock web --context prod-1 --kube-context prod-2": "--context is given twice\n  lock is for one cluster: run it once for each context\n",
+		"lock web --contexts prod-1,prod-2":               "lock is for one cluster, and has no --contexts\n  run it once for each context, with --context NAME; status, diff, report, check and policy preview read several\n",
+		"unlock web --all-contexts":                       "unlock is for one cluster, and has no --all-contexts\n  run it once for each context, with --context NAME; status, diff, report, check and policy preview read several\n",
 		"diff -n a -A --all-contexts":                     "--namespace and --all-namespaces exclude each other\n  see helm-locker diff --help\n",
 		"diff --all-contexts -f x --objects y":            "--objects reads no cluster, and so no contexts\n  see helm-locker diff --help\n",
 		"status --all-contexts --kubeconfig /not/there":   "kubeconfig: stat /not/there: no such file or directory\n",
@@ -64,7 +65,12 @@ func TestMistakesWithContextsAreClearErrors(t *testing.T) {
 }
 
 func TestContextsAreReadInTheirOrder(t *testing.T) {
-	t.Setenv("KUBECONFIG", clusters(t, "", "prod-1", "prod-2", "test", aws))
+	file := clusters(t, "", "prod-1", "prod-2", "test", aws)
+	text, err := os.ReadFile(file)
+	check.NoError(t, err)
+	text = bytes.Replace(text, []byte("current-context: prod-1"), []byte("current-context: gone"), 1) // it is not asked for
+	check.NoError(t, os.WriteFile(file, text, 0o600))
+	t.Setenv("KUBECONFIG", file)
 	t.Setenv("HELM_KUBECONTEXT", "test") // a default
 	for given, want := range map[string]string{
 		"--contexts=test,prod-1":        "test prod-1",

@@ -76,6 +76,12 @@ func diffOfContexts(t *testing.T, f *fleet) {
 	}
 	f.cli("diff", "-n", f.Apps, "--contexts", "prod-1,prod-2", "-o", "patch").says(2, "--- a/prod-2/APPS/ConfigMap/web.yaml\n+++ b/prod-2/")
 	f.cli("diff", "nosuch", "-n", f.Apps, "--contexts", "prod-*").says(5, "release APPS/nosuch does not exist")
+	// Helm passes its plugins the namespace of the current context, which is no choice for the others.
+	f.env = []string{"HELM_NAMESPACE=default"}
+	f.cli("diff", "--contexts", "prod-2").says(2, "prod-2: release APPS/web, revision 1: 1 of 1 object drifted")
+	f.cli("report", "--contexts", "prod-2").says(2, "`APPS/web`")
+	f.env = nil
+	f.cli("diff", "--contexts", "prod-2", "-n", "default").says(5, "there is no release to compare in namespace default")
 	// A file is compared with each cluster, also one that can be read once.
 	record := f.Get(kit.Secrets, "sh.helm.release.v1.web.v1")
 	text, err := json.Marshal(record.Object)

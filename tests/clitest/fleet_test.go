@@ -61,19 +61,20 @@ func newFleet(t *testing.T) *fleet {
 	hung := stopped.RESTConfig()
 	hung.Host = "https://" + silent.Addr().String()
 	w.kubeconfig = writeContexts(t, map[string]*rest.Config{"prod-1": kit.Shared.RESTConfig(), "prod-2": slow.RESTConfig(),
-		"down": stopped.RESTConfig(), "hung": hung})
+		"down": stopped.RESTConfig(), "hung": hung}, map[string]string{"prod-2": w.Apps})
 	return &fleet{w, second}
 }
 
-// writeContexts writes a kubeconfig with a context for each configuration, and the current context prod-1.
-func writeContexts(t *testing.T, configs map[string]*rest.Config) string {
+// writeContexts writes a kubeconfig with a context for each configuration, the namespaces of some, and the current
+// context prod-1.
+func writeContexts(t *testing.T, configs map[string]*rest.Config, namespaces map[string]string) string {
 	t.Helper()
 	all := clientcmdapi.NewConfig()
 	all.CurrentContext = "prod-1"
 	for name, config := range configs {
 		all.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
 		all.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
-		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: namespaces[name]}
 	}
 	content, err := clientcmd.Write(*all)
 	check.NoError(t, err)
