@@ -35,8 +35,8 @@ func attention(releases []*v1alpha1.HelmRelease, o tableOptions) [][]string {
 			left++
 		default:
 			context := o.contexts[hr]
-			rows = append(rows, o.contexts.column(context, []string{hr.Spec.Release.String(), inContext(context, f.Message),
-				inContext(context, f.Advice)}))
+			rows = append(rows, o.contexts.column(context, []string{hr.Spec.Release.String(),
+				inContext(context, f.Message), inContext(context, f.Advice)}))
 		}
 	}
 	if left > 0 {

@@ -109,8 +109,8 @@ func TestALoginThatHangsEnds(t *testing.T) {
 }
 
 func TestTheExitCodeOfContextsIsTheWorst(t *testing.T) {
-	drift, empty := &command.ExitError{Code: command.ExitFound}, &command.ExitError{Code: command.ExitEmpty, Err: errors.New("none")}
-	down := errors.New("down")
+	drift, down := &command.ExitError{Code: command.ExitFound}, errors.New("down")
+	empty := &command.ExitError{Code: command.ExitEmpty, Err: errors.New("none")}
 	for _, test := range []struct {
 		errs []error
 		want int

@@ -98,15 +98,14 @@ func (a *app) diffText(shown diffShown, all []located[gathered]) (string, error)
 func (a *app) noteHidden(cmd *cli.Command, all []located[gathered]) {
 	namespace := cmd.String("helmrelease-namespace")
 	for _, l := range all {
-		text := ""
-		switch found := l.read; {
-		case found == nil || found.hidden == nil || !slices.ContainsFunc(found.comparisons, hasDrifted):
+		found := l.read
+		if found == nil || found.hidden == nil || !slices.ContainsFunc(found.comparisons, hasDrifted) {
 			continue
-		case apierrors.IsForbidden(found.hidden):
+		}
+		text := fmt.Sprintf("note: what a lock leaves alone is compared, too: %v", found.hidden)
+		if apierrors.IsForbidden(found.hidden) {
 			text = fmt.Sprintf("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too",
 				namespace)
-		default:
-			text = fmt.Sprintf("note: what a lock leaves alone is compared, too: %v", found.hidden)
 		}
 		a.noteIn(l.Name, plain.Line(text)+"\n")
 	}

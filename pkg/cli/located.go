@@ -32,7 +32,7 @@ type located[T any] struct {
 }
 
 // readContexts calls read for the cluster of the flags, or side by side for each context of --contexts, with an app of
-// its own. An error of one context leaves the others as they are, and is in the result; the returned error is about all.
+// its own. An error of one context is in its result and does not affect the others; the returned error is about all.
 // The notes of each context are printed together, after its name.
 func readContexts[T any](
 	ctx context.Context, a *app, cmd *cli.Command, read func(*app) (*T, error),
@@ -113,8 +113,8 @@ func shared[T any](all []located[T]) error {
 	return all[0].err
 }
 
-// exitOf returns the error for the exit code of a command, after the errors of the contexts are printed. An error in one
-// context is an error of the command, and drift in one drift.
+// exitOf prints the errors of the contexts, and returns the error for the exit code of a command. An error in one
+// context is an error of the command, and drift in one is drift.
 func exitOf[T any](a *app, all []located[T]) error {
 	for _, l := range all {
 		if l.Name == "" {
@@ -163,8 +163,8 @@ func exitCode(err error) int {
 	return command.ExitFailed
 }
 
-// seriousness orders exit codes: an error hides what was not read, and a finding counts for more than a cluster in which
-// nothing was selected.
+// seriousness orders exit codes: an error hides what was not read, and a finding counts for more than a cluster in
+// which nothing was selected.
 func seriousness(code int) int {
 	return slices.Index([]int{command.ExitOK, command.ExitEmpty, command.ExitFound, command.ExitFailed}, code)
 }

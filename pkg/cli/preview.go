@@ -140,8 +140,8 @@ func (a *app) preview(
 	}
 	compare := &comparing{app: a, cmd: cmd, source: store.cluster, masker: masker}
 	compare.locks = locks
-	out := &previewOut{Context: a.context, Policy: p.Name, Mode: string(p.Spec.Template.Spec.Mode), Rights: policy.Rights(p),
-		Summary: summary.Counts, Rollout: summary.Rollout, Releases: []previewRelease{}}
+	out := &previewOut{Context: a.context, Policy: p.Name, Mode: string(p.Spec.Template.Spec.Mode),
+		Rights: policy.Rights(p), Summary: summary.Counts, Rollout: summary.Rollout, Releases: []previewRelease{}}
 	if out.Mode == "" {
 		out.Mode = string(v1alpha1.ModeEnforce)
 	}

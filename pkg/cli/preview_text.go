@@ -47,16 +47,18 @@ func (a *app) printPreview(cmd *cli.Command, all []located[previewOut]) error {
 			out = append(out, l.read)
 		}
 	}
-	text := ""
-	if format := cmd.String("output"); format != formatTable {
-		var err error
-		if text, err = encodeList(kindPolicyPreviews, out, contextsOf(all), format); err != nil {
-			return err
-		}
-	} else {
+	var text string
+	var err error
+	switch format := cmd.String("output"); format {
+	case formatTable:
 		text = previewTable(out, isLocated(all), a.style(cmd), a.width())
+	default:
+		text, err = encodeList(kindPolicyPreviews, out, contextsOf(all), format)
 	}
-	_, err := io.WriteString(a.out, text)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.out, text)
 	return err
 }
 
@@ -69,8 +71,8 @@ func previewTable(all []*previewOut, several bool, style report.Style, width int
 		}
 		t.Add(paint, cells...)
 	}
-	add(func(_ int, text string) string { return style.Bold(text) }, titleContext, "RELEASE", "OBJECTS", "DRIFTED", "POLICY",
-		"ENFORCING WOULD")
+	add(func(_ int, text string) string { return style.Bold(text) }, titleContext, "RELEASE", "OBJECTS", "DRIFTED",
+		"POLICY", "ENFORCING WOULD")
 	rows, totals := 0, ""
 	for _, out := range all {
 		rows += len(out.Releases)

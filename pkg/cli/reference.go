@@ -82,8 +82,8 @@ runs it, too. Its flags are at the end of this page.
 The cluster is that of ` + "`--kubeconfig`, of `KUBECONFIG` or of `~/.kube/config`" + `, and ` +
 	"`--context`" + ` chooses among its contexts.
 ` + "`status`, `diff`, `report`, `check` and `policy preview` read several, by `--contexts` or `--all-contexts`" + `, side by side.
-Each result names its context. A cluster that does not answer is an error. Of several exit codes 1 counts most, then 2, then 5.
-Texts that come
+Each result names its context. A cluster that does not answer is an error. Of several exit codes 1 counts most, then 2,
+then 5. Texts that come
 from the cluster are made harmless: control characters and line ends are printed as escapes such as ` +
 	"`\\x1b`" + `. No value of a Secret
 is printed, but for ` + "`inspect --show-secrets`" + `.

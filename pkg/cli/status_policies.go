@@ -186,7 +186,8 @@ func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
 		if counts.Drifted > 0 || meta.IsStatusConditionFalse(p.Status.Conditions, v1alpha1.ConditionReady) {
 			paint = o.style.Red
 		}
-		row(paint, o.contexts[p], p.Namespace, message, p.Name, string(cmp.Or(p.Spec.Template.Spec.Mode, v1alpha1.ModeEnforce)),
+		mode := cmp.Or(p.Spec.Template.Spec.Mode, v1alpha1.ModeEnforce)
+		row(paint, o.contexts[p], p.Namespace, message, p.Name, string(mode),
 			fmt.Sprint(counts.Matched), fmt.Sprint(counts.Made), fmt.Sprint(counts.Locked), fmt.Sprint(counts.Drifted),
 			rollout, since, reason)
 	}
@@ -242,7 +243,8 @@ func order(by string) func(x, y *v1alpha1.HelmRelease) int {
 	}
 }
 
-// firstBy is order for what comes before the name, for HelmReleases of several clusters, too; nil for the order by name.
+// firstBy returns the part of an order before the name, which is for HelmReleases of several clusters, too; nil for the
+// order by name.
 func firstBy(by string) func(x, y *v1alpha1.HelmRelease) int {
 	switch by {
 	case byDrifted:

@@ -64,7 +64,8 @@ type driftKey struct {
 // next returns the events of a HelmRelease since its last state. For the first state it returns only the lock:
 // earlier drift is history.
 func (f *follower) next(event watch.EventType, hr *v1alpha1.HelmRelease) []happening {
-	base := happening{Context: f.context, Time: f.now(), HelmRelease: hr.Namespace + "/" + hr.Name, Release: hr.Spec.Release.String()}
+	base := happening{Context: f.context, Time: f.now(), HelmRelease: hr.Namespace + "/" + hr.Name,
+		Release: hr.Spec.Release.String()}
 	before := f.known[string(hr.UID)]
 	if event == watch.Deleted {
 		delete(f.known, string(hr.UID))

@@ -42,8 +42,8 @@ func unownedText(all []located[inspect.Inventory], format string) (string, error
 			continue
 		}
 		for _, o := range l.read.Unowned {
-			items = append(items, unownedOut{Context: l.Name, Object: report.ObjectOf(o.ID), Created: report.Time(o.Created),
-				Manager: o.Manager, Release: o.Release})
+			items = append(items, unownedOut{Context: l.Name, Object: report.ObjectOf(o.ID),
+				Created: report.Time(o.Created), Manager: o.Manager, Release: o.Release})
 		}
 	}
 	if format == formatJSON {

@@ -56,7 +56,7 @@ func driftOfContexts() *Drift {
 	}
 	missing := ObjectDrift{Object: Object{Kind: "ConfigMap", Namespace: "apps", Name: "web"}, State: "Missing", What: "it does not exist"}
 	return NewDrift(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "",
-		[]ReleaseDrift{of("prod-1"), of("prod-2" + hostile, missing)},
+		[]ReleaseDrift{of("prod-1"), of("prod-2"+hostile, missing)},
 		Context{Name: "prod-1"}, Context{Name: "down" + hostile, Error: "down" + hostile, Unread: true}, Context{Name: "prod-2" + hostile})
 }
 

@@ -45,8 +45,8 @@ type (
 
 // JUnit returns the report as JUnit XML, with a suite for each namespace and a test for each release. A drifted release
 // is a failure, an incompletely compared one an error, and one with nothing deployed is skipped. Additions alone fail
-// no test: they are in its output. With several clusters the names begin with that of the context, and a context with an
-// error has a suite with that error.
+// no test: they are in its output. With several clusters the names begin with that of the context, and a context with
+// an error has a suite with that error.
 func (d *Drift) JUnit() (string, error) {
 	all := junitSuites{Name: "helm-locker"}
 	stamp := strings.TrimSuffix(d.Time, "Z")

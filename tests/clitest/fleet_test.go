@@ -73,7 +73,8 @@ func writeContexts(t *testing.T, configs map[string]*rest.Config, namespaces map
 	all.CurrentContext = "prod-1"
 	for name, config := range configs {
 		all.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-		all.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+		all.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData,
+			ClientKeyData: config.KeyData}
 		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: namespaces[name]}
 	}
 	content, err := clientcmd.Write(*all)
