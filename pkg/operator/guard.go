@@ -111,10 +111,12 @@ func (p *program) retireGuard(ctx context.Context) {
 }
 
 // guardLimits are those for API servers: each opens a connection for every request in flight, 600 by default, and waits
-// 2 seconds for an answer. The guard bounds the requests by namespace.
+// 2 seconds for an answer. The guard bounds the requests by namespace. An API server keeps its connections, also to a
+// replica that has left the Service.
 func guardLimits() serving.Limits {
 	limits := serving.Standard()
 	limits.Connections, limits.Read, limits.Write, limits.Idle = 2048, 2*time.Second, 5*time.Second, 2*time.Minute
+	limits.Drain = time.Second
 	return limits
 }
 

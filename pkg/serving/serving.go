@@ -27,7 +27,10 @@ type Limits struct {
 	Read, Write, Idle time.Duration
 	// HeaderBytes bounds the header of a request.
 	HeaderBytes int
-	// Stop bounds the requests in progress once the server is stopped.
+	// Drain is for how long a stopped server goes on answering, on each connection once more. A request that a client
+	// sends while the server closes the connection fails.
+	Drain time.Duration
+	// Stop bounds the requests in progress after that.
 	Stop time.Duration
 }
 
@@ -44,7 +47,7 @@ func Run(
 ) error {
 	room := newRoom(limits.Connections)
 	server := &http.Server{
-		Handler: room.serving(handler), ConnState: room.changed,
+		Handler: room.serving(closing(ctx, handler)), ConnState: room.changed,
 		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withConnection,
 		ReadHeaderTimeout: limits.Read, ReadTimeout: limits.Read, WriteTimeout: limits.Write, IdleTimeout: limits.Idle,
 		MaxHeaderBytes: limits.HeaderBytes, ErrorLog: stdlog.New(complaints{log}, "", 0),
@@ -54,6 +57,7 @@ func Run(
 	stopping.Go(func() {
 		select {
 		case <-ctx.Done():
+			drain(limits.Drain, ended)
 		case <-ended:
 		}
 		// Requests end on their own, as ctx is theirs, too; the others are cut off.
@@ -72,6 +76,26 @@ func Run(
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	return nil
+}
+
+// closing has a client close its connection after an answer, once ctx has ended.
+func closing(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ctx.Err() != nil {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// drain waits for a time, or until the server has ended.
+func drain(wait time.Duration, ended <-chan struct{}) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ended:
+	}
 }
 
 // complaints are a server's log messages about its clients, such as one that does not trust its certificate. Any

@@ -31,6 +31,13 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "changes in a namespace that is being deleted are refused",
 			edit{gather, `	case namespace.DeletionTimestamp != nil:`, `	case namespace.Name == "":`}, guardSuite,
 			"TestI13_NamespacesAndOwnersGo"),
+		breaks("I13", "a guard that stops closes a connection as the API server sends a request on it",
+			edit{"pkg/serving/serving.go", `			drain(limits.Drain, ended)`, `			drain(0, ended)`}, "./pkg/serving",
+			"TestAStoppedServerAnswersOnEachConnectionOnceMore"),
+		breaks("I13", "a guard that stops keeps its connections until it closes them",
+			edit{"pkg/serving/serving.go", `		if ctx.Err() != nil {
+			w.`, `		if ctx.Err() != nil && r == nil {
+			w.`}, "./pkg/serving", "TestAStoppedServerAnswersOnEachConnectionOnceMore"),
 		breaks("I13", "a Scale to zero has no replicas",
 			edit{gather, `	if r.SubResource == "scale" {
 		if`, `	if r.SubResource == "none" {

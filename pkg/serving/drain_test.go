@@ -1,0 +1,60 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// TestAStoppedServerAnswersOnEachConnectionOnceMore: a client that keeps its connection sends a request after the
+// server was stopped. It is answered, and the client closes the connection: the server closes none with a request.
+func TestAStoppedServerAnswersOnEachConnectionOnceMore(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(t, err)
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(ctx, listener, http.HandlerFunc(ok), limits(func(l *Limits) { l.Drain = patience }), log)
+	}()
+	var dialed int
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			dialed++
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}}}
+	ask := func() *http.Response {
+		t.Helper()
+		response, err := client.Get("http://" + listener.Addr().String())
+		check.NoError(t, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		check.NoError(t, err)
+		check.NoError(t, response.Body.Close())
+		return response
+	}
+	if ask().Close {
+		t.Error("the client has to close a connection of a running server")
+	}
+	stop()
+	if !ask().Close || dialed != 1 {
+		t.Errorf("the connection stays open after the last answer, or there were others: %d", dialed)
+	}
+	check.NoError(t, listener.Close())
+	check.Report(t, ignoreClosed(<-done))
+}
+
+// ignoreClosed leaves out the error about a listener that the test has closed, to end the drain.
+func ignoreClosed(err error) error {
+	if err != nil && errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
