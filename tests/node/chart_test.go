@@ -190,9 +190,9 @@ func (f *fixture) volume(name, namespace string) string {
 	check.NoError(f, os.Mkdir(dir, 0o700))
 	// The volume of a storage system belongs to the group of the Pod.
 	check.NoError(f, os.Chown(dir, 65532, 65532))
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: size, AccessModes: once, StorageClassName: namespace,
-		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}}}}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	volume.Spec = corev1.PersistentVolumeSpec{Capacity: size, AccessModes: once, StorageClassName: namespace,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}}}
 	_, err := f.Kube.CoreV1().PersistentVolumes().Create(f.Ctx, volume, metav1.CreateOptions{})
 	check.NoError(f, err)
 	return dir
@@ -224,8 +224,8 @@ func (f *fixture) followPolicy() {
 		"spec": map[string]any{"match": map[string]any{"releases": []any{"other"}, "namespaceSelector": map[string]any{
 			"matchLabels": map[string]any{"kubernetes.io/metadata.name": f.Apps}}}}}}
 	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
-	_, err := f.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), f.Operator).Create(f.Ctx, policy,
-		metav1.CreateOptions{})
+	policies := f.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), f.Operator)
+	_, err := policies.Create(f.Ctx, policy, metav1.CreateOptions{})
 	check.NoError(f, err)
 	f.within(patience, "the policy has made a HelmRelease", func() error {
 		_, err := f.In(kit.HelmReleases, f.Operator).Get(f.Ctx, f.Apps+".other", metav1.GetOptions{})

@@ -52,7 +52,8 @@ func (f *fixture) begin() *traffic {
 	tr := &traffic{stop: stop}
 	configMaps := f.In(kit.ConfigMaps, f.Apps)
 	patch := func(name, body string) error {
-		_, err := configMaps.Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: kit.Tamperer})
+		_, err := configMaps.Patch(ctx, name, types.MergePatchType, []byte(body),
+			metav1.PatchOptions{FieldManager: kit.Tamperer})
 		return err
 	}
 	tr.every(ctx, func(i int) error {

@@ -86,7 +86,8 @@ func (f *fixture) describe(ctx context.Context, namespace string) string {
 	for _, p := range pods.Items {
 		fmt.Fprintf(&all, "%s/%s: %s %+v\n", namespace, p.Name, p.Status.Phase, p.Status.ContainerStatuses)
 		for _, previous := range []bool{true, false} {
-			log, err := f.Kube.CoreV1().Pods(namespace).GetLogs(p.Name, &corev1.PodLogOptions{Previous: previous}).DoRaw(ctx)
+			options := &corev1.PodLogOptions{Previous: previous}
+			log, err := f.Kube.CoreV1().Pods(namespace).GetLogs(p.Name, options).DoRaw(ctx)
 			if err == nil {
 				fmt.Fprintf(&all, "log (previous: %v):\n%s\n", previous, log[max(0, len(log)-8000):])
 			}
@@ -121,7 +122,8 @@ func (f *fixture) installChart(h cluster.Helm, chart string, values ...string) {
 	check.NoError(f, err)
 }
 
-// pods returns the Pods of the operator's namespace that are not ending, with a prefix of their names, the oldest first.
+// pods returns the Pods of the operator's namespace with a prefix of their names, the oldest first, without the ending
+// ones.
 func (f *fixture) pods(prefix string) []corev1.Pod {
 	f.Helper()
 	list, err := f.Kube.CoreV1().Pods(f.Operator).List(f.Ctx, metav1.ListOptions{})
@@ -155,7 +157,8 @@ func serveOnNode(f *fixture, handler http.Handler) string {
 	f.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(lib.Address, "0"))
 	check.NoError(f, err)
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}}
+	server := &httptest.Server{Listener: listener,
+		Config: &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}}
 	server.Start()
 	f.Cleanup(server.Close)
 	return listener.Addr().String()

@@ -180,8 +180,8 @@ func (f *fixture) crash(selector string) {
 	check.NoError(f, shared.Kill(f.Ctx, pods.Items[0].Status.ContainerStatuses[0].ContainerID))
 }
 
-// A memory limit too small for the operator, which starts with 16Mi: the new Pod is killed by the kernel again and again, the old one goes on
-// working, and no write is blocked.
+// A memory limit too small for the operator, which starts with 16Mi: the new Pod is killed by the kernel again and
+// again, the old one goes on working, and no write is blocked.
 func TestNode_AMemoryLimitThatIsTooSmall(t *testing.T) {
 	f := newFixture(t)
 	f.guarded()
@@ -192,9 +192,11 @@ func TestNode_AMemoryLimitThatIsTooSmall(t *testing.T) {
 	check.NoError(t, err)
 	f.within(patience, "the new Pod was killed for its memory, twice", func() error {
 		for _, p := range f.pods("helm-locker-") {
-			if s := p.Status.ContainerStatuses; len(s) > 0 && s[0].RestartCount > 1 &&
-				s[0].LastTerminationState.Terminated != nil && s[0].LastTerminationState.Terminated.Reason == "OOMKilled" {
-				return nil
+			for _, s := range p.Status.ContainerStatuses {
+				last := s.LastTerminationState.Terminated
+				if s.RestartCount > 1 && last != nil && last.Reason == "OOMKilled" {
+					return nil
+				}
 			}
 		}
 		return fmt.Errorf("it was not")

@@ -26,7 +26,7 @@ const (
 	stageVariable = "HELM_LOCKER_NODE_STAGE"
 	planVariable  = "HELM_LOCKER_NODE_PLAN"
 	groupVariable = "HELM_LOCKER_NODE_GROUP"
-	// builtVariable is a directory that keeps what was built, for the next run: work on the tests is faster by a minute.
+	// builtVariable is a directory that keeps what was built, for the next run: it saves a minute.
 	builtVariable = "HELM_LOCKER_NODE_BUILT"
 
 	stageProbe = "probe"
