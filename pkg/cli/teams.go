@@ -66,7 +66,8 @@ func (a *app) changeReleaseLocks(ctx context.Context, cmd *cli.Command, ch chang
 
 // apply changes one ReleaseLock, and prints the answer of the process for teams.
 func (t teamPause) apply(ctx context.Context, key release.Key, refused error) error {
-	client := t.cluster.Dynamic.Resource(teams.SchemeGroupVersion.WithResource(teams.ResourceName)).Namespace(key.Namespace)
+	client := t.cluster.Dynamic.Resource(teams.SchemeGroupVersion.WithResource(teams.ResourceName)).
+		Namespace(key.Namespace)
 	rl, err := releaseLock(ctx, client, key.Name)
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):

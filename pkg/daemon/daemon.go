@@ -1,5 +1,5 @@
-// Package daemon is the command line of the program with the operator, the policies, the page and the teams. It turns flags and
-// the environment into options, and runs a process with them.
+// Package daemon is the command line of the program with the operator, the policies, the page and the teams. It turns
+// flags and the environment into options, and runs a process with them.
 package daemon
 
 import (

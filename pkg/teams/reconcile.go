@@ -49,7 +49,8 @@ func (w *worker) helmRelease(key types.NamespacedName) (*helm.HelmRelease, error
 	}
 	var ours []*helm.HelmRelease
 	for _, hr := range all {
-		if by := hr.Annotations[helm.ManagedByAnnotation]; hr.DeletionTimestamp == nil && (by == "" || by == w.ControllerName) {
+		by := hr.Annotations[helm.ManagedByAnnotation]
+		if hr.DeletionTimestamp == nil && (by == "" || by == w.ControllerName) {
 			ours = append(ours, hr)
 		}
 	}

@@ -130,11 +130,7 @@ func (w *worker) lockChanged(key string, rl *v1alpha1.ReleaseLock) (*v1alpha1.Re
 
 // run keeps the ReleaseLocks until ctx ends.
 func (w *worker) run(ctx context.Context) error {
-	for {
-		err := w.fill(ctx)
-		if err == nil || ctx.Err() != nil {
-			break
-		}
+	for err := w.fill(ctx); err != nil && ctx.Err() == nil; err = w.fill(ctx) {
 		w.Log.Warnf("%v; trying again", err)
 		select {
 		case <-w.Clock.After(startRetry):
@@ -143,7 +139,7 @@ func (w *worker) run(ctx context.Context) error {
 	}
 	if ctx.Err() != nil {
 		w.queue.ShutDown()
-		return nil
+		return ctx.Err()
 	}
 	close(w.ready)
 	w.Log.Infof("showing the HelmReleases of namespace %s", w.Namespace)

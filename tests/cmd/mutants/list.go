@@ -26,7 +26,7 @@ func mutants() []mutant {
 		noDriftLost(), noWriteLoops(), secretsStaySecret(),
 		noExemption(), allOrNothing(), badInput(), hostileInput(), costFollowsLocks(), noBorrowedRights(),
 		neighbours(), everyKind(), tenantsApart(), guardNeverRefusesHelm(), whatIsToldIsTrue(),
-		policiesAreKept(), teamsPauseTheirs(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews(), whatIsRefused(),
-		noRightByARecord())
+		policiesAreKept(), teamsPauseTheirs(), recordsInConfigMaps(), textIsNoCoordinate(), lateViews(),
+		whatIsRefused(), noRightByARecord())
 	return slices.Concat(all, theOracle(), seenByTheOracle(all))
 }

@@ -6,7 +6,8 @@ func teamsPauseTheirs() []mutant {
 	const pause, mirror = "pkg/teams/pause.go", "pkg/teams/mirror.go"
 	const pkg, suite = "./pkg/teams", "./tests/chart"
 	return []mutant{
-		breaks("P1", "a pause of a team has any length", edit{pause, `until.After(latest)`, `until.IsZero() && until.After(latest)`},
+		breaks("P1", "a pause of a team has any length",
+			edit{pause, `until.After(latest)`, `until.IsZero() && until.After(latest)`},
 			pkg, "TestEachRequestIsAnsweredOnce"),
 		breaks("P1", "a request is answered again and again",
 			edit{pause, `before != nil && before.Requested.Equal(asked)`, `before != nil && asked == nil`}, pkg,
