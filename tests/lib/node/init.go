@@ -15,10 +15,11 @@ import (
 const (
 	// root is the directory of the node's files, in memory.
 	root = "/run/node"
-	// bridge is the network of the Pods; Address is the node's in it, and the API server's.
-	bridge  = "cni0"
+	// bridge is the network of the Pods, and pods are its addresses.
+	bridge = "cni0"
+	pods   = "10.100.0.0/16"
+	// Address is the address of the node and of the API server in the network of the Pods.
 	Address = "10.100.0.1"
-	pods    = "10.100.0.0/16"
 	// Name is the name of the node.
 	Name = "node-1"
 )
