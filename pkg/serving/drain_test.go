@@ -31,20 +31,20 @@ func TestAStoppedServerAnswersOnEachConnectionOnceMore(t *testing.T) {
 			dialed++
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		}}}
-	ask := func() *http.Response {
+	last := func() bool {
 		t.Helper()
 		response, err := client.Get("http://" + listener.Addr().String())
 		check.NoError(t, err)
 		_, err = io.Copy(io.Discard, response.Body)
 		check.NoError(t, err)
 		check.NoError(t, response.Body.Close())
-		return response
+		return response.Close
 	}
-	if ask().Close {
+	if last() {
 		t.Error("the client has to close a connection of a running server")
 	}
 	stop()
-	if !ask().Close || dialed != 1 {
+	if !last() || dialed != 1 {
 		t.Errorf("the connection stays open after the last answer, or there were others: %d", dialed)
 	}
 	check.NoError(t, listener.Close())

@@ -128,6 +128,9 @@ func TestNode_AWorkloadThatRuns(t *testing.T) {
 			}
 		}
 		jobs, err := f.Kube.BatchV1().Jobs(f.Apps).List(f.Ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
 		for _, job := range jobs.Items {
 			for _, c := range job.Status.Conditions {
 				if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue {
@@ -135,7 +138,7 @@ func TestNode_AWorkloadThatRuns(t *testing.T) {
 				}
 			}
 		}
-		return fmt.Errorf("of %d jobs none has ended: %v", len(jobs.Items), err)
+		return fmt.Errorf("of %d jobs none has ended", len(jobs.Items))
 	})
 	f.expectNoDrift("work")
 	t.Logf("%d objects were locked for %s without false drift", len(versions), time.Since(begun).Round(time.Second))

@@ -47,7 +47,8 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 	if err != nil {
 		return bins, err
 	}
-	return bins, provide(ctx, log, nodePrograms, &bins)
+	err = provide(ctx, log, nodePrograms, &bins)
+	return bins, err
 }
 
 // provide puts the paths of some programs into bins, and builds the missing ones.

@@ -16,11 +16,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
-// Workload is the image of tests/node/workload: it pauses for the Pods themselves, and works for tests.
 const (
 	workload        = "localhost/helm-locker-node"
 	workloadVersion = "1"
-	Workload        = workload + ":" + workloadVersion
+	// Workload is the image of tests/node/workload: it pauses for the Pods themselves, and works for tests.
+	Workload = workload + ":" + workloadVersion
 	// repository is the image of the chart.
 	repository = "docker.io/rancher/helm-locker"
 	// earlier is the commit to upgrade from: the last one with one process for everything.
@@ -57,7 +57,11 @@ func prepare(ctx context.Context, dir string) (plan, error) {
 
 // makeEarlier makes the release of the earlier commit. A checkout without that commit has none.
 func makeEarlier(ctx context.Context, top, dir string) (chart, image string, err error) {
-	if _, err := shell(ctx, top, "git cat-file -e "+earlier+"^{commit}"); err != nil {
+	known, err := shell(ctx, top, "git cat-file -e "+earlier+"^{commit} 2>/dev/null && echo known || true")
+	if err != nil {
+		return "", "", err
+	}
+	if known == "" {
 		fmt.Fprintf(os.Stderr, "node: no upgrade from %s, a commit that is not in this checkout\n", earlier)
 		return "", "", nil
 	}
