@@ -134,22 +134,24 @@ func (wi *witness) judge(
 	rec := trust.Record{UID: after.UID, Revision: after.Revision, Digest: trust.Digest(after.Key.Namespace, rel),
 		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.trusted.now(), Writer: writerOf(r)}
 	by := judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}
-	deployed := func(s *trust.State) (bool, error) {
+	deployed := func(s *trust.State) {
 		if after.Status == release.StatusDeployed {
 			s.Deployed(rec, by, hr.Spec.ExpectedWriters)
 		}
-		return after.Status == release.StatusDeployed, nil
 	}
 	if len(hr.Spec.ExpectedWriters) > 0 { // before the rights, which may not be known in time
-		if err := wi.trusted.change(ctx, hr, deployed); err != nil {
+		if err := wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+			deployed(s)
+			return true, nil
+		}); err != nil {
 			return "", err
 		}
 	}
 	if by.IsOneOf(wi.NeverWriters) {
 		return "NeverWriter", wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
 			s.Refuse(trust.Refusal{Record: rec})
-			_, err := deployed(s)
-			return true, err
+			deployed(s)
+			return true, nil
 		})
 	}
 	declared, err := wi.objects(rel, after.Record)
@@ -165,8 +167,8 @@ func (wi *witness) judge(
 		if before == nil {
 			s.Witness(rec.Revision)
 		}
-		_, err = deployed(s)
-		return true, err
+		deployed(s)
+		return true, nil
 	})
 	return result, err
 }

@@ -33,6 +33,7 @@ func New(stdout, stderr io.Writer) *cli.Command {
 	return command.Processes("Every Helm release that a HelmRelease names is locked while it is deployed: the operator puts back "+
 		"whatever is\nchanged by anyone but Helm. Without a command, the program is the operator. Notifications, and the commands "+
 		"for\npeople, are programs of their own: make build builds all.", stdout, stderr, func() []*cli.Command {
-		return []*cli.Command{operatorCommand(stderr), policiesCommand(stderr), pageCommand(stderr), teamsCommand(stderr)}
+		return []*cli.Command{operatorCommand(stderr), policiesCommand(stderr), pageCommand(stderr),
+			teamsCommand(stderr)}
 	})
 }

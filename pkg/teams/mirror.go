@@ -50,7 +50,8 @@ func choose(of []*helm.HelmRelease) *helm.HelmRelease {
 		return nil
 	}
 	return slices.MinFunc(of, func(a, b *helm.HelmRelease) int {
-		return cmp.Or(rank(a)-rank(b), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(rank(a)-rank(b), a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name))
 	})
 }
 

@@ -181,7 +181,8 @@ func (w *worker) announce(rl *v1alpha1.ReleaseLock, a answer) {
 	switch {
 	case now != nil && now.Until != nil:
 		reason = eventPaused
-		text = fmt.Sprintf("paused by %s until %s: %s", rl.Spec.By, now.Until.UTC().Format(time.RFC3339), rl.Spec.Reason)
+		text = fmt.Sprintf("paused by %s until %s: %s", rl.Spec.By, now.Until.UTC().Format(time.RFC3339),
+			rl.Spec.Reason)
 		if now.Message != "" {
 			text += "; " + now.Message
 		}

@@ -287,7 +287,8 @@ func TestTeamsPauseByTheRulesOfThePolicy(t *testing.T) {
 	})
 	alice.granted(strings.Replace(pause(alice.name, soon), "INC-42", "because", 1))
 	rl := waitLock(e, "the pause is refused", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause != nil })
-	if p := rl.Status.Pause; p.Until != nil || !strings.Contains(p.Message, "policy teams asks for a reason that matches") {
+	const refusal = "policy teams asks for a reason that matches"
+	if p := rl.Status.Pause; p.Until != nil || !strings.Contains(p.Message, refusal) {
 		t.Errorf("the answer: %+v", p)
 	}
 	alice.granted(pause(alice.name, soon.Add(time.Minute)))
