@@ -61,7 +61,8 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 		{name: "an early end of a shortened one", before: status(at(time.Hour), at(time.Minute), "shortened"),
 			until: at(time.Minute), want: answer{resume: true}},
 		{name: "over", asked: at(2 * time.Hour), before: status(at(2*time.Hour), at(-time.Second), tooLong),
-			until: at(-time.Second), want: answer{status: status(at(2*time.Hour), nil, "ended at 2001-09-09T01:46:39Z")}},
+			until: at(-time.Second),
+			want:  answer{status: status(at(2*time.Hour), nil, "ended at 2001-09-09T01:46:39Z")}},
 		{name: "refused before", asked: at(time.Hour), before: status(at(time.Hour), nil, "no"),
 			want: answer{status: status(at(time.Hour), nil, "no")}},
 	} {
