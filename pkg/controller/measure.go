@@ -2,6 +2,7 @@ package controller
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
@@ -27,6 +28,9 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 	conditions[v1alpha1.ReasonRecordNotTrusted] = s.Trust != nil && s.Trust.State == v1alpha1.TrustStateNotTrusted
 	unexpected := meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionExpectedWriter)
 	conditions[v1alpha1.ReasonUnexpectedWriter] = unexpected
+	if guarded := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionGuarded); guarded != nil {
+		conditions[v1alpha1.ConditionGuarded] = guarded.Status == metav1.ConditionTrue
+	}
 	n := s.Objects
 	state := metrics.State{Name: s.State,
 		Locked: v.lock != nil && v.coverage().reason == "", Conditions: conditions,

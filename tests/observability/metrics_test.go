@@ -95,7 +95,7 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	w.Helper()
 	release := kit.ForgedRecord{Name: "app", Manifest: configMaps("edited", "deleted", "refused", "contested")}
 	w.Forge(release)
-	w.Lock("app")
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardWarn }) // this operator serves none
 	s.take()
 	w.tamper("edited", "x")
 	w.restored("edited")

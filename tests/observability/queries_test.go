@@ -35,7 +35,7 @@ func (w *fixture) queries(t *testing.T, dir string) {
 	}
 	output, err := promql(t, "-scrapes", dir, "-queries", write("queries.json", encoded), "-rules",
 		write("rules.yaml", rules),
-		"-labels", "namespace=cattle-helm-system,job=helm-locker-metrics,pod=helm-locker-0,instance=10.0.0.1:8080")
+		"-labels", "cluster=prod,namespace=cattle-helm-system,job=helm-locker-metrics,pod=helm-locker-0,instance=10.0.0.1:8080")
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
