@@ -121,8 +121,8 @@ func (tr *traffic) end() {
 	tr.ended.Wait()
 }
 
-// steps is how many requests follow each other before a drift ends, when a leader begins: for its lease, the record, the
-// object, and the write. On a busy machine each takes as long as the slowest request of the writer.
+// steps is how many requests follow each other before a drift ends, when a leader begins: for its lease, the record,
+// the object, and the write. On a busy machine each takes as long as the slowest request of the writer.
 const steps = 5
 
 // expect stops the traffic. It expects every write to pass in time, and no drift to live longer than a limit and the
