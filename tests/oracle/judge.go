@@ -199,10 +199,12 @@ func (j *judge) outranked(r *record, from, to int64) bool {
 	})
 }
 
-// bookkeeping reports whether an object is the operator's own by its identity: the closed list.
+// bookkeeping reports whether an object is the operator's own by its identity: the closed list. ReleaseLocks are those
+// of the process for teams.
 func (o object) bookkeeping(r *Request) bool {
 	id := o.identity()
-	return slices.Contains([]string{"helm.cattle.io", "authentication.k8s.io", "authorization.k8s.io"}, id.group) ||
+	return id.group == "teams.helm.cattle.io" && strings.HasSuffix(r.User.Username, "-teams") ||
+		slices.Contains([]string{"helm.cattle.io", "authentication.k8s.io", "authorization.k8s.io"}, id.group) ||
 		id.kind == "CustomResourceDefinition" && strings.HasSuffix(id.name, ".helm.cattle.io") ||
 		id.kind == "ValidatingWebhookConfiguration" && strings.Contains(fmt.Sprint(o["webhooks"]), guardWebhook) ||
 		id.kind == "Secret" && id.namespace == r.operator() && o.annotation(releaseName) == ""

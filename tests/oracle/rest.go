@@ -182,7 +182,7 @@ var goodPath = regexp.MustCompile(`^(?:/(?:version|healthz|livez|readyz|openapi/
 	`|/(?:api|apis)|/api/v1|/apis/[\w.-]+(?:/\w+)?` +
 	`|/(?:api/v1|apis/[\w.-]+/\w+)(?:/namespaces/\w[\w.-]*)?/[a-z0-9-]+(?:/[\w.:-]*\w)?` +
 	`|/api/v1/namespaces/\w[\w.-]*/(?:finalize|pods/\w[\w.-]*/resize)` +
-	`|/apis/helm\.cattle\.io/\w+/namespaces/\w[\w.-]*/\w+/\w[\w.-]*/status)/?$`)
+	`|/apis/(?:teams\.)?helm\.cattle\.io/\w+/namespaces/\w[\w.-]*/\w+/\w[\w.-]*/status)/?$`)
 
 // plain reports whether an operator may ask for a path.
 func plain(uri string) bool {
