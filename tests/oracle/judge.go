@@ -199,7 +199,7 @@ func (j *judge) outranked(r *record, from, to int64) bool {
 	})
 }
 
-// bookkeeping reports whether an object is a process's own by its identity: the closed list, and ReleaseLocks of -teams.
+// bookkeeping reports whether an object is a process's own by its identity: the closed list. Teams have ReleaseLocks.
 func (o object) bookkeeping(r *Request) bool {
 	id := o.identity()
 	return id.group == "teams.helm.cattle.io" && strings.HasSuffix(r.User.Username, "-teams") ||
