@@ -16,7 +16,7 @@ var shown = [...]string{helm.ConditionReady, helm.ConditionLocked, helm.Conditio
 	helm.ConditionGuarded}
 
 // mirror returns the status of a ReleaseLock of a HelmRelease. Changes of objects outside of the namespace of the
-// release, and messages that name such objects, are left out. The pause is not set.
+// release, and the messages that list drifted objects, are left out. The pause is not set.
 func mirror(hr *helm.HelmRelease) v1alpha1.ReleaseLockStatus {
 	s := v1alpha1.ReleaseLockStatus{
 		HelmRelease: &v1alpha1.HelmReleaseReference{Namespace: hr.Namespace, Name: hr.Name},

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -17,13 +18,15 @@ var now = time.Unix(1e9, 0).UTC()
 func at(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
 
 func TestEachRequestIsAnsweredOnce(t *testing.T) {
-	const tooLong = "a pause lasts 1h0m0s at most"
+	const notLater = "the platform team allows no later end"
 	status := func(requested, until *metav1.Time, message string) *v1alpha1.PauseStatus {
 		return &v1alpha1.PauseStatus{Requested: *requested, Until: until, Message: message}
 	}
+	granted := func(requested, until *metav1.Time) *grant { return &grant{*requested, *until} }
 	for _, test := range []struct {
 		name    string
 		asked   *metav1.Time
+		granted *grant // in the HelmRelease
 		before  *v1alpha1.PauseStatus
 		suspend bool
 		until   *metav1.Time
@@ -33,35 +36,42 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 		{name: "nothing, beside a pause of the platform team", until: at(time.Hour)},
 		{name: "a time that is over", asked: at(-time.Second)},
 		{name: "a pause", asked: at(time.Minute),
-			want: answer{pause: at(time.Minute), status: status(at(time.Minute), at(time.Minute), "")}},
+			want: answer{pause: granted(at(time.Minute), at(time.Minute)),
+				status: status(at(time.Minute), at(time.Minute), "")}},
 		{name: "a pause that is too long", asked: at(2 * time.Hour),
-			want: answer{pause: at(time.Hour), status: status(at(2*time.Hour), at(time.Hour), tooLong)}},
-		{name: "as answered", asked: at(2 * time.Hour), before: status(at(2*time.Hour), at(time.Minute), tooLong),
-			until: at(time.Minute), want: answer{status: status(at(2*time.Hour), at(time.Minute), tooLong)}},
-		{name: "another end", asked: at(time.Minute), before: status(at(time.Hour), at(time.Hour), ""),
-			until: at(time.Hour),
-			want:  answer{pause: at(time.Minute), status: status(at(time.Minute), at(time.Minute), "")}},
-		{name: "an early end", before: status(at(time.Hour), at(time.Hour), ""), until: at(time.Hour),
+			want: answer{pause: granted(at(2*time.Hour), at(time.Hour)),
+				status: status(at(2*time.Hour), at(time.Hour), notLater)}},
+		{name: "as granted", asked: at(2 * time.Hour), granted: granted(at(2*time.Hour), at(time.Minute)),
+			until: at(time.Minute), want: answer{status: status(at(2*time.Hour), at(time.Minute), notLater)}},
+		{name: "another end", asked: at(time.Minute), granted: granted(at(time.Hour), at(time.Hour)),
+			before: status(at(time.Hour), at(time.Hour), ""), until: at(time.Hour),
+			want: answer{pause: granted(at(time.Minute), at(time.Minute)),
+				status: status(at(time.Minute), at(time.Minute), "")}},
+		{name: "an early end", granted: granted(at(time.Hour), at(time.Hour)), until: at(time.Hour),
 			want: answer{resume: true}},
-		{name: "an early end after the platform team's own change", before: status(at(time.Hour), at(time.Hour), ""),
+		{name: "an early end after the platform team's own change", granted: granted(at(time.Hour), at(time.Hour)),
 			until: at(2 * time.Hour)},
-		{name: "an early end after a suspension", before: status(at(time.Hour), at(time.Hour), ""), suspend: true,
+		{name: "an early end after a suspension", granted: granted(at(time.Hour), at(time.Hour)), suspend: true,
 			until: at(time.Hour)},
 		{name: "paused by the platform team for longer", asked: at(time.Minute), until: at(time.Hour),
 			want: answer{status: status(at(time.Minute), nil,
 				"the platform team has paused it already, until 2001-09-09T02:46:40Z")}},
 		{name: "paused by the platform team for less", asked: at(time.Minute), until: at(time.Second),
-			want: answer{pause: at(time.Minute), status: status(at(time.Minute), at(time.Minute), "")}},
+			want: answer{pause: granted(at(time.Minute), at(time.Minute)),
+				status: status(at(time.Minute), at(time.Minute), "")}},
 		{name: "suspended by the platform team", asked: at(time.Minute), suspend: true,
-			want: answer{status: status(at(time.Minute), nil, "the platform team has paused it already, without an end")}},
-		{name: "ended by the platform team", asked: at(time.Hour), before: status(at(time.Hour), at(time.Hour), ""),
+			want: answer{status: status(at(time.Minute), nil,
+				"the platform team has paused it already, without an end")}},
+		{name: "ended by the platform team", asked: at(time.Hour), granted: granted(at(time.Hour), at(time.Hour)),
 			want: answer{status: status(at(time.Hour), nil, "ended by the platform team")}},
-		{name: "shortened", asked: at(time.Hour), before: status(at(time.Hour), at(time.Hour), ""), until: at(time.Minute),
-			want: answer{status: status(at(time.Hour), at(time.Minute),
+		{name: "of an earlier HelmRelease", asked: at(time.Hour), before: status(at(time.Hour), at(time.Hour), ""),
+			want: answer{status: status(at(time.Hour), nil, "ended by the platform team")}},
+		{name: "shortened", asked: at(time.Hour), granted: granted(at(time.Hour), at(time.Hour)),
+			until: at(time.Minute), want: answer{status: status(at(time.Hour), at(time.Minute),
 				"shortened by the platform team or by spec.pauses of a policy")}},
-		{name: "an early end of a shortened one", before: status(at(time.Hour), at(time.Minute), "shortened"),
+		{name: "an early end of a shortened one", granted: granted(at(time.Hour), at(time.Hour)),
 			until: at(time.Minute), want: answer{resume: true}},
-		{name: "over", asked: at(2 * time.Hour), before: status(at(2*time.Hour), at(-time.Second), tooLong),
+		{name: "over", asked: at(2 * time.Hour), granted: granted(at(2*time.Hour), at(-time.Second)),
 			until: at(-time.Second),
 			want:  answer{status: status(at(2*time.Hour), nil, "ended at 2001-09-09T01:46:39Z")}},
 		{name: "refused before", asked: at(time.Hour), before: status(at(time.Hour), nil, "no"),
@@ -71,9 +81,12 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 		rl.Status.Pause = test.before
 		hr := &helm.HelmRelease{}
 		hr.Spec.Suspend, hr.Spec.SuspendUntil = test.suspend, test.until
+		if test.granted != nil {
+			hr.Annotations = map[string]string{pauseAnnotation: test.granted.String()}
+		}
 		got := decide(rl, hr, time.Hour, now)
-		if !got.pause.Equal(test.want.pause) || got.resume != test.want.resume ||
-			!equality.Semantic.DeepEqual(got.status, test.want.status) {
+		if got.resume != test.want.resume || !equality.Semantic.DeepEqual(got.status, test.want.status) ||
+			fmt.Sprint(got.pause) != fmt.Sprint(test.want.pause) {
 			t.Errorf("%s: got %v, %t, %+v", test.name, got.pause, got.resume, got.status)
 		}
 	}

@@ -131,7 +131,7 @@ func (w *worker) pause(rl *v1alpha1.ReleaseLock, hr *helm.HelmRelease, a *answer
 		if a.resume {
 			return hr, fmt.Errorf("end the pause of HelmRelease %s: %w", hr.Name, err)
 		}
-		*a = answer{status: &v1alpha1.PauseStatus{Requested: *rl.Spec.PausedUntil,
+		*a = answer{status: &v1alpha1.PauseStatus{Requested: *wholeSeconds(rl.Spec.PausedUntil),
 			Message: plain.Cut(plain.Line(err.Error()), helm.MaxConditionMessageBytes)}}
 		return hr, nil
 	case err != nil:
@@ -140,12 +140,14 @@ func (w *worker) pause(rl *v1alpha1.ReleaseLock, hr *helm.HelmRelease, a *answer
 	return written, nil
 }
 
-// pausePatch returns the patch of a HelmRelease for a pause until a time, or for its end with nil.
-func pausePatch(rl *v1alpha1.ReleaseLock, hr *helm.HelmRelease, until *metav1.Time) ([]byte, error) {
-	annotations := map[string]any{helm.SuspendReasonAnnotation: nil, helm.SuspendedByAnnotation: nil}
+// pausePatch returns the patch of a HelmRelease for a pause, or for its end with nil.
+func pausePatch(rl *v1alpha1.ReleaseLock, hr *helm.HelmRelease, pause *grant) ([]byte, error) {
+	annotations := map[string]any{
+		helm.SuspendReasonAnnotation: nil, helm.SuspendedByAnnotation: nil, pauseAnnotation: nil}
 	spec := map[string]any{"suspendUntil": nil}
-	if until != nil {
-		spec["suspendUntil"] = until.UTC().Format(time.RFC3339)
+	if pause != nil {
+		spec["suspendUntil"] = pause.until.UTC().Format(time.RFC3339)
+		annotations[pauseAnnotation] = pause.String()
 		annotations[helm.SuspendReasonAnnotation] = rl.Spec.Reason
 		if rl.Spec.By != "" {
 			annotations[helm.SuspendedByAnnotation] = rl.Spec.By

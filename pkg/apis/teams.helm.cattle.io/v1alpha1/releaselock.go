@@ -95,7 +95,7 @@ type ReleaseLockStatus struct {
 	Pause *PauseStatus `json:"pause,omitempty"`
 
 	// Conditions are the conditions `Ready`, `Locked`, `Drifted`, `Contended` and `Guarded` of the HelmRelease. Only
-	// `Locked` has its message, as the others name objects of other namespaces.
+	// `Locked` has its message: those of the others list drifted objects, of other namespaces as well.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
