@@ -159,23 +159,27 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared") + kit.ConfigMap("calm", "declared")})
 	w.Lock("app")
 
+	begun := time.Now()
 	stop := w.fight()
 	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+
 		"/contested", "fighter", "/data/key")
 	if hr := w.HelmRelease("app"); hr.Status.Objects.Contended != 1 {
 		t.Errorf("objects are %+v", hr.Status.Objects)
 	}
-	reverts := func() (n int) { // those that the API server carried out: a conflict with the fighter is tried again
+	reverts := func() (n int) {
 		for _, r := range kit.ObjectWrites(w.Proxy) {
-			if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" &&
-				r.Code == http.StatusOK {
+			if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" {
 				n++
 			}
 		}
 		return n
 	}
-	const atOnce = 21
-	w.Until("reverts are paced", func() (any, bool) { n := reverts(); return n, n > atOnce })
+	// 20 are allowed at once, and one more each second: on a busy machine these last for a while.
+	const atOnce = 20
+	w.Until("reverts are paced", func() (any, bool) {
+		n := reverts()
+		return n, n > atOnce+1 && float64(n) >= atOnce-1+time.Since(begun).Seconds()
+	})
 	w.Proxy.Reset()
 	started := time.Now()
 	const rounds = 8
