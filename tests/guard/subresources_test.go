@@ -40,6 +40,7 @@ var notAsked = map[string]string{
 	"apiservices.apiregistration.k8s.io/status": "the API server removes the stub, because it does not serve its group",
 	"helmreleases.helm.cattle.io/status":        "no release has it: it is the operator's (Reserved)",
 	"helmreleasepolicies.helm.cattle.io/status": "no release has it: it is the operator's (Reserved)",
+	"releaselocks.teams.helm.cattle.io/status":  "no release has it: it is the process for teams' (Reserved)",
 	"validatingadmissionpolicies.admissionregistration.k8s.io/status": "the API server asks no webhook about policies, " +
 		"lest it lock itself out",
 }
