@@ -111,7 +111,8 @@ func (f *injectedFinder) list(p pair[[]any], n *node) ([]any, bool) {
 			}
 			continue
 		}
-		if f.changed(j, p.live[j], element, n) {
+		// A declared list with two elements of one key is compared and learnt as a whole.
+		if f.c.kindOf(p.want, n) == keyedList && f.changed(j, p.live[j], element, n) {
 			target, changed = slices.DeleteFunc(slices.Clone(target), at), true
 		}
 	}

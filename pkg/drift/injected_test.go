@@ -68,3 +68,19 @@ func TestInjectedElements(t *testing.T) {
 		})
 	}
 }
+
+// A list with two declared elements of one key is compared and learnt as a whole: a webhook that renames the second one
+// has injected nothing that could be removed.
+func TestNothingIsInjectedIntoAListOfDuplicates(t *testing.T) {
+	deployment := func(env string) map[string]any {
+		return obj(t, `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: a, env: [`+env+`]}]}}}}`)
+	}
+	desired := deployment(`{name: A}, {name: A}`)
+	opt := strictOptions(t, desired, entries{by(`{"f:status":{}}`)})
+	opt.Accepted = Learn(desired, deployment(`{name: A}, {name: B, value: "1"}`), opt)
+	for _, c := range checkStrict(t, desired, deployment(`{name: A}, {name: B, value: "2"}`), opt).Changes {
+		if c.Op == Added {
+			t.Errorf("%s is taken for an injected element", c.Path)
+		}
+	}
+}
