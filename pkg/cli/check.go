@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -237,7 +238,8 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		f.Advice = details
 		switch ready.Reason {
 		case v1alpha1.ReasonRecordNotTrusted:
-			f.Advice = "" // which the message ends with
+			f.Message, _, _ = strings.Cut(f.Message, "; accept it ") // the condition's message ends with its advice
+			f.Advice = command.Program + " accept " + name + " shows what it would do, and accepts it; or have it deployed by a user with the rights"
 		case v1alpha1.ReasonForbidden:
 			f.Advice = "let the account do what the release takes, which this prints: " + command.Program + " rbac " + name
 		}

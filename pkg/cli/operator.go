@@ -25,6 +25,7 @@ func processCommands() []*cli.Command {
 	return []*cli.Command{
 		processCommand(operatorProgram, "operator", "run the operator"),
 		processCommand(operatorProgram, "policies", "follow HelmReleasePolicies"),
+		processCommand(operatorProgram, "teams", "show locks to the teams of their namespaces, and pause them"),
 		processCommand(operatorProgram, "page", "serve the status page"),
 		processCommand(notificationsProgram, "notifications", "send notifications of what the operator does"),
 	}

@@ -33,7 +33,7 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 		if cmd.Hidden {
 			continue
 		}
-		process := slices.Contains([]string{"operator", "policies", "page", "notifications"}, cmd.Name)
+		process := slices.Contains([]string{"operator", "policies", "teams", "page", "notifications"}, cmd.Name)
 		if cmd.Usage == "" || cmd.Category == "" || !process && len(examplesOf(cmd)) == 0 {
 			t.Errorf("%s lacks usage, category or examples", cmd.Name)
 		}

@@ -155,11 +155,14 @@ func (a *app) statusStore(ctx context.Context, cmd *cli.Command) (*helmReleases,
 func (a *app) queried(
 	ctx context.Context, cmd *cli.Command, store *helmReleases, query statusQuery,
 ) ([]*v1alpha1.HelmRelease, error) {
-	found, err := store.list(ctx, query.fits)
+	found, fromLocks, err := store.listOrLocks(ctx, query.namespace, query.fits)
 	if err != nil {
 		return nil, err
 	}
-	if len(found) > 0 || cmd.Bool(mayNotExistName) {
+	if fromLocks {
+		a.noteLocks(query.namespace)
+	}
+	if len(found) > 0 || fromLocks && query.name == "" || cmd.Bool(mayNotExistName) {
 		return found, nil
 	}
 	if err := a.nothingFound(ctx, cmd, store, query); err != nil {

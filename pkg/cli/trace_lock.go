@@ -18,11 +18,13 @@ import (
 
 // tracedLock is a HelmRelease of the release.
 type tracedLock struct {
-	Name      string         `json:"name"`
-	Namespace string         `json:"namespace"`
-	Policy    string         `json:"policy,omitempty"`
-	Mode      v1alpha1.Mode  `json:"mode,omitempty"`
-	Scope     v1alpha1.Scope `json:"scope,omitempty"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	// ReadFrom is the ReleaseLock that shows the HelmRelease to a user who may not read it. Its scope and rules are unknown.
+	ReadFrom string         `json:"readFrom,omitempty"`
+	Policy   string         `json:"policy,omitempty"`
+	Mode     v1alpha1.Mode  `json:"mode,omitempty"`
+	Scope    v1alpha1.Scope `json:"scope,omitempty"`
 	// Locked is as in the output of status; it is from the time when the operator was last seen, if that is stopped.
 	Locked    string `json:"locked"`
 	Suspended string `json:"suspended,omitempty"`
@@ -66,7 +68,7 @@ const (
 // locks gathers the HelmReleases of a release, and the drift of its object.
 func (t *tracer) locks(ctx context.Context, of *origin) {
 	options := inspect.CompareOptions{Withhold: onlyThis(of.at.id)}
-	all, err := t.helmReleases(t.cmd.String("helmrelease-namespace"), false).list(ctx,
+	all, fromLocks, err := t.helmReleases(t.cmd.String("helmrelease-namespace"), false).listOrLocks(ctx, of.key.Namespace,
 		func(hr *v1alpha1.HelmRelease) bool { return keyOf(hr) == of.key })
 	if err != nil && !errors.Is(err, errNoHelmReleases) {
 		t.out.HelmReleasesUnknown = err.Error()
@@ -74,6 +76,9 @@ func (t *tracer) locks(ctx context.Context, of *origin) {
 	}
 	for _, hr := range all {
 		lock := t.lock(ctx, hr)
+		if fromLocks {
+			lock.ReadFrom, lock.OperatorReason = lockNamed(hr), "a ReleaseLock does not show it"
+		}
 		compiled, err := rules.Compile(hr.Spec.Ignore)
 		if err != nil {
 			lock.Message = err.Error()

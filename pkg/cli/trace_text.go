@@ -67,6 +67,9 @@ func (l *tracedLock) lines(line func(name, text string)) {
 	if l.Policy != "" {
 		name += ", of policy " + l.Policy
 	}
+	if l.ReadFrom != "" {
+		name += ", read from " + l.ReadFrom
+	}
 	line("HelmRelease", name)
 	locked := l.Locked
 	if l.Suspended != "" {
@@ -75,12 +78,22 @@ func (l *tracedLock) lines(line func(name, text string)) {
 	if l.Operator == operatorStopped {
 		locked += " when its operator last ran"
 	}
-	line("Locked", fmt.Sprintf("%s, mode %s, scope %s", locked, l.Mode, l.Scope))
+	locked = fmt.Sprintf("%s, mode %s", locked, l.Mode)
+	if l.Scope != "" {
+		locked += ", scope " + string(l.Scope)
+	}
+	line("Locked", locked)
 	ready := l.Ready
 	if l.Reason != "" {
 		ready += ", " + l.Reason
 	}
-	line("Ready", ready+": "+l.Message)
+	if l.Message != "" {
+		ready += ": " + l.Message
+	}
+	line("Ready", ready)
+	if l.ReadFrom != "" {
+		return // it shows neither the operator nor the rules
+	}
 	operator := l.Operator
 	if l.OperatorSeen != "" {
 		operator += ", last seen " + l.OperatorSeen

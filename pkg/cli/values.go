@@ -115,6 +115,9 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 	if _, err := io.WriteString(a.out, text); err != nil {
 		return err
 	}
+	if v.archive == "" && slices.ContainsFunc(runs, func(u *upgrade) bool { return u != nil }) {
+		a.note("%s.tgz is the chart recorded in revision %d; --chart-out . writes it", answers.Chart, v.details.Revision)
+	}
 	if slices.ContainsFunc(answers.Answers, func(a values.Answer) bool { return len(a.Settings) == 0 }) {
 		return &command.ExitError{Code: command.ExitFound}
 	}

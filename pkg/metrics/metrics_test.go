@@ -6,12 +6,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -53,6 +56,22 @@ func TestNothingIsGlobal(t *testing.T) {
 		if strings.HasPrefix(f.GetName(), namespace) {
 			t.Errorf("%s is in the default registry", f.GetName())
 		}
+	}
+}
+
+// An embedding program collects the metrics in its own registry, beside those of Go that it has already.
+func TestMetricsOfAnEmbeddedOperatorAreCollectedByItsProgram(t *testing.T) {
+	m, program := New("v1", "abc"), prometheus.NewRegistry()
+	program.MustRegister(collectors.NewGoCollector(), m.Collector())
+	m.Handler()
+	m.Yielded(shop)
+	families, err := program.Gather()
+	check.NoError(t, err)
+	if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return strings.HasPrefix(f.GetName(), namespace) }) {
+		t.Errorf("no metric of the operator in %v", families)
+	}
+	if !program.Unregister(m.Collector()) {
+		t.Error("the metrics stay when the operator has ended")
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Process holds the common metrics of all processes, in a registry of their own: an embedding program keeps its default
-// one.
+// Process holds the common metrics of all processes, in registries of their own: an embedding program keeps its default
+// one. Those of Go and of the process are apart, as an embedding program has them already.
 type Process struct {
-	registry *prometheus.Registry
+	registry, runtime *prometheus.Registry
 
 	api   apiMetrics
 	queue queueMetrics
@@ -20,14 +20,17 @@ type Process struct {
 
 // NewProcess returns the metrics of a process, and the factory of those that it has beside them.
 func NewProcess() (*Process, Factory) {
-	registry := prometheus.NewRegistry()
+	registry, runtime := prometheus.NewRegistry(), prometheus.NewRegistry()
 	f := Factory{promauto.With(registry)}
-	registry.MustRegister(collectors.NewGoCollector(),
+	runtime.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return &Process{registry: registry, api: newAPIMetrics(f), queue: newQueueMetrics(f)}, f
+	return &Process{registry: registry, runtime: runtime, api: newAPIMetrics(f), queue: newQueueMetrics(f)}, f
 }
 
 // Handler serves the metrics in the Prometheus text format.
 func (p *Process) Handler() http.Handler {
-	return promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{Registry: p.registry})
+	return promhttp.HandlerFor(prometheus.Gatherers{p.runtime, p.registry}, promhttp.HandlerOpts{Registry: p.runtime})
 }
+
+// Collector returns the metrics, without those of Go and of the process, for the registry of an embedding program.
+func (p *Process) Collector() prometheus.Collector { return p.registry }

@@ -36,6 +36,12 @@ func Run(ctx context.Context, options ControllerOptions) error {
 	}
 	m := metrics.New(version.Version, version.Commit)
 	m.Shard(o.ControllerName, o.shard)
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(m.Collector()); err != nil {
+			return fmt.Errorf("register the metrics: %w", err)
+		}
+		defer o.Registerer.Unregister(m.Collector())
+	}
 	config, err := process.Connect(o.ClientConfig, m.RoundTripper, o.Log)
 	if err != nil {
 		return err
@@ -89,6 +95,9 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		return err
 	}
 	all := program{options: o, conn: conn, controller: c, metrics: m, guard: keeper, events: happened}
+	if o.Ready != nil {
+		o.Ready(all.ready)
+	}
 	return all.run(ctx)
 }
 

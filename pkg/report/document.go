@@ -204,8 +204,11 @@ func (r *ReleaseDrift) Result() string {
 }
 
 // String returns the totals in words, for example "12 releases, 2 drifted", and "3 contexts, 1 not read: 12 releases, 2
-// drifted" for several clusters.
+// drifted" for several clusters. Nothing compared is no success.
 func (s Summary) String() string {
+	if s.Releases == 0 {
+		return s.Where() + "no release was compared"
+	}
 	text := s.Where() + plain.Count(s.Releases, "release") + ", "
 	if s.Incomplete > 0 {
 		text += fmt.Sprintf("%d not fully compared, ", s.Incomplete)

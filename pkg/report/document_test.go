@@ -43,7 +43,7 @@ func TestDriftSummary(t *testing.T) {
 	if text := d.Summary.String(); text != "5 releases, 2 not fully compared, 1 drifted" {
 		t.Error(text)
 	}
-	if text := NewDrift(time.Time{}, "", nil).Summary.String(); text != "0 releases, none drifted" {
+	if text := NewDrift(time.Time{}, "", nil).Summary.String(); text != "no release was compared" {
 		t.Error(text)
 	}
 }

@@ -127,7 +127,7 @@ func reportOfContexts(t *testing.T, f *fleet) {
 	f.cli("report", "--unowned", "-n", f.Operator, "--contexts", "prod-2,down").says(1, "Context `down`: ", "| `prod-2` | `HelmRelease.helm.cattle.io LOCKER/web` | ",
 		"**2 contexts, 1 not read: ")
 	f.cli("report", "-l", "team=none", "--contexts", "prod-*").says(5, "there is no release to compare with labels team=none\n")
-	f.cli("report", "-l", "team=none", "--contexts", "prod-*", "--allow-empty").says(0, "**2 contexts: 0 releases, none drifted**",
+	f.cli("report", "-l", "team=none", "--contexts", "prod-*", "--allow-empty").says(0, "**2 contexts: no release was compared**",
 		"prod-1: there is no release to compare with labels team=none\nprod-2: there is")
 }
 

@@ -68,7 +68,7 @@ const (
 // pages returns the documents that have commands.
 func pages() ([]*page, error) {
 	var paths []string
-	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "charts/*/README.md"} {
+	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/walks/*.md", "charts/*/README.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, err

@@ -79,6 +79,10 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 	if err := give(s, p.given); err != nil {
 		t.Fatalf("%s: %v", p.path, err)
 	}
+	if *record && p.isWalk() {
+		p.record(t, s)
+		return
+	}
 	for _, b := range p.blocks {
 		if b.notRun == "" && !p.follow(t, s, b) {
 			return
