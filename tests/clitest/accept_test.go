@@ -54,7 +54,7 @@ func TestAccept(t *testing.T) {
 	w.app("status", "kiosk").says(0, "helm-locker accept kiosk -n APPS")
 	w.app("status").says(0, "RecordNotTrusted", "helm-locker accept kiosk -n APPS")
 	w.app("check").says(2, "1 release with a record that is not trusted: APPS/kiosk",
-		"accept it (helm-locker accept kiosk -n APPS, or kubectl")
+		"helm-locker accept kiosk -n APPS shows")
 	w.app("accept", "kiosk").is(2, "", kioskRecord+noTerminal)
 	w.app("accept", "kiosk", "--dry-run").is(0, kioskAccepted+" (dry run)\n", kioskRecord)
 	if accepted := w.HelmRelease("kiosk").Spec.AcceptedRecord; accepted != "" {

@@ -15,6 +15,8 @@ import (
 // valuesChart is a chart with many ways to make a field of a value.
 const valuesChart = "../../pkg/values/testdata/shop"
 
+const chartNote = "shop-1.4.2.tgz is the chart recorded in revision 1; --chart-out . writes it\n"
+
 // Helm runs the printed command as it stands there, and the live object is as wanted.
 func TestValuesOfAField(t *testing.T) {
 	for name, helm := range kit.Helms(kit.Shared) {
@@ -26,7 +28,7 @@ func TestValuesOfAField(t *testing.T) {
   value    web.replicas  (4)
   changes  this field only (rendered with chart shop-1.4.2 as recorded in revision 1)
   run      helm upgrade shop shop-1.4.2.tgz -n APPS --reset-then-reuse-values --set web.replicas=5
-`, "")
+`, chartNote)
 			w.app("values", "shop", "deploy/shop-web", "spec.template.spec.containers[web].ports[0].containerPort=81").is(0,
 				`Deployment APPS/shop-web  spec.template.spec.containers[0].ports[0].containerPort: 8080 -> 81
   value    web.port  (8080)
@@ -34,7 +36,7 @@ func TestValuesOfAField(t *testing.T) {
            and ConfigMap shop  data[settings.ini]: "[shop]\ngreeting=hello\nport=8080\n" -> "[shop]\ngreeting=hello\nport=81\n"
            and Service shop  spec.ports[0].port: 8080 -> 81
   run      helm upgrade shop shop-1.4.2.tgz -n APPS --reset-then-reuse-values --set web.port=81
-`, "")
+`, chartNote)
 			w.app("values", "shop", "deploy/shop-web", "/spec/template/spec/containers/0/livenessProbe/periodSeconds=5").says(2,
 				"governed by no value: a constant in shop/templates/_helpers.tpl:8\n")
 			if r := w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg=="); givesAway(r.raw) ||
