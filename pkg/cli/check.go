@@ -243,6 +243,10 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		case v1alpha1.ReasonForbidden:
 			f.Advice = "let the account do what the release takes, which this prints: " + command.Program + " rbac " + name
 		}
+	case isHeld(hr):
+		f.Level, f.Message = levelWarning, fmt.Sprintf("the rollout of policy %s holds it in mode Detect because of drift: %s",
+			hr.Labels[v1alpha1.PolicyLabel], ready.Message)
+		f.Advice = command.Program + " enforce " + name + " shows and reverts the drift"
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
 		f.Advice = details

@@ -59,6 +59,8 @@ func policyFinding(p *v1alpha1.HelmReleasePolicy) finding {
 	case p.Status.Releases.Matched == 0:
 		f.Level, f.Message = levelWarning, "it matches no release"
 		f.Advice = "compare spec.match with the namespaces and labels of the releases: helm list -A"
+	case p.Status.Rollout != nil && p.Status.Rollout.Held > 0:
+		f.Level, f.Message = levelNote, "its rollout waits: "+p.Status.Rollout.Message
 	case policy.OwnRights(p) && p.Spec.AcceptRecordsOfAnyone:
 		f.Level, f.Message = levelNote, policy.Rights(p)
 	}

@@ -78,7 +78,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			a.statusCommand(), a.traceCommand(), a.checkCommand(), a.inspectCommand(),
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.acceptCommand(),
-			a.migrateCommand(),
+			a.enforceCommand(), a.migrateCommand(),
 		}, processCommands(), []*cli.Command{command.Version(categorySetUp, stdout)}),
 		// A pipeline with a missing command must not pass.
 		Action: func(_ context.Context, cmd *cli.Command) error {
@@ -100,6 +100,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		"unlock": a.completeWith(lockedNames, 0), "suspend": a.completeWith(lockedNames, 0),
 		"resume":  a.completeWith(lockedNames, 0),
 		"accept":  a.completeWith(lockedNames, 0),
+		"enforce": a.completeWith(lockedNames, 0),
 		"policy":  a.completeWith(policyArguments, 2),
 		"trace":   a.completeWith(tracedNames, 2),
 		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),

@@ -141,14 +141,15 @@ func (a *app) preview(
 	compare := &comparing{app: a, cmd: cmd, source: store.cluster, masker: masker}
 	compare.locks = locks
 	out := &previewOut{Context: a.context, Policy: p.Name, Mode: string(p.Spec.Template.Spec.Mode),
-		Rights: policy.Rights(p), Summary: summary.Counts, Rollout: summary.Rollout, Releases: []previewRelease{}}
+		Rights: policy.Rights(p), Enforced: policy.Pace(p), Summary: summary.Counts, Rollout: summary.Rollout,
+		Releases: []previewRelease{}}
 	if out.Mode == "" {
 		out.Mode = string(v1alpha1.ModeEnforce)
 	}
 	failed := false
 	for i, r := range results {
 		row := previewRelease{Namespace: r.Release.Namespace, Name: r.Release.Name, Outcome: string(r.Outcome),
-			By: r.By, Why: r.Why}
+			By: r.By, Why: r.Why, Held: holds(r)}
 		if n := slices.IndexFunc(releases, func(of candidate) bool { return of.key == r.Release }); n >= 0 {
 			compare.comparisons = nil
 			err := compare.underPolicy(ctx, releases[n], r, a.progress(r.Release, i+1, len(results)))
@@ -167,6 +168,15 @@ func (a *app) preview(
 		err = a.empty(ctx, cmd, store.cluster, reason, append(slices.Clone(p.Spec.Match.Namespaces), only)...)
 	}
 	return out, err
+}
+
+// holds reports whether the rollout of a policy holds a release because of its drift.
+func holds(r policy.Result) bool {
+	hr := r.Desired
+	if r.Outcome == policy.Keep {
+		hr = r.Existing
+	}
+	return hr != nil && isHeld(hr)
 }
 
 // underPolicy compares a release as the policy would: by its template where the policy makes the HelmRelease, and by

@@ -19,7 +19,9 @@ type previewOut struct {
 	Policy  string `json:"policy"`
 	Mode    string `json:"mode"`
 	// Rights names the account that enforces the releases.
-	Rights   string                  `json:"rights"`
+	Rights string `json:"rights"`
+	// Enforced describes when the releases are enforced.
+	Enforced string                  `json:"enforced,omitempty"`
 	Summary  v1alpha1.PolicyCounts   `json:"summary"`
 	Rollout  *v1alpha1.RolloutStatus `json:"rollout,omitempty"`
 	Releases []previewRelease        `json:"releases"`
@@ -29,11 +31,13 @@ type previewRelease struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Outcome is the policy's effect on the release, By its other owner, and Why the reason of an unlock.
-	Outcome  string `json:"outcome"`
-	By       string `json:"by,omitempty"`
-	Why      string `json:"why,omitempty"`
-	Revision int    `json:"revision,omitempty"`
-	Objects  int    `json:"objects"`
+	Outcome string `json:"outcome"`
+	By      string `json:"by,omitempty"`
+	Why     string `json:"why,omitempty"`
+	// Held is set for a release that the rollout holds because of its drift.
+	Held     bool `json:"held,omitempty"`
+	Revision int  `json:"revision,omitempty"`
+	Objects  int  `json:"objects"`
 	// Differences are the changes that enforcing would make.
 	Differences []report.ObjectDrift `json:"differences,omitempty"`
 	LeftOut     string               `json:"leftOut,omitempty"`
@@ -117,7 +121,11 @@ func (out *previewOut) total() string {
 	total := fmt.Sprintf("%s: %s matched, %s would be %s; enforcing would change %s in %s", out.Policy,
 		plain.Count(out.Summary.Matched, "release"), plain.Count(out.locked(), "release"), locked,
 		plain.Count(objects, "object"), plain.Count(drifted, "release"))
-	return head + plain.Line(total) + "\n" + head + plain.Line("rights: "+out.Rights) + "\n"
+	text := head + plain.Line(total) + "\n"
+	if out.Enforced != "" {
+		text += head + plain.Line("enforced: "+out.Enforced) + "\n"
+	}
+	return text + head + plain.Line("rights: "+out.Rights) + "\n"
 }
 
 // locked counts the releases with a HelmRelease under the policy.
@@ -133,6 +141,9 @@ func (out *previewOut) locked() (n int) {
 
 // outcome describes the policy's effect on the release in a few words.
 func (r *previewRelease) outcome() string {
+	if r.Held {
+		return "holds it because of drift"
+	}
 	switch policy.Outcome(r.Outcome) {
 	case policy.Create:
 		return "locks it"

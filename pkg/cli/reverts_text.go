@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/inspect"
@@ -211,6 +212,10 @@ func (d *drifted) wantedText(o *inspect.Difference, change drift.Change) string 
 
 // alternative names the commands by which the drift of a release stays as it is.
 func (a *app) alternative(d *drifted) string {
+	if d.hr.Annotations[v1alpha1.HeldSinceAnnotation] != "" {
+		return "to leave it: an ignore rule in the template of HelmReleasePolicy " + d.hr.Labels[v1alpha1.PolicyLabel] +
+			", or an entry of its spec.exclude"
+	}
 	key := keyOf(d.hr)
 	lock := fmt.Sprintf("%s lock %s -n %s", a.name, key.Name, key.Namespace)
 	pause := fmt.Sprintf("%s suspend %s -n %s --for 1h", a.name, key.Name, key.Namespace)

@@ -178,6 +178,9 @@ func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
 		counts, rollout, reason, message, since := p.Status.Releases, "-", "", "no operator has looked at it yet", ""
 		if r := p.Status.Rollout; r != nil {
 			rollout = fmt.Sprintf("%s %d/%d", r.State, r.Enforced, r.Enforced+r.Waiting)
+			if r.Held > 0 {
+				rollout += fmt.Sprintf(", %d held", r.Held)
+			}
 		}
 		paint := func(text string) string { return text }
 		if ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); ready != nil {

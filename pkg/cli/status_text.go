@@ -164,6 +164,9 @@ func statusHead(hr *v1alpha1.HelmRelease, context string, now time.Time) string 
 		{"Locked", locked}, {"Mode", string(hr.Spec.Mode)}, {"Scope", string(hr.Spec.Scope)},
 		{"Managed by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
 	}
+	if isHeld(hr) {
+		lines = append(lines, [2]string{"Held since", hr.Annotations[v1alpha1.HeldSinceAnnotation] + ", because of drift"})
+	}
 	if w := status.Window; w != nil && now.Before(w.Start.Time) {
 		lines = append(lines, [2]string{"Next window", report.Time(w.Start.Time) + " to " + report.Time(w.End.Time)})
 	}
@@ -228,6 +231,7 @@ type statusOut struct {
 	Locked    string                     `json:"locked"`
 	Suspended string                     `json:"suspendReason,omitempty"`
 	By        string                     `json:"suspendedBy,omitempty"`
+	HeldSince string                     `json:"heldSince,omitempty"`
 	Spec      v1alpha1.HelmReleaseSpec   `json:"spec"`
 	Status    v1alpha1.HelmReleaseStatus `json:"status"`
 }
@@ -236,6 +240,9 @@ func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {
 	out := statusOut{Name: hr.Name, Namespace: hr.Namespace, Locked: report.LockState(hr, now),
 		Suspended: hr.Annotations[v1alpha1.SuspendReasonAnnotation], By: hr.Annotations[v1alpha1.SuspendedByAnnotation],
 		Spec: hr.Spec, Status: hr.Status}
+	if isHeld(hr) {
+		out.HeldSince = hr.Annotations[v1alpha1.HeldSinceAnnotation]
+	}
 	out.Status.Notes = "" // they can hold passwords, and inspect --notes shows them masked
 	return out
 }

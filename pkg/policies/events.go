@@ -61,6 +61,11 @@ func policyProblemEvent(ready *metav1.Condition) (event, bool) {
 	return event{corev1.EventTypeWarning, reason, ready.Message}, ok
 }
 
+// rolloutHeldEvent is for a rollout that begins to hold releases because of their drift.
+func rolloutHeldEvent(r *v1alpha1.RolloutStatus) event {
+	return event{corev1.EventTypeWarning, v1alpha1.EventReasonRolloutHeld, r.Message}
+}
+
 // rolloutCompleteEvent is for a rollout that has moved all releases.
 func rolloutCompleteEvent(r *v1alpha1.RolloutStatus) event {
 	return normal(v1alpha1.EventReasonRolloutComplete, "%s in mode Enforce", plain.Count(r.Enforced, "release"))

@@ -63,12 +63,20 @@ func (e *effect) count(r policy.Result) {
 	case policy.Delete:
 		e.deleted++
 	case policy.Update:
-		e.changed++
+		if !isNoted(r) {
+			e.changed++
+		}
 		if r.Policy.Spec.Rollout != nil && r.Existing.Spec.Mode == v1alpha1.ModeDetect &&
 			r.Desired.Spec.Mode == v1alpha1.ModeEnforce {
 			e.moved++
 		}
 	}
+}
+
+// isNoted reports whether an update changes nothing but annotations, such as the start of a hold.
+func isNoted(r policy.Result) bool {
+	return alike(r.Existing, r.Desired) &&
+		equality.Semantic.DeepEqual(r.Existing.OwnerReferences, r.Desired.OwnerReferences)
 }
 
 func (e *effect) failed(err error) {
@@ -184,9 +192,13 @@ func (w *worker) announceStatus(p *v1alpha1.HelmReleasePolicy, before, now v1alp
 			w.recordEvent(p, ev)
 		}
 	}
-	if now.Rollout != nil && now.Rollout.State == v1alpha1.RolloutComplete && before.Rollout != nil &&
-		before.Rollout.State != v1alpha1.RolloutComplete {
-		w.recordEvent(p, rolloutCompleteEvent(now.Rollout))
+	r, last := now.Rollout, before.Rollout
+	switch {
+	case r == nil:
+	case r.State == v1alpha1.RolloutComplete && last != nil && last.State != v1alpha1.RolloutComplete:
+		w.recordEvent(p, rolloutCompleteEvent(r))
+	case r.State == v1alpha1.RolloutProgressing && r.Held > 0 && (last == nil || last.Held == 0):
+		w.recordEvent(p, rolloutHeldEvent(r))
 	}
 }
 
@@ -210,8 +222,16 @@ func (w *worker) measure(plan policy.Plan) {
 			ready: meta.IsStatusConditionTrue(s.Policy.Status.Conditions, v1alpha1.ConditionReady),
 			releases: map[string]int{"matched": c.Matched, "made": c.Made, "locked": c.Locked, "drifted": c.Drifted,
 				"hand_written": c.HandWritten, "other_policy": c.OtherPolicy, "over_bound": c.OverBound,
-				"operator_namespace": c.OperatorNamespace, "name_taken": c.NameTaken},
+				"operator_namespace": c.OperatorNamespace, "name_taken": c.NameTaken, "held": heldOf(s.Rollout)},
 		}
 	}
 	w.metrics.set(states)
+}
+
+// heldOf returns the number of releases that a rollout holds, 0 without one.
+func heldOf(r *v1alpha1.RolloutStatus) int {
+	if r == nil {
+		return 0
+	}
+	return r.Held
 }

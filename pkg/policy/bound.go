@@ -37,28 +37,27 @@ func (pl *planner) bound(c *candidate) {
 			c.add(Result{Release: w.key, Outcome: NameTaken, By: taken.Name})
 		}
 	}
-	moves := pl.roll(c, usable)
+	r := pl.roll(c, usable)
 	for _, w := range usable {
-		pl.lock(c, w, moves)
+		pl.lock(c, w, r)
 	}
 }
 
-// lock plans the creation, the change or no change of a release's HelmRelease. moves are the releases that the
-// rollout moves now.
-func (pl *planner) lock(c *candidate, w won, moves map[won]bool) {
-	mode, since := modeOf(c.HelmReleasePolicy), ""
+// lock plans the creation, the change or no change of a release's HelmRelease, given the decision of the rollout.
+func (pl *planner) lock(c *candidate, w won, r rolled) {
+	of := phase{mode: modeOf(c.HelmReleasePolicy), heldSince: r.heldSince[w]}
 	if rolls(c.HelmReleasePolicy) || c.unaccepted() {
 		switch {
-		case moves[w]:
-			since = wholeSecond(pl.Now).Format(time.RFC3339)
+		case r.moves[w]:
+			of.enforcedSince = wholeSecond(pl.Now).Format(time.RFC3339)
 		case enforced(w.existing):
-			since = w.existing.Annotations[v1alpha1.EnforcedSinceAnnotation]
+			of.enforcedSince = w.existing.Annotations[v1alpha1.EnforcedSinceAnnotation]
 		default:
-			mode = v1alpha1.ModeDetect
+			of.mode = v1alpha1.ModeDetect
 		}
 	}
 	result := Result{Release: w.key, Outcome: Keep, Existing: w.existing}
-	want := desired(c.HelmReleasePolicy, w.key, w.existing, mode, since)
+	want := desired(c.HelmReleasePolicy, w.key, w.existing, of)
 	if c.unaccepted() && enforced(w.existing) { // it stays enforced, and with the rights that it has
 		want.Spec.ServiceAccountName = w.existing.Spec.ServiceAccountName
 	}

@@ -104,7 +104,7 @@ func (s *Summary) applied() string {
 		text += " with the operator's own rights"
 	}
 	if s.Rollout != nil && s.Rollout.Waiting > 0 {
-		text += fmt.Sprintf(" (%d still in Detect)", s.Rollout.Waiting)
+		text += fmt.Sprintf(" (%d still in Detect%s)", s.Rollout.Waiting, heldText(s.Rollout.Held))
 	}
 	for _, left := range []struct {
 		n   int
@@ -120,6 +120,14 @@ func (s *Summary) applied() string {
 		text += fmt.Sprintf("; %d in the operator's own namespace left out", c.OperatorNamespace)
 	}
 	return text
+}
+
+// heldText is the part about held releases of a text about waiting ones; empty for none.
+func heldText(held int) string {
+	if held == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them held because of drift", held)
 }
 
 // stalls reports whether only a user's action ends a reason.

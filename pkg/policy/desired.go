@@ -26,12 +26,18 @@ const suspendField = "suspend"
 // ignoreField stands there for the rules of spec.ignore that end.
 const ignoreField = "ignore"
 
-// desired returns the HelmRelease of a release by a policy and a mode, given the existing one; nil for none. Fields
-// not owned by the policy are unchanged. enforcedSince is the time at which a rollout set mode Enforce; zero when
-// none did.
+// phase is how far a rollout has come with a release.
+type phase struct {
+	mode v1alpha1.Mode
+	// enforcedSince is the time at which the rollout set mode Enforce, heldSince the start of its hold because of
+	// drift; empty for none.
+	enforcedSince, heldSince string
+}
+
+// desired returns the HelmRelease of a release by a policy and a phase, given the existing one; nil for none. Fields
+// not owned by the policy are unchanged.
 func desired(
-	p *v1alpha1.HelmReleasePolicy, key release.Key, existing *v1alpha1.HelmRelease, mode v1alpha1.Mode,
-	enforcedSince string,
+	p *v1alpha1.HelmReleasePolicy, key release.Key, existing *v1alpha1.HelmRelease, of phase,
 ) *v1alpha1.HelmRelease {
 	hr := &v1alpha1.HelmRelease{}
 	if existing != nil {
@@ -57,7 +63,7 @@ func desired(
 		suspend, until = false, nil
 	}
 	temporary := slices.DeleteFunc(hr.Spec.Ignore, isForGood)
-	hr.Spec.Protection = protection(p, mode)
+	hr.Spec.Protection = protection(p, of.mode)
 	own := slices.Sorted(maps.Keys(p.Spec.Template.Metadata.Labels))
 	if hr.Spec.Suspend || hr.Spec.SuspendUntil != nil {
 		own = append(own, suspendField)
@@ -70,7 +76,11 @@ func desired(
 		hr.Spec.Ignore = append(hr.Spec.Ignore, temporary[:min(room, len(temporary))]...)
 	}
 	annotate(hr, v1alpha1.PolicyFieldsAnnotation, strings.Join(own, ","))
-	annotate(hr, v1alpha1.EnforcedSinceAnnotation, enforcedSince)
+	annotate(hr, v1alpha1.EnforcedSinceAnnotation, of.enforcedSince)
+	if of.heldSince == "" || hr.Annotations[v1alpha1.HeldSinceAnnotation] == "" {
+		delete(hr.Annotations, v1alpha1.EnforceRevisionAnnotation) // the consent is for the drift of this hold
+	}
+	annotate(hr, v1alpha1.HeldSinceAnnotation, of.heldSince)
 	hr.OwnerReferences = append(slices.DeleteFunc(hr.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Controller != nil && *o.Controller
 	}), controllerReference(p))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -34,7 +35,11 @@ func randomInput(g *rand.Rand) Input {
 			p.Spec.Match = v1alpha1.ReleaseMatch{}
 		}
 		if g.IntN(3) == 0 {
-			p.Spec.Rollout = &v1alpha1.Rollout{BatchSize: 1 + g.IntN(3)}
+			p.Spec.Rollout = &v1alpha1.Rollout{BatchSize: 1 + g.IntN(3),
+				Drifted: v1alpha1.DriftedReleases(pick("", "Hold", "Revert"))}
+			if g.IntN(2) == 0 && p.Spec.Rollout.Drifted != v1alpha1.DriftedRevert {
+				p.Spec.Rollout.HoldFor = &metav1.Duration{Duration: time.Duration(1+g.IntN(9)) * time.Hour}
+			}
 		}
 		p.Spec.MaxReleases = 1 + g.IntN(6)
 		p.Spec.IncludeOperatorNamespace = g.IntN(2) == 0
@@ -58,7 +63,15 @@ func randomInput(g *rand.Rand) Input {
 				p := newPolicy(pick("p", "q", "r", "gone"))
 				p.Spec.Template.Metadata.Labels = map[string]string{"old": "1"}
 				key, mode := release.Key{Namespace: namespace, Name: name}, v1alpha1.Mode(pick("Enforce", "Detect"))
-				hr = desired(p, key, hr, mode, "")
+				hr = desired(p, key, hr, phase{mode: mode})
+			}
+			for _, a := range []struct{ name, value string }{
+				{drifts, "yes"}, {v1alpha1.EnforceRevisionAnnotation, pick("0", "7")},
+				{v1alpha1.HeldSinceAnnotation, pick("", "x", noon.Format(time.RFC3339))},
+			} {
+				if g.IntN(2) == 0 {
+					annotate(hr, a.name, a.value)
+				}
 			}
 			if g.IntN(8) == 0 {
 				hr.DeletionTimestamp = &metav1.Time{Time: noon}
@@ -105,12 +118,35 @@ func FuzzMake(f *testing.F) {
 			}
 		}
 		for range 20 { // as many batches as there can be
+			checkHeld(t, in, plan)
 			in.HelmReleases = carriedOut(in, plan)
 			in.Now = in.Now.Add(2 * time.Hour)
 			plan = Make(in)
 		}
 		checkSettled(t, in, plan)
 	})
+}
+
+// checkHeld fails the test if a plan enforces a release with drift unasked.
+func checkHeld(t *testing.T, in Input, plan Plan) {
+	t.Helper()
+	for _, r := range plan.Results {
+		if r.Outcome != Update || r.Existing.Spec.Mode != v1alpha1.ModeDetect ||
+			r.Desired.Spec.Mode == v1alpha1.ModeDetect {
+			continue
+		}
+		rollout := r.Policy.Spec.Rollout
+		if rollout == nil || rollout.Drifted == v1alpha1.DriftedRevert ||
+			!meta.IsStatusConditionTrue(r.Existing.Status.Conditions, v1alpha1.ConditionDrifted) {
+			continue
+		}
+		_, moved := enforcedSince(r.Existing) // a user changed the mode since
+		since, held := heldSince(r.Existing)
+		over := held && rollout.HoldFor != nil && !in.Now.Before(since.Add(rollout.HoldFor.Duration))
+		if !moved && !over && (!held || r.Existing.Annotations[v1alpha1.EnforceRevisionAnnotation] != "0") {
+			t.Errorf("release %s is enforced with its drift: %+v", r.Release, r.Existing.Annotations)
+		}
+	}
 }
 
 func checkSettled(t *testing.T, in Input, plan Plan) {

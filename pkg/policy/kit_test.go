@@ -48,6 +48,9 @@ func handWritten(name, of string) *v1alpha1.HelmRelease {
 	return hr
 }
 
+// drifts is the annotation of a HelmRelease whose release drifts in mode Detect.
+const drifts = "test/drifts"
+
 // carriedOut returns the HelmReleases after a plan, with the operator's status.
 func carriedOut(in Input, plan Plan) []*v1alpha1.HelmRelease {
 	all := map[string]*v1alpha1.HelmRelease{}
@@ -72,6 +75,9 @@ func carriedOut(in Input, plan Plan) []*v1alpha1.HelmRelease {
 				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: locked.Reason,
 			}
 			drifted := metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionFalse}
+			if hr.Spec.Mode == v1alpha1.ModeDetect && hr.Annotations[drifts] != "" {
+				drifted.Status = metav1.ConditionTrue
+			}
 			hr.Status.Conditions = []metav1.Condition{locked, ready, drifted}
 			all[hr.Name] = hr
 		case Delete:

@@ -14,9 +14,9 @@ import (
 func paused(p *v1alpha1.HelmReleasePolicy, change func(*v1alpha1.HelmRelease)) *v1alpha1.HelmRelease {
 	p.Spec.Pauses = &v1alpha1.PauseRules{MaxDuration: &metav1.Duration{Duration: time.Hour}}
 	key := release.Key{Namespace: "apps", Name: "shop"}
-	hr := desired(p, key, nil, v1alpha1.ModeEnforce, "")
+	hr := desired(p, key, nil, phase{mode: v1alpha1.ModeEnforce})
 	change(hr)
-	return desired(p, key, hr, v1alpha1.ModeEnforce, "")
+	return desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce})
 }
 
 func TestPausesEndInTime(t *testing.T) {

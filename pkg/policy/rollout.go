@@ -31,12 +31,20 @@ func enforced(hr *v1alpha1.HelmRelease) bool {
 	return moved || hr.Spec.Mode == v1alpha1.ModeEnforce
 }
 
-// roll returns the releases of a policy that move to mode Enforce now, and records the progress of the rollout. It is
-// derived from the HelmReleases, and from the time of the next batch in the policy's status, so a restart changes
-// nothing: in any case at most a batch moves within an interval.
-func (pl *planner) roll(c *candidate, all []won) map[won]bool {
+// rolled is the decision of a rollout about the releases of a policy.
+type rolled struct {
+	// moves are the releases that move to mode Enforce now.
+	moves map[won]bool
+	// heldSince has the start of each hold because of drift.
+	heldSince map[won]string
+}
+
+// roll returns the releases of a policy that move to mode Enforce now and those that are held, and records the
+// progress of the rollout. It is derived from the HelmReleases, and from the time of the next batch in the policy's
+// status, so a restart changes nothing: at most a batch moves within an interval, unless users agree to more.
+func (pl *planner) roll(c *candidate, all []won) rolled {
 	if !rolls(c.HelmReleasePolicy) {
-		return nil
+		return rolled{}
 	}
 	var moved, waiting []won
 	var times []time.Time // of the moves that count against the batch
@@ -53,6 +61,7 @@ func (pl *planner) roll(c *candidate, all []won) map[won]bool {
 	}
 	status := &v1alpha1.RolloutStatus{State: v1alpha1.RolloutProgressing}
 	c.rollout = status
+	q := pl.queue(c.Spec.Rollout, waiting)
 	moves := map[won]bool{}
 	why := trouble(moved, c.Spec.Rollout.MaxContended)
 	if c.unaccepted() {
@@ -61,23 +70,25 @@ func (pl *planner) roll(c *candidate, all []won) map[won]bool {
 	if why != "" {
 		status.State, status.Message = v1alpha1.RolloutStopped, why
 	} else {
-		ready := slices.DeleteFunc(slices.Clone(waiting), func(w won) bool { return !watched(w.existing) })
 		free := batchSize(c.Spec.Rollout) - len(times)
 		if pl.Now.Before(pl.nextBatch(c.HelmReleasePolicy, interval)) {
 			free = 0
 		}
-		for _, w := range ready[:max(0, min(free, len(ready)))] {
+		batch := q.ready[:max(0, min(free, len(q.ready)))]
+		for _, w := range slices.Concat(q.agreed, batch) {
 			moves[w] = true
 			times = append(times, wholeSecond(pl.Now))
+			delete(q.since, w)
 		}
-		pl.next(c, times, ready[len(moves):])
-		c.rollout.Message = notWatched(waiting)
+		pl.next(c, times, len(q.ready)-len(batch)+len(q.held))
+		c.again = earlier(c.again, q.deadline)
+		status.Message = joined(notWatched(waiting), q.text())
 	}
-	status.Enforced, status.Waiting = len(moved)+len(moves), len(waiting)-len(moves)
+	status.Enforced, status.Waiting, status.Held = len(moved)+len(moves), len(waiting)-len(moves), len(q.held)
 	if status.Waiting == 0 && status.State == v1alpha1.RolloutProgressing {
 		status.State = v1alpha1.RolloutComplete
 	}
-	return moves
+	return rolled{moves: moves, heldSince: q.since}
 }
 
 // notWatched describes the releases in mode Detect that cannot move yet; empty for none.
@@ -95,9 +106,10 @@ func notWatched(waiting []won) string {
 		"compared (%s)", len(names), some(names))
 }
 
-// next records the time of the next batch, given the times of earlier moves.
-func (pl *planner) next(c *candidate, moved []time.Time, ready []won) {
-	if len(ready) == 0 {
+// next records the time before which no more releases move without a user's consent, given the times of earlier
+// moves and the number of releases that still have to move.
+func (pl *planner) next(c *candidate, moved []time.Time, left int) {
+	if left == 0 {
 		return
 	}
 	interval := interval(c.Spec.Rollout)
@@ -108,6 +120,10 @@ func (pl *planner) next(c *candidate, moved []time.Time, ready []won) {
 		if full := moved[len(moved)-batchSize(c.Spec.Rollout)].Add(interval); full.After(c.again) {
 			c.again = full
 		}
+	}
+	if !c.again.After(pl.Now) { // all that are left are held, and the batch is not full
+		c.again = time.Time{}
+		return
 	}
 	at := metav1.NewTime(c.again.UTC())
 	c.rollout.NextBatch = &at

@@ -24,17 +24,17 @@ func TestRulesWithAnEndStay(t *testing.T) {
 		}
 		return all
 	}
-	hr := desired(p, key, nil, v1alpha1.ModeEnforce, "")
+	hr := desired(p, key, nil, phase{mode: v1alpha1.ModeEnforce})
 	hr.Spec.Ignore = append(hr.Spec.Ignore, temporary)
-	if hr = desired(p, key, hr, v1alpha1.ModeEnforce, ""); paths(hr) != "/a/b" {
+	if hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce}); paths(hr) != "/a/b" {
 		t.Errorf("a user's rule: %s", paths(hr))
 	}
 	p.Spec.Template.Spec.Ignore = []v1alpha1.IgnoreRule{temporary}
-	if hr = desired(p, key, hr, v1alpha1.ModeEnforce, ""); paths(hr) != "/b" {
+	if hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce}); paths(hr) != "/b" {
 		t.Errorf("the template's rule with an end: %s", paths(hr))
 	}
 	p.Spec.Template.Spec.Ignore = nil
-	if hr = desired(p, key, hr, v1alpha1.ModeEnforce, ""); paths(hr) != "" {
+	if hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce}); paths(hr) != "" {
 		t.Errorf("after the template's rule has gone: %s", paths(hr))
 	}
 }

@@ -46,6 +46,12 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		if strings.Contains(line, " accept ") {
 			code = 1 // this operator enforces any record; TestAccept has one that does not
 		}
+		if strings.Contains(line, " enforce ") {
+			code = 1 // it is not held; TestEnforce has a rollout
+		}
+		if strings.Contains(line, " enforce --all ") {
+			code = 5
+		}
 		w.app("lock", "web").says(0, "HelmRelease")
 		w.PatchHelmRelease("web", `{"metadata":{"labels":{"team":"web"}}}`)
 		if strings.Contains(line, "--watch") {

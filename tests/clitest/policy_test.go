@@ -50,6 +50,7 @@ APPS/many-c 1 0 leaves it to HelmRelease by-hand change nothing
 APPS/many-d 0 0 locks it wait: no revision is deployed
 
 many: 4 releases matched, 3 releases would be locked; enforcing would change 2 objects in 2 releases
+enforced: at once, which reverts their drift; with spec.rollout a few at a time, and those with drift are held
 rights: unless the operator runs with --impersonate or --trust-records=Witnessed, no release is enforced: that would be with the operator's own rights: ` +
 		`every user who may write a release record (a Secret) in a matched namespace decides what the operator writes in the ` +
 		`whole cluster; set spec.template.spec.serviceAccountName, to write with the rights of that ServiceAccount in the ` +

@@ -13,7 +13,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-const rollout = `{match: {namespaces: [APPS]}, rollout: {batchSize: 2, interval: 3m}}`
+// The objects of the tests' releases are missing: their creation is a revert.
+const rollout = `{match: {namespaces: [APPS]}, rollout: {batchSize: 2, interval: 3m, drifted: Revert}}`
 
 // enforced returns the HelmReleases in mode Enforce.
 func (f *fixture) enforced() []*v1alpha1.HelmRelease {

@@ -217,7 +217,7 @@ func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
 	}
 	w.measures(locked(0))
 
-	w.PatchIn(policies, w.Operator, "every", `{"spec":{"rollout":{"interval":"1m"}}}`)
+	w.PatchIn(policies, w.Operator, "every", `{"spec":{"rollout":{"interval":"1m","drifted":"Revert"}}}`)
 	w.policySays("every", v1alpha1.ReasonApplied) // else the release may be enforced without the rollout
 	w.DeleteHelmRelease("app")
 	w.Says(w.made("app"), v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared)

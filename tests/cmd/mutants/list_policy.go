@@ -12,6 +12,7 @@ func policiesAreKept() []mutant {
 	const rollout, desired = "pkg/policy/rollout.go", "pkg/policy/desired.go"
 	const worker, planned, writes = "pkg/policies/worker.go", "pkg/policies/plan.go", "pkg/policies/writes.go"
 	const own, rights = "pkg/policies/own.go", "pkg/policy/rights.go"
+	const hold = "pkg/policy/hold.go"
 	const pauses = "pkg/policy/pauses.go"
 	return []mutant{
 		breaks("P1", "a pause of a policy has any length", edit{bound, `	if shorten(`, `	if false && shorten(`},
@@ -89,8 +90,36 @@ func policiesAreKept() []mutant {
 			edit{desired, `			delete(hr.Labels, label)`, `			delete(hr.Annotations, label)`}, policyPkg,
 			"TestTheTemplateIsFollowed"),
 		breaks("P1", "a rollout moves all at once",
-			edit{rollout, `		for _, w := range ready[:max(0, min(free, len(ready)))] {`, `		for _, w := range ready[:max(free-free, len(ready))] {`},
+			edit{rollout, `q.ready[:max(0, min(free, len(q.ready)))]`, `q.ready[:max(free-free, len(q.ready))]`},
 			policySuite, "TestPolicy_Rollout$"),
+		breaks("P1", "a rollout reverts drift unasked",
+			edit{hold, `			last = pl.hold(&q, r, w, last)`, `			last = append(last, w)`}, policySuite,
+			"TestPolicy_RolloutHoldsReleasesWithDrift"),
+		breaks("P1", "releases with drift move first",
+			edit{hold, `	q.ready = append(q.ready, last...)`, `	q.ready = append(last, q.ready...)`}, policyPkg,
+			"TestDriftedRevertMovesReleasesWithDriftLast"),
+		breaks("P1", "a consent is for every revision",
+			edit{hold, ` == strconv.Itoa(hr.Status.Version)`, ` >= strconv.Itoa(0)`}, policyPkg,
+			"TestARolloutHoldsReleasesWithDrift"),
+		breaks("P1", "a consent is for every hold",
+			edit{desired, `	if of.heldSince == "" || hr.`, `	if of.heldSince == "-" || hr.`}, policyPkg,
+			"TestARolloutHoldsReleasesWithDrift"),
+		breaks("P1", "a consent from before the hold counts",
+			edit{hold, `	case held && agreed(w.existing):`, `	case agreed(w.existing):`}, policyPkg,
+			"TestARolloutHoldsReleasesWithDrift"),
+		breaks("P1", "each plan begins the hold again",
+			edit{hold, `	if !held || since.After(`, `	if held || since.After(`}, policyPkg, "TestAHoldEndsAtItsDeadline"),
+		breaks("P1", "an upgrade begins the hold again",
+			edit{hold, `held && r.Drifted != v1alpha1.DriftedRevert {`, `held && r.Drifted == "" && hr.Name == "" {`}, policyPkg,
+			"TestAHoldEndsAtItsDeadline"),
+		breaks("P1", "nothing wakes the process at a deadline",
+			edit{rollout, `		c.again = earlier(c.again, q.deadline)
+`, ``}, policyPkg, "TestAHoldEndsAtItsDeadline"),
+		breaks("P1", "each change of a hold is an event",
+			edit{"pkg/policies/status.go", `r.Held > 0 && (last == nil || last.Held == 0):`, `r.Held > 0:`}, policySuite,
+			"TestPolicy_RolloutHoldsReleasesWithDrift"),
+		breaks("P1", "enforce agrees for releases that no rollout holds",
+			edit{"pkg/cli/enforce.go", `		case isHeld(hr):`, `		case hr.Name != "":`}, "./tests/clitest", "TestEnforce"),
 		breaks("P1", "a rollout goes on while objects are contended",
 			edit{rollout, `	case len(contended) > maxContended:`, `	case len(contended) > maxContended+100:`}, policySuite,
 			"TestPolicy_RolloutStopsWhenObjectsAreContended"),

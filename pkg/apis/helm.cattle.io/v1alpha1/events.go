@@ -117,6 +117,10 @@ const (
 	// EventReasonRolloutStopped (Warning): the rollout moves no more releases; the message has the reason.
 	EventReasonRolloutStopped = "RolloutStopped"
 
+	// EventReasonRolloutHeld (Warning): the rollout begins to hold releases because of their drift; the message names
+	// them.
+	EventReasonRolloutHeld = "RolloutHeld"
+
 	// EventReasonRolloutComplete (Normal): the rollout has moved all releases to mode Enforce.
 	EventReasonRolloutComplete = "RolloutComplete"
 )

@@ -27,6 +27,14 @@ const (
 	// mode to Enforce.
 	EnforcedSinceAnnotation = "helmreleases.cattle.io/enforced-since"
 
+	// HeldSinceAnnotation is the annotation of a policy's HelmRelease with the time since which the rollout holds the
+	// release because of its drift. It ends with the drift, and with the hold.
+	HeldSinceAnnotation = "helmreleases.cattle.io/held-since"
+
+	// EnforceRevisionAnnotation is the annotation of a held HelmRelease with the revision whose drift may be reverted.
+	// A user sets it, and the rollout removes it with the end of the hold: it is for one drift.
+	EnforceRevisionAnnotation = "helmreleases.cattle.io/enforce-revision"
+
 	// LegacyFinalizer is a finalizer that older operators put on HelmReleases. It is removed where it is found, and
 	// none is added: deleting a HelmRelease must not wait for an operator that may be gone.
 	LegacyFinalizer = "wrangler.cattle.io/on-helm-release-remove"

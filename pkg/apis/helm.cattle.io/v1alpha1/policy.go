@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Made",type=integer,JSONPath=`.status.releases.made`,description="HelmReleases that the policy has made"
 // +kubebuilder:printcolumn:name="Locked",type=integer,JSONPath=`.status.releases.locked`,description="Releases that are protected by the policy now"
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.releases.drifted`,description="Releases of the policy with objects that differ from the manifest now"
+// +kubebuilder:printcolumn:name="Held",type=integer,JSONPath=`.status.rollout.held`,description="Releases that the rollout holds in mode Detect because of their drift"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -169,7 +170,20 @@ type TemplateMetadata struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Rollout is how releases move from mode Detect to Enforce.
+// DriftedReleases is the effect of a rollout on releases with drift.
+// +kubebuilder:validation:Enum=Hold;Revert
+type DriftedReleases string
+
+const (
+	// DriftedHold holds a release in mode Detect until it has no drift, or a user agrees to the revert.
+	DriftedHold DriftedReleases = "Hold"
+
+	// DriftedRevert moves a release with drift, which reverts the drift.
+	DriftedRevert DriftedReleases = "Revert"
+)
+
+// Rollout is how releases move from mode Detect to Enforce. In a batch those without drift come first.
+// +kubebuilder:validation:XValidation:rule="!has(self.holdFor) || !has(self.drifted) || self.drifted == 'Hold'",message="holdFor is for drifted: Hold"
 type Rollout struct {
 	// BatchSize is how many releases move within an interval.
 	//
@@ -195,4 +209,22 @@ type Rollout struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxContended int `json:"maxContended,omitempty"`
+
+	// Drifted is the effect on releases with drift (condition Drifted). `Hold`, the default, keeps one in mode Detect
+	// until its drift is over, holdFor is over, or its HelmRelease has the annotation
+	// `helmreleases.cattle.io/enforce-revision` with its revision. `Revert` moves it like the others.
+	//
+	// +optional
+	// +kubebuilder:default=Hold
+	Drifted DriftedReleases `json:"drifted,omitempty"`
+
+	// HoldFor is the time, for example `48h`, after which a held release moves with its drift. It counts from the
+	// annotation `helmreleases.cattle.io/held-since` of the HelmRelease. Without it there is no deadline.
+	//
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="holdFor must be between a minute and 8760h"
+	HoldFor *metav1.Duration `json:"holdFor,omitempty"`
 }

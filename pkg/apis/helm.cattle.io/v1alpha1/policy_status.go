@@ -78,7 +78,7 @@ type PolicyCounts struct {
 type RolloutState string
 
 const (
-	// RolloutProgressing means that releases move, or wait to be moved.
+	// RolloutProgressing means that releases move, wait to be moved, or are held.
 	RolloutProgressing RolloutState = "Progressing"
 
 	// RolloutStopped means that no release moves, because of trouble in the moved ones.
@@ -101,6 +101,10 @@ type RolloutStatus struct {
 	// Waiting is the number of releases that are still in mode Detect.
 	// +optional
 	Waiting int `json:"waiting"`
+
+	// Held is the number of those that are held because of their drift.
+	// +optional
+	Held int `json:"held,omitempty"`
 
 	// NextBatch is when the next releases may move. It is absent when none wait or the rollout has stopped.
 	// +optional
