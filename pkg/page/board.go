@@ -75,6 +75,7 @@ func (p *Page) rowEvent(hr *v1alpha1.HelmRelease) (string, error) {
 	}
 	p.board.rows[key] = row{hr, event}
 	p.board.add(key, hr.Spec.Release, hr.Status.RecentDrift...)
+	p.day.remember(p.Clock.Now(), hr)
 	return event, nil
 }
 

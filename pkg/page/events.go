@@ -115,7 +115,8 @@ func (p *Page) take(v *listener) due {
 
 // events serves the stream of server-sent events. "operator" carries the state of the operators and of the page,
 // "release" the current row of a HelmRelease, "gone" the key of a deleted one, and "drift" new entries of the time
-// line. A stream begins with all HelmReleases and "listed"; the changes follow.
+// line. "chart" carries the drift of the last day, with a beat at most. A stream begins with all HelmReleases and
+// "listed"; the changes follow.
 func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 	const tooMany = "too many viewers"
 	by, refused := p.mayList(r)
@@ -159,6 +160,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			s.send("beat", p.Clock.Now().UTC())
+			s.chart()
 			s.flush()
 			p.checkOperators(r.Context())
 			continue
@@ -185,8 +187,9 @@ type stream struct {
 	w   http.ResponseWriter
 	to  *http.ResponseController
 	err error
-	// sent is the number of the newest entry of the time line sent to the viewer.
-	sent int
+	// sent is the number of the newest entry of the time line sent to the viewer, and drawn the last chart.
+	sent  int
+	drawn string
 }
 
 func (s *stream) batch(d due) {
@@ -214,6 +217,7 @@ func (s *stream) list() {
 		s.row(hr)
 	}
 	s.drift()
+	s.chart()
 	s.send("listed", len(all))
 }
 

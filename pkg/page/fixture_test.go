@@ -163,7 +163,7 @@ func (s *served) events(change ...func(*http.Request)) (next func() (event, data
 			case "event":
 				event = value
 			case "data":
-				if event != "beat" {
+				if event != "beat" && event != "chart" {
 					return event, value
 				}
 			}

@@ -91,6 +91,7 @@ type Page struct {
 	mu      sync.Mutex
 	stopped []stoppedView
 	viewers map[*listener]struct{}
+	day     day
 	board   *board // nil without viewers
 }
 
@@ -99,7 +100,7 @@ func New(o Options) *Page {
 	p := &Page{
 		Options: o, comparing: serving.NewShares(comparedTogether, comparedForOne, comparedForOne),
 		budget:  rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
-		timeout: answerTimeout, viewers: map[*listener]struct{}{},
+		timeout: answerTimeout, viewers: map[*listener]struct{}{}, day: newDay(),
 	}
 	p.compare = p.compareWithCluster
 	return p
@@ -145,17 +146,22 @@ func (p *Page) Changed(key string) {
 	p.eachViewer(func(v *listener) { v.changed[key] = true })
 }
 
-// Happened adds a drift that an operator reported to the time line, before it appears in the status. Other messages do
-// nothing. Without viewers all messages do nothing, because a viewer begins with the drift records of the status.
+// Happened counts a drift that an operator reported, and adds it to the time line before it appears in the status.
+// Messages about lost ones are counted, too; others do nothing. Without viewers there is no time line, because a viewer
+// begins with the drift records of the status.
 func (p *Page) Happened(m *message.Message) {
+	if m != nil && m.Lost != nil {
+		p.missed()
+	}
 	if m == nil || m.Drift == nil || m.Release == nil || m.HelmRelease == nil ||
 		m.HelmRelease.Namespace != p.Namespace {
 		return
 	}
+	of := v1alpha1.ReleaseReference{Namespace: m.Release.Namespace, Name: m.Release.Name}
 	p.mu.Lock()
+	p.day.add(p.Clock.Now(), of, m.Drift)
 	if p.board != nil {
-		p.board.add(m.HelmRelease.Namespace+"/"+m.HelmRelease.Name,
-			v1alpha1.ReleaseReference{Namespace: m.Release.Namespace, Name: m.Release.Name}, *m.Drift)
+		p.board.add(m.HelmRelease.Namespace+"/"+m.HelmRelease.Name, of, *m.Drift)
 	}
 	p.mu.Unlock()
 	p.eachViewer(func(v *listener) { v.drifted = true })

@@ -156,8 +156,9 @@ func newServer(ctx context.Context, o RunOptions) (*server, error) {
 		})
 	s.follower = follow.New(follow.Options{
 		Config: direct, Namespace: o.Namespace, Controller: o.ControllerName, Shard: o.shard, Clock: o.Clock,
-		Log:    o.Log,
-		Handle: func(_ string, _ message.Position, m *message.Message) { s.page.Happened(m) },
+		Log:       o.Log,
+		Handle:    func(_ string, _ message.Position, m *message.Message) { s.page.Happened(m) },
+		Connected: func(lease string, _ message.Position) { s.page.Connected(lease) },
 	})
 	return s, nil
 }

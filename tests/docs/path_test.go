@@ -51,7 +51,7 @@ func TestTheOperatorImportsNothingThatShows(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		_, ours, _ := strings.Cut(strings.TrimSpace(line), "helm-locker/pkg/")
 		switch ours {
-		case "bucket", "page", "inspect", "report", "notify", "follow", "policies", "policy", "severity", "evidence", "period":
+		case "bucket", "page", "inspect", "report", "notify", "follow", "policies", "policy", "severity", "evidence", "period", "history":
 			t.Errorf("the operator imports pkg/%s", ours)
 		}
 	}

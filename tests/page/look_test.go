@@ -137,6 +137,11 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 			tab.says("#rows tr", w.Apps+"/payments", "Suspended")
 			tab.says("#rows tr", w.Apps+"/search", "Helm at work")
 			tab.says("#rows tr", w.Apps+"/bakery", "Watched", "2/2")
+			if look.view.width > 1000 {
+				tab.says("#day-releases tr", w.Apps+"/shop", "kubectl-edit 1", "4")
+				tab.says("#day-authors tr", "vault-sync", w.Apps+"/bakery 1")
+				tab.until("no badge covers a name", apart)
+			}
 		} else {
 			tab.says("#about", "2 drifted")
 			tab.click("#compare")
@@ -173,6 +178,19 @@ func (t *tab) picture(name string, screen bool) {
 	check.NoError(t, err)
 	t.must(map[string]any{"screenshot": file, "screen": screen})
 }
+
+// apart is true when no badge of the time line overlaps the name of a release or a text, whatever the badge's length.
+const apart = `(() => {
+	const pills = [...document.querySelectorAll('#log .pill')].map((pill) => [pill, pill.textContent]);
+	for (const [pill] of pills) pill.textContent = 'reverted 3.372s after the lock began';
+	const holds = [...document.querySelectorAll('#log li')].every((li) => {
+		const p = li.querySelector('.pill').getBoundingClientRect();
+		return [...li.querySelectorAll('.of, .what, time')].every((e) => [...e.getClientRects()].every((r) =>
+			r.right <= p.left + 1 || r.left >= p.right - 1 || r.bottom <= p.top + 1 || r.top >= p.bottom - 1));
+	});
+	for (const [pill, text] of pills) pill.textContent = text;
+	return holds;
+})()`
 
 // legible is true when every text has the contrast to its background required by WCAG 2.2 (AA: 4.5 to 1).
 const legible = `(() => {

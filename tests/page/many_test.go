@@ -143,6 +143,8 @@ func (t *tab) areSortedAndShared() {
 	t.choose("ns", "team-07")
 	t.counts("20 of 1000 releases")
 	t.until("what drifted is first here, too", rows+"[0] === 'team-07/cart'")
+	t.click("[data-sort=drifted]")
+	t.until("the first click sorts most first", rows+"[0] === 'team-07/cart'")
 	t.click("[data-sort=release]")
 	t.until("sorted by name", rows+"[0] === 'team-07/audit'")
 	t.click("[data-sort=-release]")

@@ -2,7 +2,15 @@
 
 // h makes an element: attributes by name (false leaves one out), then children, which are nodes or texts.
 export function h(tag, attributes, ...children) {
-  const element = document.createElement(tag);
+  return made(document.createElement(tag), attributes, children);
+}
+
+// svg is h for the elements of a picture.
+export function svg(tag, attributes, ...children) {
+  return made(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+}
+
+function made(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === false || value === undefined) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);

@@ -2,6 +2,7 @@
 import { address, lastList, listWith } from './address.js';
 import { compare, get, h, place, serverSays } from './dom.js';
 import { listen, signIn, signOut, signedIn } from './operator.js';
+import { chart } from './chart.js';
 import { list } from './list.js';
 import { detail, leave } from './detail.js';
 import { idOf } from './words.js';
@@ -11,7 +12,7 @@ const lostPause = 2_000, fullPause = 10_000;
 const mostKept = 500; // entries of the time line
 
 // What was heard: rows as they came, and releases, which are rows with what the page makes of them.
-const nothing = () => ({ rows: new Map(), releases: new Map(), log: new Map(), operator: {}, stopped: new Set(), listed: false, lostAt: null });
+const nothing = () => ({ rows: new Map(), releases: new Map(), log: new Map(), chart: null, operator: {}, stopped: new Set(), listed: false, lostAt: null });
 const state = { ...nothing(), link: 'connecting', refusal: '' };
 let stream, watchdog, retry, seen, received = 0;
 
@@ -33,6 +34,7 @@ const heard = {
   },
   gone: drop,
   drift: remember,
+  chart: (drawn) => { state.chart = drawn; },
   listed: () => {
     for (const key of state.rows.keys()) if (!seen.has(key)) drop(key);
     state.listed = true;
@@ -162,6 +164,7 @@ function frame() {
     detail(state, key, draw);
   } else {
     list(state);
+    chart(state.chart);
   }
 }
 

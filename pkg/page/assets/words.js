@@ -34,9 +34,8 @@ export const idOf = (drift) => [drift.key, drift.time, drift.object, drift.opera
 export function entry(drift, named) {
   return h('li', { class: drift.fresh ? 'fresh' : false },
     clock(drift.time),
-    h('span', { class: 'what' },
-      named && h('a', { href: link(drift.key), class: 'of' }, `${drift.namespace}/${drift.name}`),
-      h('b', {}, drift.object), ' ',
-      h('span', { title: (drift.paths ?? []).join('\n') || false }, drift.what)),
-    h('span', { class: `pill ${tones[drift.action] ?? 'quiet'}` }, drift.outcome));
+    named && h('a', { href: link(drift.key), class: 'of' }, `${drift.namespace}/${drift.name}`),
+    h('span', { class: `pill ${tones[drift.action] ?? 'quiet'}` }, drift.outcome),
+    h('span', { class: 'what' }, h('b', {}, drift.object), ' ',
+      h('span', { title: (drift.paths ?? []).join('\n') || false }, drift.what)));
 }
