@@ -19,7 +19,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// The API server accepts every HelmRelease copied from a document, without an unknown field.
+// The API server accepts every HelmRelease and HelmReleasePolicy copied from a document, without an unknown field.
 func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs a control plane")
@@ -30,33 +30,52 @@ func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 	check.NoError(t, err)
 	list, err := pages()
 	check.NoError(t, err)
-	resource := client.Resource(
-		v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName),
-	).Namespace(metav1.NamespaceDefault)
-	count := 0
+	count := map[string]int{}
 	for _, p := range list {
 		for _, f := range p.yaml {
-			object := map[string]any{}
-			if err := yaml.UnmarshalStrict([]byte(strings.Join(f.lines, "\n")), &object); err != nil {
-				t.Errorf("%s:%d: %v", p.path, f.line, err)
-				continue
-			}
-			if !helmRelease(object) {
-				continue
-			}
-			count++
-			u := &unstructured.Unstructured{Object: object}
-			u.SetNamespace(metav1.NamespaceDefault)
-			options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
-				FieldValidation: metav1.FieldValidationStrict}
-			if _, err := resource.Create(t.Context(), u, options); err != nil {
-				t.Errorf("%s:%d: %v", p.path, f.line, err)
+			for _, object := range ours(t, p.path, f) {
+				u := &unstructured.Unstructured{Object: object}
+				u.SetNamespace(metav1.NamespaceDefault)
+				count[u.GetKind()]++
+				options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll},
+					FieldValidation: metav1.FieldValidationStrict}
+				resource := map[string]string{v1alpha1.Kind: v1alpha1.HelmReleaseResourceName,
+					v1alpha1.PolicyKind: v1alpha1.PolicyResourceName}[u.GetKind()]
+				of := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(resource)).Namespace(u.GetNamespace())
+				if _, err := of.Create(t.Context(), u, options); err != nil {
+					t.Errorf("%s:%d: %v", p.path, f.line, err)
+				}
 			}
 		}
 	}
-	if count < 3 {
-		t.Errorf("found only %d HelmReleases", count)
+	if count[v1alpha1.Kind] < 3 || count[v1alpha1.PolicyKind] < 3 {
+		t.Errorf("found only %v", count)
 	}
+}
+
+// ours returns the HelmReleases and HelmReleasePolicies in a block of YAML, also those in a ManifestWorkReplicaSet.
+func ours(t *testing.T, path string, f fence) (found []map[string]any) {
+	t.Helper()
+	for _, document := range strings.Split(strings.Join(f.lines, "\n"), "\n---\n") {
+		object := map[string]any{}
+		if err := yaml.UnmarshalStrict([]byte(document), &object); err != nil {
+			t.Errorf("%s:%d: %v", path, f.line, err)
+			continue
+		}
+		parts, _, err := unstructured.NestedSlice(object, "spec", "manifestWorkTemplate", "workload", "manifests")
+		check.NoError(t, err)
+		for _, part := range append(parts, object) {
+			inner, ok := part.(map[string]any)
+			if ok && (helmRelease(inner) || isPolicy(inner)) {
+				found = append(found, inner)
+			}
+		}
+	}
+	return found
+}
+
+func isPolicy(object map[string]any) bool {
+	return object["kind"] == v1alpha1.PolicyKind && object["apiVersion"] == v1alpha1.SchemeGroupVersion.String()
 }
 
 // helmRelease reports whether a YAML document is a HelmRelease, or the spec of one, which it completes.

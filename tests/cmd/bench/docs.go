@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// Files of -docs in its directory. The page has the table between two markers; the rest is written by hand.
+// Files of -docs in its directory. A page has its table between two markers; the rest is written by hand.
 const (
 	resultFile  = "bench.json"
 	beforeFile  = "bench-before.json" // read only: an earlier result to show beside, made with -json
 	pageFile    = "benchmarks.md"
+	fleetFile   = "fleet.md" // the cost of a cluster, for those with many
 	latencyFile = "bench-latency.svg"
 	scalingFile = "bench-scaling.svg"
 
@@ -42,12 +43,21 @@ func (r *result) document(dir string) error {
 			return fmt.Errorf("write a plot: %w", err)
 		}
 	}
-	path := filepath.Join(dir, pageFile)
+	for name, text := range map[string]string{pageFile: r.markdown(before), fleetFile: r.fleet()} {
+		if err := fill(filepath.Join(dir, name), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill replaces the part of a page between the markers.
+func fill(path, text string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read the page: %w", err)
 	}
-	page, err = between(page, r.markdown(before))
+	page, err = between(page, text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -25,7 +25,10 @@ func sampleResult(name string) *result {
 func TestTheResultIsDocumented(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, pageFile)
-	check.NoError(t, os.WriteFile(page, []byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o600))
+	for _, name := range []string{pageFile, fleetFile} {
+		check.NoError(t, os.WriteFile(filepath.Join(dir, name),
+			[]byte("before\n"+tableBegin+"\nold\n"+tableEnd+"\nafter\n"), 0o600))
+	}
 	// A run of another section leaves the first one's figures there.
 	for _, name := range []string{"scale", "single"} {
 		check.NoError(t, sampleResult(name).document(dir))
@@ -48,5 +51,22 @@ func TestTheResultIsDocumented(t *testing.T) {
 			strings.Contains(text, "Inf") {
 			t.Errorf("%s is no picture, or has values that are none", name)
 		}
+	}
+}
+
+// The page about fleets has the figures of the last run.
+func TestTheFleetPageHasTheFigures(t *testing.T) {
+	const docs = "../../../docs"
+	r, err := readResult(filepath.Join(docs, resultFile))
+	check.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(docs, fleetFile))
+	check.NoError(t, err)
+	want, err := between(page, r.fleet())
+	check.NoError(t, err)
+	if string(page) != string(want) {
+		t.Errorf("docs/%s has other figures than docs/%s:\n%s", fleetFile, resultFile, want)
+	}
+	if !strings.Contains(r.fleet(), "1000 releases, 50000 objects") {
+		t.Errorf("figures are missing:\n%s", r.fleet())
 	}
 }
