@@ -102,8 +102,8 @@ func notWatched(waiting []won) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d not watched yet: a release moves when it is deployed and all its objects have been "+
-		"compared (%s)", len(names), some(names))
+	return fmt.Sprintf("%d not watched yet: a release moves when it is deployed, its record is trusted and all its "+
+		"objects have been compared (%s)", len(names), some(names))
 }
 
 // next records the time before which no more releases move without a user's consent, given the times of earlier
