@@ -12,8 +12,8 @@ import (
 )
 
 // listOrLocks returns the HelmReleases for which keep returns true. For a user who may not list HelmReleases, it
-// returns those shown by the ReleaseLocks of a namespace, and reports that; where these cannot be read either, the error
-// is that of the list of HelmReleases.
+// returns those shown by the ReleaseLocks of a namespace, and reports that; where these cannot be read either, the
+// error is that of the list of HelmReleases.
 func (h *helmReleases) listOrLocks(
 	ctx context.Context, namespace string, keep func(*v1alpha1.HelmRelease) bool,
 ) (found []*v1alpha1.HelmRelease, fromLocks bool, err error) {

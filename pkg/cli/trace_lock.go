@@ -20,7 +20,8 @@ import (
 type tracedLock struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// ReadFrom is the ReleaseLock that shows the HelmRelease to a user who may not read it. Its scope and rules are unknown.
+	// ReadFrom is the ReleaseLock that shows the HelmRelease to a user who may not read it. Its scope and rules are
+	// unknown.
 	ReadFrom string         `json:"readFrom,omitempty"`
 	Policy   string         `json:"policy,omitempty"`
 	Mode     v1alpha1.Mode  `json:"mode,omitempty"`

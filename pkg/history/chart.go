@@ -176,7 +176,8 @@ func (s *series) row(name string, first int64, most int) Row {
 // SVG returns the bars as an image without text of its own: the title and the description are for screen readers.
 func (r *Row) SVG() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="bars" role="img" viewBox="0 0 %d %d" preserveAspectRatio="none">`, Hours*slot, height+1)
+	fmt.Fprintf(&b, `<svg class="bars" role="img" viewBox="0 0 %d %d" preserveAspectRatio="none">`,
+		Hours*slot, height+1)
 	fmt.Fprintf(&b, `<title>%s</title><desc>%s</desc>`, html.EscapeString(r.Name), html.EscapeString(r.Hours))
 	fmt.Fprintf(&b, `<path d="M0 %d.5H%d" fill="none" stroke="currentColor" stroke-width="1"/>`, height, Hours*slot)
 	for _, bar := range r.Bars {

@@ -67,7 +67,8 @@ func TestMetricsOfAnEmbeddedOperatorAreCollectedByItsProgram(t *testing.T) {
 	m.Yielded(shop)
 	families, err := program.Gather()
 	check.NoError(t, err)
-	if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return strings.HasPrefix(f.GetName(), namespace) }) {
+	own := func(f *dto.MetricFamily) bool { return strings.HasPrefix(f.GetName(), namespace) }
+	if !slices.ContainsFunc(families, own) {
 		t.Errorf("no metric of the operator in %v", families)
 	}
 	if !program.Unregister(m.Collector()) {

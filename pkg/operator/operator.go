@@ -42,6 +42,11 @@ func Run(ctx context.Context, options ControllerOptions) error {
 		}
 		defer o.Registerer.Unregister(m.Collector())
 	}
+	return runWith(ctx, o, m)
+}
+
+// runWith is Run with complete options and the metrics.
+func runWith(ctx context.Context, o ControllerOptions, m *metrics.Metrics) error {
 	config, err := process.Connect(o.ClientConfig, m.RoundTripper, o.Log)
 	if err != nil {
 		return err

@@ -58,11 +58,12 @@ type ControllerOptions struct {
 	MetricsAddress string
 	// HealthAddress serves /healthz and /readyz, for example ":8081"; nothing is served when empty.
 	HealthAddress string
-	// Registerer receives the operator's metrics while it runs, for an embedding program with /metrics of its own; none when
-	// nil. Metrics of Go and of the process are not among them.
+	// Registerer receives the operator's metrics while it runs, for an embedding program with /metrics of its own; none
+	// when nil. Metrics of Go and of the process are not among them.
 	Registerer prometheus.Registerer
 	// Ready is called once before the operator works, for an embedding program with a readiness probe of its own. Its
-	// argument returns the reason why the operator does not watch and judge yet, nil when it does. Any goroutine may call it.
+	// argument returns the reason why the operator does not watch and judge yet, nil when it does. Any goroutine may
+	// call it.
 	Ready func(reason func() error)
 	// MetricsHosts are further host names for requests to the metrics, beside addresses, localhost and names inside of
 	// the cluster.

@@ -82,8 +82,8 @@ func (p *Page) chartNow() *history.Chart {
 func (d *day) covers(now time.Time) string {
 	switch {
 	case d.complete.IsZero():
-		return "No stream of an operator is read: the chart has the changes that the status of each release remembers, " +
-			"ten at most."
+		return "No stream of an operator is read: the chart has the changes that the status of each release " +
+			"remembers, ten at most."
 	case now.Sub(d.complete) < history.Hours*time.Hour:
 		return fmt.Sprintf("Every change since %s is counted; of those before, "+
 			"the ones that operators and statuses still had then.", report.Time(d.complete))

@@ -18,8 +18,9 @@ func TestTheChartCountsTheDayOfReleasesOnThePage(t *testing.T) {
 	s := serve(t)
 	happened := func(namespace, release, author string, ago time.Duration) v1alpha1.DriftRecord {
 		record := v1alpha1.DriftRecord{Time: metav1.NewMicroTime(time.Now().Add(-ago)), FieldManager: author}
-		s.Happened(&message.Message{Drift: &record, HelmRelease: &message.Reference{Namespace: namespace, Name: release},
-			Release: &message.Reference{Namespace: "apps", Name: release}})
+		s.Happened(&message.Message{Drift: &record,
+			HelmRelease: &message.Reference{Namespace: namespace, Name: release},
+			Release:     &message.Reference{Namespace: "apps", Name: release}})
 		return record
 	}
 	record := happened("locker", "one", "jane", 0)
