@@ -55,6 +55,13 @@ NODE ?=
 test-node: ## Install the chart on a real node, from the image of a release, and end its Pods in every way (needs root)
 	@scripts/test-node $(NODE)
 
+# Flags for `make test-neighbours`; -args -record writes the table in docs/compatibility.md.
+NEIGHBOURS ?=
+
+.PHONY: test-neighbours
+test-neighbours: ## Run releases beside the real Argo Rollouts, KEDA and cainjector, which it builds (ten minutes, once)
+	@scripts/test ./tests/real $(NEIGHBOURS)
+
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane
 	@go test -count=1 $(UNIT_TESTS)

@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := run("docs/compatibility.md", os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-// run reads all files before it prints.
-func run(files []string, out io.Writer) error {
+// run reads all files before it prints. The section of the neighbours is that of the present page.
+func run(present string, files []string, out io.Writer) error {
 	if len(files) == 0 {
 		return errors.New("no report is given: name files of dist/versions")
 	}
@@ -29,8 +30,26 @@ func run(files []string, out io.Writer) error {
 		}
 		all = append(all, r)
 	}
-	_, err := io.WriteString(out, page(all))
+	kept, err := neighbours(present)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, page(all)+kept)
 	return err
+}
+
+// neighbours returns the section of a page that make test-neighbours writes.
+func neighbours(name string) (string, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("keep the section of the neighbours: %w", err)
+	}
+	const title = "\n## Real neighbours\n"
+	_, section, found := strings.Cut(string(text), title)
+	if !found {
+		return "", fmt.Errorf("%s has no section of real neighbours", name)
+	}
+	return title + section, nil
 }
 
 func open(name string) (r report, err error) {

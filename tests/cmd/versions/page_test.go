@@ -33,14 +33,15 @@ func TestPage(t *testing.T) {
 	broken := write("new", strings.ReplaceAll(versionsLine, "v1.30.14", "v1.36.3")+
 		`{"Time":"2026-11-25T00:00:00Z","Action":"fail","Package":"github.com/rancher/helm-locker/tests/guard"}`)
 	var out strings.Builder
-	check.NoError(t, run([]string{old, broken}, &out))
+	present := write("present", "old\n\n## Real neighbours\n\nkept\n")
+	check.NoError(t, run(present, []string{old, broken}, &out))
 	for _, want := range []string{
 		"| v1.36.3 | v3.22.0 | v4.3.1 | 0 | 1 | 0 | 2026-11-25 |\n" +
 			"| v1.30.14 | v3.22.0 | v4.3.1 | 1 | 1 | 1 | 2026-11-24 |\n",
 		"in these suites: `tests/guard`, `tests/order`.\n", "etcd (v3.6.5)",
 		"- Kubernetes v1.36.3, Helm v3.22.0 and v4.3.1: the suite tests/guard\n" +
 			"- Kubernetes v1.30.14, Helm v3.22.0 and v4.3.1: TestI1_C\n",
-		"v4.3.1: TestI1_B: needs nginx\n",
+		"v4.3.1: TestI1_B: needs nginx\n", "\n## Real neighbours\n\nkept\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("without %q:\n%s", want, out.String())

@@ -26,6 +26,10 @@ type Binaries struct {
 	Kubelet   string
 	Proxy     string
 	Scheduler string
+	// These are empty but for BuildNeighbours.
+	Rollouts   string
+	KEDA       string
+	CAInjector string
 }
 
 // Build returns the paths of all binaries and builds the missing ones, one after another. It logs each build, its
@@ -49,6 +53,33 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 	}
 	err = provide(ctx, log, nodePrograms, &bins)
 	return bins, err
+}
+
+// BuildNeighbours is Build with the controllers that tests/real runs beside the operator. They have a directory of
+// their own.
+func BuildNeighbours(ctx context.Context, log io.Writer) (Binaries, error) {
+	bins, err := Build(ctx, log)
+	if err != nil {
+		return bins, err
+	}
+	err = provide(ctx, log, neighbourPrograms, &bins)
+	return bins, err
+}
+
+// Module returns the version and the directory of the source of a module required by one below tests/controlplane.
+func Module(ctx context.Context, below, module string) (version, dir string, err error) {
+	source, err := sourceDir()
+	if err != nil {
+		return "", "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}} {{.Dir}}", module)
+	cmd.Dir = filepath.Join(source, below)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", "", fmt.Errorf("find the source of %s: %w", module, err)
+	}
+	version, dir, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
+	return version, dir, nil
 }
 
 // provide puts the paths of some programs into bins, and builds the missing ones.
@@ -203,8 +234,13 @@ func binDir(source string, all []program) (string, error) {
 			continue
 		}
 		seen[p.module] = true
-		for _, name := range []string{"go.mod", "go.sum"} {
-			content, err := os.ReadFile(filepath.Join(source, p.module, name))
+		own, err := filepath.Glob(filepath.Join(source, p.module, "*.go"))
+		if err != nil {
+			return "", fmt.Errorf("find the sources of %s: %w", p.name, err)
+		}
+		for _, file := range append([]string{filepath.Join(source, p.module, "go.mod"),
+			filepath.Join(source, p.module, "go.sum")}, own...) {
+			content, err := os.ReadFile(file)
 			if err != nil {
 				return "", fmt.Errorf("hash the control plane's modules: %w", err)
 			}

@@ -96,6 +96,25 @@ func nodePrograms(string) ([]program, error) {
 	}, nil
 }
 
+// Modules of controllers that are built by BuildNeighbours. Those below tests/controlplane/NAME require them.
+const (
+	RolloutsModule   = "github.com/argoproj/argo-rollouts"
+	KEDAModule       = "github.com/kedacore/keda/v2"
+	CAInjectorModule = "github.com/cert-manager/cert-manager"
+)
+
+// neighbourPrograms returns controllers of others. Each has a module of its own, because of their replacements.
+func neighbourPrograms(string) ([]program, error) {
+	return []program{
+		{name: "rollouts-controller", module: "rollouts", pkg: RolloutsModule + "/cmd/rollouts-controller",
+			versionOf: RolloutsModule, takes: 3 * time.Minute, path: func(b *Binaries) *string { return &b.Rollouts }},
+		{name: "cainjector", module: "cainjector", pkg: ".", versionOf: CAInjectorModule, takes: time.Minute,
+			path: func(b *Binaries) *string { return &b.CAInjector }},
+		{name: "keda", module: "keda", pkg: KEDAModule + "/cmd/operator", versionOf: KEDAModule, takes: 4 * time.Minute,
+			path: func(b *Binaries) *string { return &b.KEDA }},
+	}, nil
+}
+
 // programs returns the programs of a control plane and its clients, built from source, the directory
 // tests/controlplane.
 func programs(source string) ([]program, error) {
