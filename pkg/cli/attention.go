@@ -25,12 +25,8 @@ func attention(releases []*v1alpha1.HelmRelease, o tableOptions) [][]string {
 	var rows [][]string
 	left := 0
 	for _, hr := range releases {
-		f := lockFinding(hr, o.now)
-		reason, _, since := report.Ready(hr)
-		switch age := o.now.Sub(since); {
-		case f.Level == levelOK,
-			reason == "" && age < takenUpWithin,
-			reason == v1alpha1.ReasonSuspended && age < forgottenAfter:
+		switch f, needed := needsAttention(hr, o.now); {
+		case !needed:
 		case len(rows) == mostAttention:
 			left++
 		default:
@@ -47,6 +43,17 @@ func attention(releases []*v1alpha1.HelmRelease, o tableOptions) [][]string {
 		rows = append(rows, o.contexts.column("", []string{fmt.Sprintf("and %d more", left), "", remedy}))
 	}
 	return rows
+}
+
+// needsAttention returns the finding about a HelmRelease, and reports whether a user must act on it: neither on a new
+// HelmRelease nor on a short suspension.
+func needsAttention(hr *v1alpha1.HelmRelease, now time.Time) (finding, bool) {
+	f := lockFinding(hr, now)
+	reason, _, since := report.Ready(hr)
+	age := now.Sub(since)
+	isNew := reason == "" && age < takenUpWithin
+	isShort := reason == v1alpha1.ReasonSuspended && age < forgottenAfter
+	return f, f.Level != levelOK && !isNew && !isShort
 }
 
 // noteAdditions prints the number of objects with additions that scope Declared ignores.

@@ -11,6 +11,54 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
+// The filter has the judgement of the table below the releases: mode Detect is wanted, and so is waiting in a rollout.
+func TestStateAttentionLeavesOutReleasesThatWait(t *testing.T) {
+	detect := func(change func(*v1alpha1.HelmRelease)) *v1alpha1.HelmRelease {
+		return helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+			lockedRelease(hr)
+			hr.Spec.Mode = v1alpha1.ModeDetect
+			hr.Labels = map[string]string{v1alpha1.PolicyLabel: "web"}
+			hr.Status.Conditions = []metav1.Condition{
+				condition("Ready", metav1.ConditionTrue, v1alpha1.ReasonDetectOnly, "4 objects watched"),
+				condition("Locked", metav1.ConditionFalse, v1alpha1.ReasonDetectOnly, "mode Detect")}
+			change(hr)
+		})
+	}
+	locked := func(change func(*v1alpha1.HelmRelease)) *v1alpha1.HelmRelease {
+		return helmRelease("web", func(hr *v1alpha1.HelmRelease) { lockedRelease(hr); change(hr) })
+	}
+	nothing := func(*v1alpha1.HelmRelease) {}
+	suspended := func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Suspend = true
+		hr.Status.Conditions[0].Reason, hr.Status.Conditions[1].Reason = v1alpha1.ReasonSuspended, v1alpha1.ReasonSuspended
+		hr.Status.Conditions[1].Status = metav1.ConditionFalse
+	}
+	for name, tc := range map[string]struct {
+		of   *v1alpha1.HelmRelease
+		want bool
+	}{
+		"a locked release":                  {locked(nothing), false},
+		"a release that waits in a rollout": {detect(nothing), false},
+		"one that its rollout holds": {detect(func(hr *v1alpha1.HelmRelease) {
+			hr.Annotations = map[string]string{v1alpha1.HeldSinceAnnotation: "2026-01-02T11:00:00Z"}
+		}), true},
+		"drift that is only watched": {detect(func(hr *v1alpha1.HelmRelease) {
+			hr.Status.Objects.Drifted = 1
+			hr.Status.Conditions[0] = condition("Ready", metav1.ConditionFalse, v1alpha1.ReasonDriftDetected, "web: a")
+		}), true},
+		"a contended release":      {locked(func(hr *v1alpha1.HelmRelease) { hr.Status.Objects.Contended = 1 }), true},
+		"a new suspension":         {locked(suspended), false},
+		"one no operator takes up": {helmRelease("web", nil), true},
+		"one that has just been made": {helmRelease("web", func(hr *v1alpha1.HelmRelease) {
+			hr.CreationTimestamp = metav1.NewTime(noon.Add(-time.Second))
+		}), false},
+	} {
+		if got := (statusQuery{state: stateAttention, now: noon}).isIn(tc.of); got != tc.want {
+			t.Errorf("%s: listed %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
 func TestStatusListsWhatNeedsAttention(t *testing.T) {
 	suspended := func(reason string, since time.Duration) *v1alpha1.HelmRelease {
 		return helmRelease("web", func(hr *v1alpha1.HelmRelease) {

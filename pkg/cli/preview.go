@@ -25,13 +25,15 @@ func (a *app) policyCommand() *cli.Command {
 		Name: "policy", Category: categoryLook, Usage: "show what a HelmReleasePolicy would do", ArgsUsage: "preview [NAME]",
 		Description: "preview lists the releases that a policy matches, from a file or one that is stored: what the policy makes of each, who\n" +
 			"has locked it already, how many objects it has, how they differ from the release now, and what enforcing would change.\n" +
+			"Releases to change come first, and those in which enforcing would change nothing are counted in a line.\n" +
 			"Nothing is written, and neither the operator nor its CustomResourceDefinitions have to be installed.",
 		Flags: slices.Concat(clusterFlags("only show releases in this `NAMESPACE`; those of all without it"), contextFlags(), []cli.Flag{
 			helmReleaseNamespaceFlag(), allowEmptyFlag(),
 			&cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
 				Usage: "read the policy from a `FILE` (- for standard input)"},
 			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
-				Usage: "`FORMAT`: table, json or yaml"}, formatTable, formatJSON, formatYAML),
+				Usage: "`FORMAT`: table, wide (each release), json or yaml"},
+				formatTable, formatWide, formatJSON, formatYAML),
 			colorFlag(),
 		}),
 		Action: a.policy,

@@ -54,8 +54,9 @@ func (a *app) printPreview(cmd *cli.Command, all []located[previewOut]) error {
 	var text string
 	var err error
 	switch format := cmd.String("output"); format {
-	case formatTable:
-		text = previewTable(out, isLocated(all), a.style(cmd), a.width())
+	case formatTable, formatWide:
+		o := tableOptions{style: a.style(cmd), width: a.width(), wide: format == formatWide}
+		text = previewTable(out, isLocated(all), o)
 	default:
 		text, err = encodeList(kindPolicyPreviews, out, contextsOf(all), format)
 	}
@@ -67,24 +68,23 @@ func (a *app) printPreview(cmd *cli.Command, all []located[previewOut]) error {
 }
 
 // previewTable returns a table of the releases with a line for each object to change, and a total for each cluster.
-func previewTable(all []*previewOut, several bool, style report.Style, width int) string {
+func previewTable(all []*previewOut, several bool, o tableOptions) string {
 	var t report.Table
-	add := func(paint func(int, string) string, context string, cells ...string) {
+	add := func(paint func(string) string, context string, cells ...string) {
 		if several {
 			cells = append([]string{context}, cells...)
 		}
-		t.Add(paint, cells...)
+		t.Add(func(_ int, text string) string { return paint(text) }, cells...)
 	}
-	add(func(_ int, text string) string { return style.Bold(text) }, titleContext, "RELEASE", "OBJECTS", "DRIFTED",
-		"POLICY", "ENFORCING WOULD")
+	add(o.style.Bold, titleContext, "RELEASE", "OBJECTS", "DRIFTED", "POLICY", "ENFORCING WOULD")
 	rows, totals := 0, ""
 	for _, out := range all {
 		rows += len(out.Releases)
-		for i := range out.Releases {
-			r := &out.Releases[i]
-			paint := func(_ int, text string) string { return text }
-			if len(r.Differences) > 0 || r.Error != "" {
-				paint = func(_ int, text string) string { return style.Red(text) }
+		listed, folded := out.folded(o.wide)
+		for _, r := range listed {
+			paint := func(text string) string { return text }
+			if r.comesFirst() {
+				paint = o.style.Red
 			}
 			changes := r.changes()
 			add(paint, out.Context, r.Namespace+"/"+r.Name, fmt.Sprint(r.Objects), fmt.Sprint(len(r.Differences)), r.outcome(),
@@ -93,12 +93,16 @@ func previewTable(all []*previewOut, several bool, style report.Style, width int
 				add(paint, "", "", "", "", "", more)
 			}
 		}
+		for _, f := range folded {
+			add(o.style.Dim, out.Context, plain.Count(f.releases, "release"), fmt.Sprint(f.objects), "0", f.outcome,
+				"change nothing (-o wide lists them)")
+		}
 		totals += out.total()
 	}
 	if rows == 0 {
 		return totals
 	}
-	return t.String(width) + "\n" + totals
+	return t.String(o.width) + "\n" + totals
 }
 
 // total returns the totals of a preview, and the rights of the policy.

@@ -37,7 +37,7 @@ func (a *app) statusCommand() *cli.Command {
 					formatTable, formatWide, formatName, formatJSON, formatYAML),
 				&cli.BoolFlag{Name: "no-headers", Category: categoryOutput, Usage: "the rows of the table alone"},
 				command.OneOf(&cli.StringFlag{Name: "state", Category: categoryWhat,
-					Usage: "only releases that are `STATE`: locked, detect (watched only), suspended, unlocked, unknown, drifted, contended or attention (any of what wants it)"},
+					Usage: "only releases that are `STATE`: locked, detect (watched only), suspended, unlocked, unknown, drifted, contended or attention (contended, or listed under NEEDS ATTENTION)"},
 					stateLocked, "detect", "suspended", "unlocked", "unknown", stateDrifted, stateContended, stateAttention),
 				&cli.StringFlag{Name: "policy", Category: categoryWhat, Usage: "only releases of the policy `NAME`"},
 				command.OneOf(&cli.StringFlag{Name: "sort-by", Value: byName, Category: categoryOutput,

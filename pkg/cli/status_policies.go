@@ -220,9 +220,8 @@ func (q statusQuery) isIn(hr *v1alpha1.HelmRelease) bool {
 	case stateContended:
 		return objects.Contended > 0
 	case stateAttention:
-		return objects.Drifted > 0 || objects.Contended > 0 ||
-			meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionStalled) ||
-			report.LockState(hr, q.now) != report.LockedYes || report.GuardMissing(hr)
+		_, needed := needsAttention(hr, q.now)
+		return needed || objects.Contended > 0
 	}
 	return report.LockState(hr, q.now) == lockStates[q.state]
 }

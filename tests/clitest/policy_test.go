@@ -26,7 +26,7 @@ func rows(table string) string {
 // A preview describes the policy's effect on each release, and writes nothing.
 func TestPolicyPreview(t *testing.T) {
 	w := newFixture(t)
-	for _, name := range []string{"many-a", "many-b", "many-c"} {
+	for _, name := range []string{"many-a", "many-b", "many-c", "many-e", "many-f"} {
 		w.Helm(kit.Shared.Helm4(), "install", name, w.Chart(name, kit.ConfigMap(name, "one")))
 	}
 	w.Forge(kit.ForgedRecord{Name: "many-d", Status: "uninstalled", Manifest: kit.ConfigMap("many-d", "one")})
@@ -48,8 +48,9 @@ APPS/many-a 1 1 locks it ConfigMap APPS/many-a: revert data[key]
 APPS/many-b 1 1 locks it ConfigMap APPS/many-b: re-create it
 APPS/many-c 1 0 leaves it to HelmRelease by-hand change nothing
 APPS/many-d 0 0 locks it wait: no revision is deployed
+2 releases 2 0 locks it change nothing (-o wide lists them)
 
-many: 4 releases matched, 3 releases would be locked; enforcing would change 2 objects in 2 releases
+many: 6 releases matched, 5 releases would be locked; enforcing would change 2 objects in 2 releases
 enforced: at once, which reverts their drift; with spec.rollout a few at a time, and those with drift are held
 rights: unless the operator runs with --impersonate or --trust-records=Witnessed, no release is enforced: that would be with the operator's own rights: ` +
 		`every user who may write a release record (a Secret) in a matched namespace decides what the operator writes in the ` +
@@ -57,6 +58,10 @@ rights: unless the operator runs with --impersonate or --trust-records=Witnessed
 		`namespace of each release, or accept it by spec.acceptRecordsOfAnyone: true`
 	if rows(r.stdout) != want || r.code != 0 {
 		t.Errorf("exit code %d, stderr %s, table\n%s\nwant\n%s", r.code, r.stderr, rows(r.stdout), want)
+	}
+	r = w.cli("policy", "preview", "-f", "-", "-o", "wide")
+	if got := rows(r.stdout); !strings.Contains(got, "\nAPPS/many-e 1 0 locks it change nothing\nAPPS/many-f 1 0 ") {
+		t.Errorf("the wide table is\n%s", got)
 	}
 	type previewed struct {
 		Policy, Mode, Rights string
@@ -71,8 +76,8 @@ rights: unless the operator runs with --impersonate or --trust-records=Witnessed
 	r = w.cli("policy", "preview", "-f", "-", "-o", "json")
 	err := json.Unmarshal([]byte(r.raw), &list)
 	check.NoError(t, err)
-	if out := list.Items[0]; out.Mode != "Enforce" || out.Summary.Matched != 4 ||
-		len(out.Releases) != 4 || !strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate or --trust-records=Witnessed, ") || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
+	if out := list.Items[0]; out.Mode != "Enforce" || out.Summary.Matched != 6 ||
+		len(out.Releases) != 6 || !strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate or --trust-records=Witnessed, ") || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
 		t.Errorf("%v: %s", err, r.raw)
 	}
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
@@ -144,7 +149,7 @@ func TestHelmReleasesOfAPolicy(t *testing.T) {
 	w.app("lock", "shop", "--may-not-exist", "--scope", "Strict").says(1, "HelmRelease LOCKER/made is made by HelmReleasePolicy APPS",
 		"change the template of the policy")
 	w.app("suspend", "shop").says(0, "HelmRelease LOCKER/made suspended")
-	for state, want := range map[string]string{"unknown": "made other", "drifted": "", "locked": "", "attention": "made other"} {
+	for state, want := range map[string]string{"unknown": "made other", "drifted": "", "locked": "", "attention": ""} {
 		var names []string
 		for line := range strings.Lines(w.cli("status", "--state", state).stdout) {
 			if name := strings.Fields(line)[0]; name != "NAME" {

@@ -161,6 +161,11 @@ func whatIsToldIsTrue() []mutant {
 		breaks("T2", "a value without a name is another element's", edit{"pkg/cli/reverts_text.go",
 			`if isList && nameOf(content) == nil {`, `if isList && content == nil {`}, "./pkg/cli",
 			"TestRevertTextOfListElements"),
+		breaks("T2", "a release that is watched as wanted wants attention", edit{"pkg/cli/attention.go",
+			`return f, f.Level != levelOK && `, `return f, report.LockState(hr, now) != report.LockedYes && `}, "./pkg/cli",
+			"TestStateAttentionLeavesOutReleasesThatWait"),
+		breaks("T2", "a preview folds a release that cannot be enforced yet", edit{"pkg/cli/preview_fold.go",
+			`r.LeftOut == "" && !r.Held`, `!r.Held`}, "./pkg/cli", "TestPreviewShowsChangesFirstAndFoldsTheRest"),
 		breaks("T2", "windows are in UTC whatever their zone", edit{windows, `fields.Location = zone`,
 			`_, _ = fields, zone`}, lock, "TestWindows"),
 	}
