@@ -29,7 +29,8 @@ func (a *app) reportCommand() *cli.Command {
 		ArgsUsage: "[RELEASE...]",
 		Description: "Compares all releases that you may read, or those that are named or selected, with the live objects as diff does, and\n" +
 			"writes what it found for a pipeline or a ticket. An HTML report is one file that needs no other, and looks like the\n" +
-			"status page. In JUnit XML, which Jenkins and GitLab show, each release is a test: one that drifted is a failure, one that\n" +
+			"status page: releases that differ come first, tiles filter, and drift that HelmReleases remember from the last day is a\n" +
+			"chart. In JUnit XML, which Jenkins and GitLab show, each release is a test: one that drifted is a failure, one that\n" +
 			"was not fully compared an error. Values of Secrets are replaced by markers.\n\n" +
 			"Exit code 0: no drift; 2: drift (--fail-on); 1: an error, also when only a part could not be compared; 5: there is\n" +
 			"no release to compare, unless --allow-empty is given.",
@@ -116,6 +117,7 @@ func (a *app) printReport(cmd *cli.Command, text, summary string) error {
 // driftOf returns the results as a report: by context, and in the order of the releases' names.
 func (a *app) driftOf(all []located[gathered]) (*report.Drift, error) {
 	releases, host := []report.ReleaseDrift{}, ""
+	day := newReportDay(a.now())
 	for _, l := range all {
 		if l.read == nil {
 			continue
@@ -125,11 +127,14 @@ func (a *app) driftOf(all []located[gathered]) (*report.Drift, error) {
 			return nil, err
 		}
 		releases = append(releases, of...)
+		day.add(l.Name, of, l.read.locks)
 		if l.Name == "" {
 			host = l.read.host
 		}
 	}
-	return report.NewDrift(a.now(), host, releases, contextsOf(all)...), nil
+	drift := report.NewDrift(a.now(), host, releases, contextsOf(all)...)
+	drift.Day = day.chart()
+	return drift, nil
 }
 
 // releasesOf returns the results of a context, in the order of the releases' names.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rancher/helm-locker/pkg/history"
 	"github.com/rancher/helm-locker/pkg/page"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -21,6 +22,9 @@ func TestReportLooksLikeThePage(t *testing.T) {
 		{Namespace: "apps", Name: "seen", Locked: report.LockedDetect},
 		{Namespace: "apps", Name: "new", Locked: report.LockedUnknown},
 	})
+	day := history.New()
+	day.Add(time.Now(), history.Change{Release: "apps/web", Author: "x", Time: time.Now()})
+	drift.Day = day.Chart(time.Now(), func(string) bool { return true })
 	text, err := render(drift, formatHTML)
 	check.NoError(t, err)
 	_, body, _ := strings.Cut(text, "</style>")

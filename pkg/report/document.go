@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/history"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
@@ -20,6 +21,8 @@ type Drift struct {
 	Contexts []Context      `json:"contexts,omitempty"`
 	Summary  Summary        `json:"summary"`
 	Releases []ReleaseDrift `json:"items"`
+	// Day is the chart of the last day's drift for the HTML report; nil without a recorded change.
+	Day *history.Chart `json:"-"`
 }
 
 // Context is one of several clusters that a command read.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/rancher/helm-locker/pkg/history"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
@@ -18,20 +19,18 @@ var reportPage string
 func (d *Drift) HTML(style, icon string) (string, error) {
 	parsed, err := template.New("report").Funcs(template.FuncMap{
 		"line": plain.Line, "lines": diffLines, "count": plain.Count, "lock": lockPill,
-		"tone": func(r *ReleaseDrift) string {
-			if r.LeftOut != "" {
-				return "quiet"
-			}
-			return tone(len(r.Differences) > 0 || r.Incomplete())
-		}, "isBad": func(n int) string { return tone(n > 0) },
-		"at": func(i int) *ReleaseDrift { return &d.Releases[i] },
+		"isBad": func(n int) string { return tone(n > 0) }, "filters": func() []string { return filters },
+		"group": groupOf, "bars": func(r history.Row) template.HTML {
+			return template.HTML(r.SVG()) //nolint:gosec // it escapes its texts
+		},
 	}).Parse(reportPage)
 	if err != nil {
 		return "", fmt.Errorf("parse the template of the report: %w", err)
 	}
+	differing, rest := d.split()
 	var b strings.Builder
 	if err := parsed.Execute(&b, map[string]any{
-		"Drift": d, "Style": template.CSS(style), //nolint:gosec // a file of the page
+		"Drift": d, "Differing": differing, "Rest": rest, "Style": template.CSS(style), //nolint:gosec // a file of the page
 		"Icon": template.HTML(icon), //nolint:gosec // a file of the page
 	}); err != nil {
 		return "", fmt.Errorf("write the report: %w", err)
