@@ -71,8 +71,10 @@ func notifyFlags() []cli.Flag {
 			Usage:    "file with a Go template that makes the body of a notification, instead of --notify-format"},
 		command.OneOf(&cli.StringFlag{Name: "notify-severity", Value: string(severity.Low),
 			Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_SEVERITY"), Category: categoryNotify,
-			Usage: "send drift of this `SEVERITY` or above only: low, medium or high; #severity=high at the end of a URL is for that receiver"},
+			Usage: "send drift of this `SEVERITY` or above only: low, medium or high; #severity=high at the end of a URL is for that receiver, and #namespace=team-*,shop sends it messages about releases in these namespaces only"},
 			severity.Levels()...),
+		&cli.StringFlag{Name: "notify-cluster", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_CLUSTER"), Category: categoryNotify,
+			Usage: "`NAME` of the cluster in each message"},
 		&cli.StringFlag{Name: "severities", Sources: cli.EnvVars("HELM_LOCKER_SEVERITIES"), Category: categoryNotify,
 			Usage: "rate drift by the rules in this `FILE` instead of the built-in ones"},
 		&cli.StringFlag{Name: "notify-ca-file", Sources: cli.EnvVars("HELM_LOCKER_NOTIFY_CA_FILE"),
@@ -115,6 +117,7 @@ func notifyOptions(cmd *cli.Command) notify.Options {
 		TemplateFile: cmd.String("notify-template-file"), CAFile: cmd.String("notify-ca-file"),
 		TokenFile: cmd.String("notify-token-file"),
 		Severity:  severity.Level(cmd.String("notify-severity")), SeveritiesFile: cmd.String("severities"),
+		Cluster: cmd.String("notify-cluster"),
 	}
 }
 

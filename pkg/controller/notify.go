@@ -159,6 +159,7 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	rep.statusChanged(q.lock.Key)
 	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
 		rep.emit(objectReference(hr), requestDeniedEvent(v, q.sender))
+		rep.sendDrift(q.lock, &r)
 	}
 	if q.Before != nil && rep.mayRecord(q.lock) {
 		rep.emit(&corev1.ObjectReference{APIVersion: q.object.GVK.GroupVersion().String(), Kind: q.ID.Kind,

@@ -19,6 +19,7 @@ const (
 	DriftPruned      Type = "io.cattle.helm.drift.pruned"
 	DriftReported    Type = "io.cattle.helm.drift.reported"
 	DriftRefused     Type = "io.cattle.helm.drift.refused"
+	DriftDenied      Type = "io.cattle.helm.drift.denied"
 	LockChanged      Type = "io.cattle.helm.lock.changed"
 	ContentionBegan  Type = "io.cattle.helm.contention.began"
 	ContentionEnded  Type = "io.cattle.helm.contention.ended"
@@ -39,6 +40,8 @@ func TypeOf(action v1alpha1.DriftAction) Type {
 		return DriftPruned
 	case v1alpha1.DriftActionRefused:
 		return DriftRefused
+	case v1alpha1.DriftActionDenied:
+		return DriftDenied
 	}
 	return DriftReported
 }

@@ -27,6 +27,7 @@ var titles = map[message.Type]string{
 	message.DriftPruned:      "An object of an earlier revision was deleted",
 	message.DriftReported:    "An object has drifted",
 	message.DriftRefused:     "The API server refuses to revert a change",
+	message.DriftDenied:      "A change was denied",
 	message.LockChanged:      "The lock of a release has changed",
 	message.ContentionBegan:  "Another writer keeps changing an object back",
 	message.ContentionEnded:  "No one fights over the objects of a release any more",
@@ -47,6 +48,7 @@ func factsOf(e event) []fact {
 			facts = append(facts, fact{name, plain.Cut(oneLine(value), factText)})
 		}
 	}
+	add("Cluster", e.Cluster)
 	if m.Release != nil {
 		add("Release", m.Release.Namespace+"/"+m.Release.Name)
 	}

@@ -260,6 +260,10 @@ func (s *sink) event(lease string, at message.Position, m *message.Message, now 
 	if known && m.Lost == nil {
 		return nil
 	}
+	if m.Type == message.DriftDenied { // the states have it, of all replicas
+		w.at, w.until = at, now
+		return nil
+	}
 	lines := []*evidence.Line{{ID: at.String(), Type: m.Type, Time: m.Time, Lease: lease,
 		Data: evidence.Data{Message: *m}}}
 	if m.Lost != nil && !m.Lost.Unknown { // of an unknown number, the change of the operator is the gap

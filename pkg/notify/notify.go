@@ -43,6 +43,7 @@ const (
 type Notifier struct {
 	receivers []*receiver
 	ratings   *severity.Table
+	cluster   string
 	clock     clock.WithTicker
 	flush     time.Duration
 	log       logrus.FieldLogger
@@ -67,10 +68,10 @@ func New(o Options, by clock.WithTicker, log logrus.FieldLogger, observer Observ
 	if err != nil {
 		return nil, err
 	}
-	n := &Notifier{ratings: ratings, clock: by, flush: flushTime, log: log}
+	n := &Notifier{ratings: ratings, cluster: o.Cluster, clock: by, flush: flushTime, log: log}
 	for _, target := range targets {
 		n.receivers = append(n.receivers, &receiver{
-			url: target.URL, name: nameOf(target.URL), least: target.least, encode: encode, client: client,
+			url: target.URL, name: nameOf(target.URL), wants: target.wants, encode: encode, client: client,
 			token: o.TokenFile,
 			clock: by, log: log.WithField("receiver", nameOf(target.URL)), observer: observer, jitter: jitter,
 			queue: newQueue(queueLength, observer),
@@ -84,7 +85,7 @@ func (n *Notifier) Send(e message.Event) {
 	if len(n.receivers) == 0 {
 		return // a process that only keeps evidence rates nothing
 	}
-	i := &item{event: event{Event: e, Severity: rate(n.ratings, e.Drift)}, at: n.clock.Now()}
+	i := &item{event: event{Event: e, Severity: rate(n.ratings, e.Drift), Cluster: n.cluster}, at: n.clock.Now()}
 	for _, r := range n.receivers {
 		r.put(i)
 	}

@@ -66,8 +66,11 @@ type Options struct {
 	// because tokens in files are rotated.
 	TokenFile string
 	// Severity is the least severity of a drift that is sent, all when empty. The fragment of a URL replaces it for
-	// that receiver.
+	// that receiver: #severity=high. With #namespace=team-*,shop a receiver gets messages about releases in these
+	// namespaces only; #severity=high&namespace=shop has both.
 	Severity severity.Level
+	// Cluster is the name of the cluster in each message; none when empty.
+	Cluster string
 	// SeveritiesFile has the rules for severities instead of the built-in ones; it is read once.
 	SeveritiesFile string
 }
@@ -75,7 +78,7 @@ type Options struct {
 // target is a receiver of the options.
 type target struct {
 	*url.URL
-	least severity.Level
+	wants filter
 }
 
 // targets returns the parsed URLs. Errors identify a URL by its number.
@@ -90,11 +93,11 @@ func (o Options) targets() ([]target, error) {
 			return nil, fmt.Errorf("notification URL %d of %d (%s): a token is only sent over https", i+
 				1, len(o.URLs), nameOf(u))
 		}
-		least, err := o.least(u.Fragment)
+		wants, err := o.filter(u.Fragment)
 		if err != nil {
 			return nil, fmt.Errorf("notification URL %d of %d (%s): %w", i+1, len(o.URLs), nameOf(u), err)
 		}
-		targets = append(targets, target{u, least})
+		targets = append(targets, target{u, wants})
 	}
 	if len(targets) == 0 {
 		return nil, errors.New("no receiver of notifications: set a URL (--notify-url)")

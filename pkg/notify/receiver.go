@@ -14,8 +14,6 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
-
-	"github.com/rancher/helm-locker/pkg/severity"
 )
 
 // receiver sends messages to one URL, one after another, so the messages of a namespace arrive in order.
@@ -23,7 +21,7 @@ type receiver struct {
 	url      *url.URL
 	name     string
 	encode   encoder
-	least    severity.Level // of a drift that is sent
+	wants    filter
 	client   *http.Client
 	token    string // file
 	clock    clock.WithTicker
@@ -34,7 +32,7 @@ type receiver struct {
 }
 
 func (r *receiver) put(i *item) {
-	if i.Severity != "" && !i.Severity.AtLeast(r.least) {
+	if !r.wants.take(i.event) {
 		r.observer.Notified(ResultSkipped)
 		return
 	}

@@ -1,32 +1,12 @@
 package notify
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/severity"
 )
-
-// inFragment begins the fragment of a URL with a severity. A fragment is never sent to a server.
-const inFragment = "severity="
-
-// least returns the least severity of a drift for a receiver with the fragment in its URL.
-func (o Options) least(fragment string) (severity.Level, error) {
-	level := cmp.Or(o.Severity, severity.Low)
-	if text, found := strings.CutPrefix(fragment, inFragment); found {
-		level = severity.Level(text)
-	} else if fragment != "" { // it may be a part of a password, and is not quoted
-		return "", errors.New("the part after # is no severity, such as #severity=high")
-	}
-	if err := level.Check(); err != nil {
-		return "", fmt.Errorf("its severity is none of %s", strings.Join(severity.Levels(), ", "))
-	}
-	return level, nil
-}
 
 // ratings returns the rules for severities.
 func (o Options) ratings() (*severity.Table, error) {

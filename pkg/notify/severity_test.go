@@ -121,6 +121,8 @@ default: low, rules: [{severity: high, paths: [/spec/replicas]}]}`), 0o600))
 	for _, o := range []Options{
 		{URLs: []string{u}, SeveritiesFile: broken}, {URLs: []string{u}, SeveritiesFile: "/does/not/exist"},
 		{URLs: []string{u + "#severity=severe"}}, {URLs: []string{u + "#pa55word"}},
+		{URLs: []string{u + "#severity=low&severity=high"}}, {URLs: []string{u + "#namespace=[pa55word"}},
+		{URLs: []string{u + "#namespace=shop,"}}, {URLs: []string{u + "#pa55word=%zz"}},
 		{URLs: []string{u}, Severity: "severe"},
 	} {
 		clock := clocktesting.NewFakeClock(time.Unix(0, 0))

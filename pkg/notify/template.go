@@ -32,6 +32,8 @@ type templateData struct {
 	Title   string // a sentence
 	// Severity is that of a drift, and empty for another message.
 	Severity string
+	// Cluster is the name of the cluster, empty without one.
+	Cluster string
 	*message.Message
 }
 
@@ -71,7 +73,7 @@ func templated(file string) (encoder, error) {
 func encodeTemplate(t *template.Template, e event) ([]byte, string, error) {
 	var out bounded
 	err := t.Execute(&out, templateData{ID: e.ID, Source: e.Source(), Subject: e.Subject(), Title: titles[e.Type],
-		Severity: string(e.Severity), Message: e.Message})
+		Severity: string(e.Severity), Cluster: e.Cluster, Message: e.Message})
 	switch {
 	case errors.Is(err, errTooLong):
 		return nil, "", errTooLong

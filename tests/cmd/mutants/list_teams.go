@@ -19,5 +19,11 @@ func teamsPauseTheirs() []mutant {
 		breaks("P1", "a ReleaseLock shows changes of objects in other namespaces",
 			edit{mirror, `d.Object.Namespace == hr.Spec.Release.Namespace`, `d.Object.Namespace != ""`}, suite,
 			"TestTeamsSeeTheirOwnDrift"),
+		breaks("I7", "a denied request is in no message",
+			edit{"pkg/controller/notify.go", `		rep.sendDrift(q.lock, &r)
+`, ``}, "./tests/guard", "TestADenialIsNotified"),
+		breaks("I7", "a receiver gets the messages of all namespaces",
+			edit{"pkg/notify/filter.go", `return err == nil && matches`, `return err == nil || matches`}, "./pkg/notify",
+			"TestAReceiverFiltersByNamespace"),
 	}
 }

@@ -64,7 +64,7 @@ func whatIsToldIsTrue() []mutant {
 			`	if lost.Count > 0 {`, `	if lost.Count < 0 {`},
 			"./pkg/notify", "TestEvidence_WhatIsNotWrittenIsAGap"),
 		breaks("T2", "a receiver gets drift below the severity that it asks for",
-			edit{"pkg/notify/receiver.go", `!i.Severity.AtLeast(r.least)`, `!i.Severity.AtLeast("")`}, "./pkg/notify",
+			edit{"pkg/notify/filter.go", `!e.Severity.AtLeast(f.least)`, `!e.Severity.AtLeast("")`}, "./pkg/notify",
 			"TestAReceiverFiltersBySeverity"),
 		breaks("T2", "fields that a message does not list count for nothing",
 			edit{"pkg/notify/severity.go", `len(paths) == 0 || drift.MorePaths > 0`, `len(paths) == 0`}, "./pkg/notify",
