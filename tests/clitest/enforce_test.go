@@ -41,7 +41,7 @@ func TestEnforce(t *testing.T) {
 	w.app("status", "shop", "-o", "json").says(0, `"heldSince": "TIME"`)
 	const held = "the rollout of policy all holds it in mode Detect because of drift: Deployment APPS/shop: spec.replicas, "
 	const advice = "helm-locker enforce shop -n APPS shows and reverts the drift"
-	w.cli("check").says(0, held, advice, "its rollout waits: 1 held because of drift (APPS/shop)", "after TIME reverts it unasked")
+	w.app("check").says(0, held, advice, "its rollout waits: 1 held because of drift (APPS/shop)", "after TIME reverts it unasked")
 	w.cli("status").says(0, held, advice)
 	w.cli("policy", "preview", "all").says(0, "holds it because of drift")
 
