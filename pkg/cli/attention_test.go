@@ -30,8 +30,8 @@ func TestStateAttentionLeavesOutReleasesThatWait(t *testing.T) {
 	nothing := func(*v1alpha1.HelmRelease) {}
 	suspended := func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Suspend = true
-		hr.Status.Conditions[0].Reason, hr.Status.Conditions[1].Reason = v1alpha1.ReasonSuspended, v1alpha1.ReasonSuspended
-		hr.Status.Conditions[1].Status = metav1.ConditionFalse
+		hr.Status.Conditions[0].Reason = v1alpha1.ReasonSuspended
+		hr.Status.Conditions[1] = condition("Locked", metav1.ConditionFalse, v1alpha1.ReasonSuspended, "")
 	}
 	for name, tc := range map[string]struct {
 		of   *v1alpha1.HelmRelease

@@ -8,7 +8,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-// A preview of many releases begins with those that enforcing would change, and counts those that it leaves as they are.
+// A preview of many releases begins with those that enforcing would change, and counts those that it leaves as they
+// are.
 func TestPreviewShowsChangesFirstAndFoldsTheRest(t *testing.T) {
 	out := &previewOut{Policy: "web", Mode: "Enforce", Rights: "none"}
 	add := func(name string, outcome policy.Outcome, change func(*previewRelease)) {
