@@ -19,8 +19,8 @@ type filter struct {
 }
 
 // errFragment does not quote the fragment: it may be a part of a password.
-var errFragment = errors.New("the part after # selects messages: #severity=high, #namespace=team-*,shop, or both with " +
-	"& between them")
+var errFragment = errors.New("the part after # selects messages: #severity=high, #namespace=team-*,shop, or both " +
+	"with & between them")
 
 // filter returns the filter in the fragment of a URL, which is never sent to a server.
 func (o Options) filter(fragment string) (filter, error) {
