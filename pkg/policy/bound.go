@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -49,7 +48,7 @@ func (pl *planner) lock(c *candidate, w won, r rolled) {
 	if rolls(c.HelmReleasePolicy) || c.unaccepted() {
 		switch {
 		case r.moves[w]:
-			of.enforcedSince = wholeSecond(pl.Now).Format(time.RFC3339)
+			of.enforcedSince = formatTime(wholeSecond(pl.Now))
 		case enforced(w.existing):
 			of.enforcedSince = w.existing.Annotations[v1alpha1.EnforcedSinceAnnotation]
 		default:
