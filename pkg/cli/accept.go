@@ -28,10 +28,11 @@ func (a *app) acceptCommand() *cli.Command {
 		Description: "An operator with --trust-records=Witnessed enforces a release record as far as the writer of the record has the rights\n" +
 			"for it. accept sets spec.acceptedRecord, so that the operator enforces the newest record as it is now, whoever wrote it,\n" +
 			"and expects its writer (spec.expectedWriters).\n" +
-			"A record that changes before the operator reads it is not accepted.\n\n" +
+			"A record that changes before the operator reads it is not accepted.\n" +
+			"Of selected releases, accept takes those whose records are not trusted.\n\n" +
 			"accept prints the writer, and the objects that the operator writes and deletes then, and asks. Without a terminal it\n" +
 			"needs --yes: else it changes nothing, and exits with 2.",
-		Flags: changeFlags(append(waitFlags(), yesFlag())...), Action: a.accept,
+		Flags: changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.accept,
 	}
 }
 
@@ -45,6 +46,11 @@ func (a *app) accept(ctx context.Context, cmd *cli.Command) error {
 	store, targets, err := a.choose(ctx, cmd)
 	if err != nil {
 		return err
+	}
+	if !cmd.Args().Present() {
+		if targets = slices.DeleteFunc(targets, hasNoDoubt); len(targets) == 0 {
+			return a.nothingSelected(ctx, cmd, store, "every selected release has a trusted record, or is not compared now")
+		}
 	}
 	var found []*doubted
 	failed := each(ctx, a, targets, func(t target) error {
@@ -78,6 +84,15 @@ func (a *app) accept(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return cmp.Or(failed, written)
+}
+
+// hasNoDoubt reports whether a target has no record to accept.
+func hasNoDoubt(t target) bool {
+	if len(t.locks) != 1 {
+		return true
+	}
+	trust := t.locks[0].Status.Trust
+	return (trust == nil || trust.State != v1alpha1.TrustStateNotTrusted) && !isFlagged(t.locks[0])
 }
 
 // isEnforced waits for a lock at a trusted record.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -238,7 +237,9 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 		f.Advice = details
 		switch ready.Reason {
 		case v1alpha1.ReasonRecordNotTrusted:
-			f.Message, _, _ = strings.Cut(f.Message, "; accept it ") // the condition's message ends with its advice
+			if trust := hr.Status.Trust; trust != nil && trust.Message != "" { // without the advice of the condition
+				f.Message = ready.Reason + ": " + trust.Message
+			}
 			f.Advice = command.Program + " accept " + name + " shows what it would do, and accepts it; or have it deployed by a user with the rights"
 		case v1alpha1.ReasonForbidden:
 			f.Advice = "let the account do what the release takes, which this prints: " + command.Program + " rbac " + name

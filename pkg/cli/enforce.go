@@ -38,7 +38,8 @@ func (a *app) enforce(ctx context.Context, cmd *cli.Command) error {
 	}
 	held, failed := a.held(ctx, cmd, store, targets)
 	if len(held) == 0 {
-		return cmp.Or(failed, a.nothingHeld(ctx, cmd, store))
+		return cmp.Or(failed,
+			a.nothingSelected(ctx, cmd, store, "no rollout holds a selected release because of drift"))
 	}
 	begun := make([]*v1alpha1.HelmRelease, len(held))
 	for i, hr := range held {
@@ -95,11 +96,9 @@ func errNotHeld(hr *v1alpha1.HelmRelease) error {
 		keyOf(hr), hr.Namespace, hr.Name, hr.Spec.Mode)
 }
 
-// nothingHeld is the error for a selection without a held release.
-func (a *app) nothingHeld(ctx context.Context, cmd *cli.Command, store *helmReleases) error {
-	namespace := store.cluster.scopeOf(cmd)
-	return a.empty(ctx, cmd, store.cluster, errors.New("no rollout holds a selected release because of drift"),
-		store.namespace, namespace)
+// nothingSelected is the error for a selection without a release to change, for a reason.
+func (a *app) nothingSelected(ctx context.Context, cmd *cli.Command, store *helmReleases, reason string) error {
+	return a.empty(ctx, cmd, store.cluster, errors.New(reason), store.namespace, store.cluster.scopeOf(cmd))
 }
 
 // agree writes a user's consent to the revert of the drift of a held release. A HelmRelease of another revision than

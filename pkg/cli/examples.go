@@ -43,7 +43,7 @@ func examples() map[string][]string {
 		},
 		"unlock":  {"unlock web -n apps", "unlock --all -n apps", "unlock -A -l team=web"},
 		"suspend": {"suspend web -n apps --for 30m --reason \"a hotfix\"", "suspend web -n apps"},
-		"accept":  {"accept web -n apps --dry-run", "accept web -n apps --yes --wait"},
+		"accept":  {"accept web -n apps --dry-run", "accept web -n apps --yes --wait", "accept --all -A"},
 		"enforce": {"enforce web -n apps --dry-run", "enforce --all -A --yes --wait"},
 		"resume":  {"resume web -n apps", "resume --all -n apps"},
 		"version": {"version"},

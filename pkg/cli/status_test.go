@@ -191,7 +191,7 @@ DRIFT                 OBJECT                    WHAT                            
 2026-01-02T11:59:59Z  Deployment.apps apps/web  a, metadata.labels["example.com/\x1b[31m"], c and 3 more changed by evil\x1b[2J\nmanager  refused
 
 The API server's audit log knows the user. For the last drift:
-  jq -r 'select(.stage == "ResponseComplete" and (.verb | IN("create", "update", "patch", "delete", "deletecollection")) and (.objectRef.apiGroup // "") == "apps" and (.objectRef.namespace // "") == "apps" and (.objectRef.name | IN("web", null)) and .requestReceivedTimestamp >= "2026-01-02T11:58:59Z" and .requestReceivedTimestamp <= "2026-01-02T12:00:59Z") | [.requestReceivedTimestamp, .user.username, .verb, .objectRef.resource, .userAgent] | @tsv' audit.log
+  jq -r 'select(.stage == "ResponseComplete" and (.verb | IN("create", "update", "patch", "delete", "deletecollection")) and (.objectRef.apiGroup // "") == "apps" and (.objectRef.namespace // "") == "apps" and (.objectRef.name | IN("web", null)) and .requestReceivedTimestamp >= "2026-01-02T11:58:59Z" and .requestReceivedTimestamp <= "2026-01-02T12:00:59Z") | [.requestReceivedTimestamp, .user.username, .impersonatedUser.username, .verb, .objectRef.resource, .userAgent] | @tsv' audit.log
 
 LEFT ALONE                REASON      FIELDS         MESSAGE
 Deployment.apps apps/web  Autoscaled  spec.replicas  2 to 5

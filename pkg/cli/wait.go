@@ -21,6 +21,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -103,7 +104,8 @@ func (a *app) waitIfAsked(
 		done, waiting := until(now)
 		switch {
 		case done && now.Status.Revision > 0:
-			a.note("%sdone: revision %d is watched, %d objects", of(now), now.Status.Revision, now.Status.Objects.Tracked)
+			a.note("%sdone: revision %d is %s, %s", of(now), now.Status.Revision,
+				report.LockWords(report.LockState(now, a.now())), plain.Count(now.Status.Objects.Tracked, "object"))
 		case done:
 			a.note("%sdone", of(now))
 		case waiting != w.last:

@@ -74,6 +74,7 @@ type question struct {
 	lock   *lock.Lock
 	object *lock.Object
 	sender string
+	groups []string // of the sender
 	// slot releases the semaphore after the answer.
 	slot func()
 }
@@ -112,7 +113,8 @@ func (ad *admission) question(
 	if err != nil {
 		return nil, judge.AdmitUnknown, err
 	}
-	q := &question{lock: l, object: w.Object, sender: sender(&r.UserInfo), slot: slot}
+	q := &question{lock: l, object: w.Object, sender: sender(&r.UserInfo), slot: slot,
+		groups: groupsOf(&r.UserInfo)}
 	if err := q.fill(ad, r, &w, object); err != nil {
 		slot()
 		return nil, judge.AdmitUnknown, err

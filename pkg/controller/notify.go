@@ -148,7 +148,7 @@ func (rep *reporter) denied(q *question, changes []drift.Change) {
 	paths, more := pathsOf(changes)
 	r := v1alpha1.DriftRecord{
 		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
-		MorePaths: more, User: q.sender,
+		MorePaths: more, User: q.sender, UserGroups: q.groups,
 		Action: v1alpha1.DriftActionDenied, Count: 1,
 	}
 	rep.entries.update(q.lock.Key, func(e *entry) {

@@ -121,7 +121,7 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 		Action: action, Since: lived.since,
 	}
 	if len(p.users) == 1 {
-		r.User = p.users[0]
+		r.User, r.UserGroups = p.users[0], p.groups
 	} else {
 		r.PossibleUsers = p.users
 	}

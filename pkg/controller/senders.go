@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -14,6 +15,12 @@ import (
 
 // podName is the key of the Pod that a ServiceAccount's token is bound to, in the extra fields of a user.
 const podName = "authentication.kubernetes.io/pod-name"
+
+// Groups of Kubernetes: all users, and all ServiceAccounts. Those of a namespace follow a colon.
+const (
+	allUsers           = "system:authenticated"
+	allServiceAccounts = "system:serviceaccounts"
+)
 
 // Limits of the paths of a remembered request: its sender chooses them.
 const (
@@ -30,12 +37,25 @@ func sender(u *authenticationv1.UserInfo) string {
 	return plain.Cut(plain.Line(name), v1alpha1.MaxUserBytes)
 }
 
+// groupsOf returns the groups of the user of a request, to the limit of a status, without those of all users and of all
+// ServiceAccounts.
+func groupsOf(u *authenticationv1.UserInfo) []string {
+	var groups []string
+	for _, group := range u.Groups {
+		if group != allUsers && !strings.HasPrefix(group, allServiceAccounts) &&
+			len(groups) < v1alpha1.MaxUserGroups {
+			groups = append(groups, plain.Cut(plain.Line(group), v1alpha1.MaxUserBytes))
+		}
+	}
+	return groups
+}
+
 // remember keeps the sender of a request that passes, for the drift that it makes.
 func (ad *admission) remember(q *question, changes []drift.Change) {
 	if q.DryRun {
 		return
 	}
-	r := lock.Request{User: q.sender, At: ad.Clock.Now(), Deletion: q.After == nil}
+	r := lock.Request{User: q.sender, Groups: q.groups, At: ad.Clock.Now(), Deletion: q.After == nil}
 	long := func(c drift.Change) bool { return len(c.Path) > requestPathBytes }
 	if len(changes) <= requestPaths && !slices.ContainsFunc(changes, long) {
 		for _, c := range changes {
@@ -45,18 +65,17 @@ func (ad *admission) remember(q *question, changes []drift.Change) {
 	q.lock.RecordRequest(q.ID, r)
 }
 
-// senders returns the users whose requests may have made the changes of a portion, each once, to the limit of a status.
-// seen is the time at which the operator saw the changes first.
-func (p portion) senders(requests []lock.Request, seen time.Time) []string {
-	var users []string
+// senders returns the users whose requests may have made the changes of a portion, each once, to the limit of a status,
+// and the groups of the last one of them. seen is the time at which the operator saw the changes first.
+func (p portion) senders(requests []lock.Request, seen time.Time) (users, groups []string) {
 	for _, r := range requests {
 		if p.fits(r, seen) {
-			users = append(users, r.User)
+			users, groups = append(users, r.User), r.Groups
 		}
 	}
 	slices.Sort(users)
 	users = slices.Compact(users)
-	return users[:min(len(users), v1alpha1.MaxPossibleUsers)]
+	return users[:min(len(users), v1alpha1.MaxPossibleUsers)], groups
 }
 
 // fits reports whether a request may have made the changes: a deletion or not, at one of the paths, no more than a few

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,14 +47,15 @@ func TestADriftIsOfTheRequestsThatFit(t *testing.T) {
 		"only a deletion":   {changed("/a", nil), []lock.Request{deletion("alice")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := strings.Join(test.p.senders(test.requests, seen), " or "); got != test.want {
+			users, _ := test.p.senders(test.requests, seen)
+			if got := strings.Join(users, " or "); got != test.want {
 				t.Errorf("the senders are %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// A user's name is text of others: it stays on its line.
+// The names of a user and of its groups are text of others: they stay on their line.
 func TestASenderIsNamedWithItsPod(t *testing.T) {
 	for want, u := range map[string]authenticationv1.UserInfo{
 		"alice":                               {Username: "alice"},
@@ -63,5 +65,10 @@ func TestASenderIsNamedWithItsPod(t *testing.T) {
 		if got := sender(&u); got != want {
 			t.Errorf("the sender is %q, want %q", got, want)
 		}
+	}
+	groups := groupsOf(&authenticationv1.UserInfo{Groups: []string{"web", "system:authenticated", "a\nb",
+		"system:serviceaccounts", "system:serviceaccounts:apps", "system:masters", "1", "2", "3"}})
+	if !slices.Equal(groups, []string{"web", `a\nb`, "system:masters", "1", "2"}) {
+		t.Errorf("the groups are %q", groups)
 	}
 }

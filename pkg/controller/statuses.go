@@ -172,7 +172,7 @@ func (c *common) view(key string) (*view, bool) {
 func (v *view) trust() *v1alpha1.TrustStatus {
 	t := v.lock.Trust.DeepCopy()
 	if v.lock.Doubt != "" && !v.entry.doubted {
-		t.State = v1alpha1.TrustStateComparing
+		t.State, t.Message = v1alpha1.TrustStateComparing, ""
 	}
 	return t
 }

@@ -139,7 +139,7 @@ func (td *trusted) judge(ctx context.Context, hr *v1alpha1.HelmRelease, rec rele
 		l.changes = -1
 	}
 	if !state.Trusts(r) {
-		l.doubt = state.Doubt(r) + remedy(hr, rec)
+		l.doubt = l.trust.Message + remedy(hr, rec)
 	}
 	return err
 }

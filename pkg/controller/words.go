@@ -14,6 +14,7 @@ type portion struct {
 	drift.Attribution
 	operation v1alpha1.DriftOperation
 	users     []string // the possible senders of the change
+	groups    []string // those of the only sender
 }
 
 // portions returns the changes by author, at least one portion.
@@ -26,7 +27,7 @@ func (v *result) portions() []portion {
 		all = append(all, portion{Attribution: drift.Attribution{Changes: v.found.Changes}, operation: v.operation})
 	}
 	for i := range all {
-		all[i].users = all[i].senders(v.requests, v.seenFirst(all[i].Changes))
+		all[i].users, all[i].groups = all[i].senders(v.requests, v.seenFirst(all[i].Changes))
 	}
 	return all
 }
@@ -45,6 +46,8 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 		switch {
 		case p.operation == v1alpha1.DriftDeleted && v.found.Deletion != "":
 			text = v.found.Deletion
+		case p.operation == v1alpha1.DriftDeleted && v.First && len(p.users) == 0:
+			text = "missing" // it may never have existed
 		case p.operation == v1alpha1.DriftDeleted:
 			text = "deleted"
 		case p.operation == v1alpha1.DriftLeftover:

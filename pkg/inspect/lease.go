@@ -23,7 +23,7 @@ func LeaseOf(hr *v1alpha1.HelmRelease) (string, bool) {
 }
 
 // LastSeen returns the last renewal of a Lease, and whether its holder is gone: it released the Lease, or let it
-// expire. Expiry counts twice the lease duration, because clocks differ.
+// expire, see GoneAfter.
 func LastSeen(spec coordinationv1.LeaseSpec, now time.Time) (seen time.Time, gone bool) {
 	if spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
 		return time.Time{}, false
@@ -32,7 +32,13 @@ func LastSeen(spec coordinationv1.LeaseSpec, now time.Time) (seen time.Time, gon
 	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" {
 		return seen, true
 	}
-	return seen, now.Sub(seen) > 2*time.Duration(*spec.LeaseDurationSeconds)*time.Second
+	return seen, now.Sub(seen) > GoneAfter(spec)
+}
+
+// GoneAfter returns how long after its last renewal the holder of a Lease with a duration counts as gone: twice the
+// duration, because clocks differ.
+func GoneAfter(spec coordinationv1.LeaseSpec) time.Duration {
+	return 2 * time.Duration(*spec.LeaseDurationSeconds) * time.Second
 }
 
 // NotRunning returns the message for a HelmRelease whose operator was last seen at a time and does not run.

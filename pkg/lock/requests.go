@@ -16,9 +16,10 @@ const (
 
 // Request is a request that drifts from the manifest, and that the guard let pass.
 type Request struct {
-	// User is the sender, and At the time of the question to the guard.
-	User string
-	At   time.Time
+	// User is the sender with these Groups, and At the time of the question to the guard.
+	User   string
+	Groups []string
+	At     time.Time
 	// Deletion is set for the deletion of the object. Paths are the changed ones of any other request; nil for any.
 	Deletion bool
 	Paths    []string

@@ -109,6 +109,8 @@ type Change struct {
 	User        string    `json:"user,omitempty"`
 	// PossibleUsers are the users whose requests fit the change, if there are several.
 	PossibleUsers []string `json:"possibleUsers,omitempty"`
+	// Groups are those of User.
+	Groups []string `json:"userGroups,omitempty"`
 	// Changed is when the manager last wrote, and Lived how long the change lived, since Since.
 	Changed *time.Time `json:"changed,omitempty"`
 	Lived   string     `json:"lived,omitempty"`

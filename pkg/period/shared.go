@@ -33,7 +33,7 @@ func (s shared) change(at time.Time, r *v1alpha1.DriftRecord) Change {
 	c := Change{Time: at, Action: s.text(string(r.Action)), Object: s.text(r.Object.String()),
 		Operation: s.text(string(r.Operation)), Paths: s.list(r.Paths), MorePaths: r.MorePaths,
 		Manager: s.text(r.FieldManager), Subresource: s.text(r.Subresource), User: s.text(r.User),
-		PossibleUsers: s.list(r.PossibleUsers), Count: r.Count}
+		Groups: s.list(r.UserGroups), PossibleUsers: s.list(r.PossibleUsers), Count: r.Count}
 	if r.ChangeTime != nil {
 		changed := r.ChangeTime.UTC()
 		c.Changed = &changed

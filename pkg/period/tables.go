@@ -173,13 +173,17 @@ func (c *Change) manager() string {
 }
 
 func (c *Change) user() string {
-	if c.Count > 1 {
-		return fmt.Sprintf("%s (%d requests so far)", c.User, c.Count)
-	}
 	if c.User == "" && len(c.PossibleUsers) > 0 {
 		return strings.Join(c.PossibleUsers, " or ")
 	}
-	return c.User
+	text := c.User
+	if len(c.Groups) > 0 {
+		text += " (" + strings.Join(c.Groups, ", ") + ")"
+	}
+	if c.Count > 1 {
+		text += fmt.Sprintf(" (%d requests so far)", c.Count)
+	}
+	return text
 }
 
 // lived returns how long a change lived, with the event at which that begins.

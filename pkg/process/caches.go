@@ -44,7 +44,7 @@ func NewCaches(config *rest.Config, namespace string) (cache.SharedCacheFactory,
 func Cached[T generic.RuntimeMetaObject, L runtime.Object](
 	ctx context.Context, c generic.ControllerInterface[T, L],
 ) (generic.ControllerInterface[T, L], error) {
-	if err := c.Informer().SetTransform(trim); err != nil {
+	if err := c.Informer().SetTransform(Trim); err != nil {
 		return nil, fmt.Errorf("cache of %s: %w", c.GroupVersionKind().Kind, err)
 	}
 	return handlersUntil[T, L]{c, ctx}, nil
@@ -71,9 +71,9 @@ func Fill(ctx context.Context, factory *helm.Factory, what string) error {
 	}
 }
 
-// trim removes managedFields from an object before it is cached. They are a large part of an object, and no code reads
+// Trim removes managedFields from an object before it is cached. They are a large part of an object, and no code reads
 // them. All writes are patches, so the API server keeps them.
-func trim(obj any) (any, error) {
+func Trim(obj any) (any, error) {
 	if o, ok := obj.(metav1.Object); ok {
 		o.SetManagedFields(nil)
 	}

@@ -14,7 +14,7 @@ import (
 const auditMargin = time.Minute
 
 // AuditQuery returns a command that finds the requests behind a drift record in an audit log of the API server,
-// audit.log: their time, user, verb and user agent. The object itself names no user.
+// audit.log: their time, user, impersonated user, verb and user agent. The object itself names no user.
 func AuditQuery(r v1alpha1.DriftRecord) string {
 	from, to := r.Time.Time, r.Time.Time
 	switch {
@@ -30,7 +30,8 @@ func AuditQuery(r v1alpha1.DriftRecord) string {
 		".requestReceivedTimestamp >= " + quoted(Time(from.Add(-auditMargin))),
 		".requestReceivedTimestamp <= " + quoted(Time(to.Add(auditMargin))),
 	}
-	what := `[.requestReceivedTimestamp, .user.username, .verb, .objectRef.resource, .userAgent] | @tsv`
+	what := `[.requestReceivedTimestamp, .user.username, .impersonatedUser.username, .verb, .objectRef.resource, ` +
+		`.userAgent] | @tsv`
 	program := "select(" + strings.Join(where, " and ") + ") | " + what
 	return "jq -r '" + strings.ReplaceAll(program, "'", `'\''`) + "' audit.log"
 }

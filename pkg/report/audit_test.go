@@ -19,7 +19,7 @@ func TestTheAuditQueryIsOneArgumentWhateverAnObjectIsCalled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	const name = `a'; touch harm; '"b`
-	log := `{"stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"userAgent":"kubectl",` +
+	log := `{"stage":"ResponseComplete","verb":"patch","user":{"username":"jane"},"impersonatedUser":{"username":"admin"},"userAgent":"kubectl",` +
 		`"requestReceivedTimestamp":"2026-01-02T12:00:00.123456Z","objectRef":{"resource":"clusterroles",` +
 		`"apiGroup":"rbac.authorization.k8s.io","name":"a'; touch harm; '\"b"}}` + "\n" +
 		`{"stage":"ResponseComplete","verb":"patch","user":{"username":"other"},"userAgent":"kubectl",` +
@@ -34,7 +34,7 @@ func TestTheAuditQueryIsOneArgumentWhateverAnObjectIsCalled(t *testing.T) {
 	shell := exec.CommandContext(t.Context(), "sh", "-c", query)
 	shell.Dir = dir
 	out, err := shell.CombinedOutput()
-	const want = "2026-01-02T12:00:00.123456Z\tjane\tpatch\tclusterroles\tkubectl\n"
+	const want = "2026-01-02T12:00:00.123456Z\tjane\tadmin\tpatch\tclusterroles\tkubectl\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%s\nprints %s (%v)", query, out, err)
 	}

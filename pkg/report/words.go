@@ -125,6 +125,9 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 	switch r.Operation {
 	case v1alpha1.DriftDeleted:
 		text = "deleted"
+		if r.Since == v1alpha1.DriftSinceLocked && r.Sender() == "" {
+			text = "missing" // it may never have existed
+		}
 	case v1alpha1.DriftLeftover:
 		text = "left over from an earlier revision"
 	case v1alpha1.DriftRemoved:
@@ -135,6 +138,9 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 		text = Paths(r.Paths, r.MorePaths) + " changed"
 	}
 	user := r.Sender()
+	if len(r.UserGroups) > 0 {
+		user += " (" + strings.Join(r.UserGroups, ", ") + ")"
+	}
 	switch {
 	case r.FieldManager != "":
 		text += " by " + r.FieldManager

@@ -16,8 +16,9 @@ var shown = [...]string{helm.ConditionReady, helm.ConditionLocked, helm.Conditio
 	helm.ConditionGuarded}
 
 // mirror returns the status of a ReleaseLock of a HelmRelease. Changes of objects outside of the namespace of the
-// release, and the messages that list drifted objects, are left out. The pause is not set.
-func mirror(hr *helm.HelmRelease) v1alpha1.ReleaseLockStatus {
+// release, and the messages that list drifted objects, are left out. The pause is not set. Nothing is locked after the
+// end of the operator; nil while it runs.
+func mirror(hr *helm.HelmRelease, ended *stop) v1alpha1.ReleaseLockStatus {
 	s := v1alpha1.ReleaseLockStatus{
 		HelmRelease: &v1alpha1.HelmReleaseReference{Namespace: hr.Namespace, Name: hr.Name},
 		State:       hr.Status.State, Revision: hr.Status.Revision, Mode: hr.Spec.Mode, Guard: hr.Spec.Guard,
@@ -30,7 +31,12 @@ func mirror(hr *helm.HelmRelease) v1alpha1.ReleaseLockStatus {
 		}
 		cond := metav1.Condition{Type: found.Type, Status: found.Status, Reason: found.Reason,
 			LastTransitionTime: found.LastTransitionTime}
-		if kind == helm.ConditionLocked {
+		switch {
+		case ended != nil && (kind == helm.ConditionLocked || kind == helm.ConditionReady):
+			cond.Status, cond.Reason = metav1.ConditionUnknown, v1alpha1.ReasonOperatorNotRunning
+			cond.Message = ended.text + "; the release is not protected now, and this status is from then"
+			cond.LastTransitionTime = metav1.NewTime(ended.seen)
+		case kind == helm.ConditionLocked:
 			cond.Message = found.Message
 		}
 		s.Conditions = append(s.Conditions, cond)

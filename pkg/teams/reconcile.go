@@ -100,7 +100,7 @@ func (w *worker) update(rl *v1alpha1.ReleaseLock, hr *helm.HelmRelease) error {
 			return err
 		}
 	}
-	status := mirror(hr)
+	status := mirror(hr, w.operators.stoppedOf(hr))
 	status.Pause = a.status
 	if equality.Semantic.DeepEqual(status, rl.Status) {
 		return nil

@@ -94,10 +94,15 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	defer stop()
+	if w.operators, err = newOperators(kube, o.Namespace, o.Clock, w.compareAll); err != nil {
+		return fmt.Errorf("watch Leases: %w", err)
+	}
 	w.helmReleases.OnChange(handling, "helm-locker", w.helmReleaseChanged)
 	w.locks.OnChange(handling, "helm-locker", w.lockChanged)
 
 	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { w.operators.informer.RunWithContext(ctx); return nil })
+	group.Go(func() error { return w.operators.run(ctx) })
 	group.Go(func() error { return w.run(ctx) })
 	group.Go(func() error { return w.serve(ctx, kube) })
 	if err := group.Wait(); !errors.Is(err, context.Canceled) && err != nil {

@@ -45,10 +45,11 @@ type clients struct {
 type worker struct {
 	Options
 	clients
-	events  record.EventRecorder
-	metrics *metrics.Process
-	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	ready   chan struct{} // closed when the caches are filled
+	events    record.EventRecorder
+	metrics   *metrics.Process
+	operators *operators
+	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	ready     chan struct{} // closed when the caches are filled
 }
 
 func newWorker(o Options, c clients, m *metrics.Process) *worker {
@@ -109,13 +110,17 @@ func (w *worker) helmReleaseChanged(_ string, hr *helm.HelmRelease) (*helm.HelmR
 		w.queue.AddAfter(keyOf(hr), delay)
 		return hr, nil
 	}
-	// A deleted object has no release any more, so all ReleaseLocks are compared with what is left.
+	w.compareAll() // a deleted object has no release any more
+	return nil, nil
+}
+
+// compareAll compares all ReleaseLocks with their HelmReleases.
+func (w *worker) compareAll() {
 	for _, o := range w.locks.Informer().GetStore().List() {
 		if rl, ok := o.(*v1alpha1.ReleaseLock); ok {
 			w.queue.AddAfter(types.NamespacedName{Namespace: rl.Namespace, Name: rl.Name}, delay)
 		}
 	}
-	return nil, nil
 }
 
 // lockChanged is called for each event of a ReleaseLock.
@@ -138,6 +143,10 @@ func (w *worker) run(ctx context.Context) error {
 		}
 	}
 	if ctx.Err() != nil {
+		w.queue.ShutDown()
+		return ctx.Err()
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), w.operators.informer.HasSynced) {
 		w.queue.ShutDown()
 		return ctx.Err()
 	}

@@ -148,26 +148,24 @@ func (s *State) Status(r Record) *v1alpha1.TrustStatus {
 	case s.Trusts(r):
 		status.State = v1alpha1.TrustStateTrusted
 	case s.Refused != nil && s.Refused.is(r):
-		known = &s.Refused.Record
+		known, status.Message = &s.Refused.Record, s.Refused.text()
 	default:
+		status.Message = fmt.Sprintf("nothing shows that the writer of revision %d may deploy it, and its objects are "+
+			"not as it declares", r.Revision)
 		return status
 	}
 	status.Reason, status.Writer, status.Time = known.Reason, known.Writer, known.Time
 	return status
 }
 
-// Doubt returns why a record is not trusted, without a full stop. The remedy follows it.
-func (s *State) Doubt(r Record) string {
-	switch {
-	case s.Refused != nil && s.Refused.is(r) && s.Refused.Missing == nil:
+// text returns why a record is not trusted, without a full stop. The remedy follows it.
+func (r *Refusal) text() string {
+	if r.Missing == nil {
 		return fmt.Sprintf("revision %d was stored by user %s, whose records trust.neverWriters excludes", r.Revision,
-			s.Refused.Writer)
-	case s.Refused != nil && s.Refused.is(r):
-		return fmt.Sprintf("revision %d was stored by user %s, who may not %s", r.Revision, s.Refused.Writer,
-			s.Refused.Missing)
+			r.Writer)
 	}
-	return fmt.Sprintf("nothing shows that the writer of revision %d may deploy it, and its objects are not as it "+
-		"declares", r.Revision)
+	return plain.Cut(fmt.Sprintf("revision %d was stored by user %s, who may not %s", r.Revision, r.Writer, r.Missing),
+		v1alpha1.MaxConditionMessageBytes/2)
 }
 
 // Deployed records the user who stored a deployed record. Of many groups it keeps the expected ones.

@@ -121,10 +121,10 @@ func TestTrustIsInTheNewestRevision(t *testing.T) {
 	refused := rec(100)
 	refused.Writer, refused.Reason = "mallory", v1alpha1.TrustRefused
 	s.Refused = &Refusal{Record: refused, Missing: &Right{Verb: "bind", Name: "admin"}}
-	if got := s.Doubt(rec(100)); !strings.Contains(got, "user mallory, who may not bind") {
+	if got := s.Status(rec(100)).Message; !strings.Contains(got, "user mallory, who may not bind") {
 		t.Error(got)
 	}
-	if got := s.Doubt(rec(101)); !strings.Contains(got, "nothing shows") {
+	if got := s.Status(rec(101)).Message; !strings.Contains(got, "nothing shows") {
 		t.Error(got)
 	}
 	if got := s.Status(rec(100)); got.State != v1alpha1.TrustStateNotTrusted || got.Reason != v1alpha1.TrustRefused ||

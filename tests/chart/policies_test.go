@@ -57,7 +57,8 @@ func TestPoliciesRightsAreEnoughAndNoMore(t *testing.T) {
 func expectRulesUsed(t testing.TB, rules []rbacv1.PolicyRule, all []request) {
 	t.Helper()
 	rare := []string{"list secrets", "create customresourcedefinitions", "update customresourcedefinitions",
-		"patch events", "update leases", "list helmreleases", "list helmreleasepolicies", "list releaselocks", "list namespaces",
+		"patch events", "update leases", "list helmreleases", "list helmreleasepolicies", "list releaselocks", "list leases",
+		"list namespaces",
 		"list customresourcedefinitions", "list horizontalpodautoscalers",
 		// These are served by no API server of its own.
 		"list scaledobjects", "watch scaledobjects", "list rollouts", "watch rollouts"}

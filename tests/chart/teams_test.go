@@ -94,11 +94,11 @@ func teamsValues(t *testing.T) string {
 }
 
 // startTeams installs the chart with the process for teams, and locks release shop, with an object in its namespace
-// and one in the other namespace.
-func startTeams(t *testing.T) (e *kit.Env, other string) {
+// and one in the other namespace. It returns that namespace and the operator.
+func startTeams(t *testing.T) (e *kit.Env, other string, operator *deployed) {
 	e = newEnv(t)
 	install(e, kit.Shared.Helm4(), freePorts(t), teamsValues(t))
-	startDeployment(e, kit.Shared, "helm-locker")
+	operator = startDeployment(e, kit.Shared, "helm-locker")
 	startDeployment(e, kit.Shared, "helm-locker-teams")
 	other = e.Namespace(e.Apps + "-other")
 	elsewhere := strings.Replace(kit.ConfigMap("shop-elsewhere", "1"), "{name:", "{namespace: "+other+", name:", 1)
@@ -106,13 +106,13 @@ func startTeams(t *testing.T) (e *kit.Env, other string) {
 	waitLock(e, "the ReleaseLock shows the lock", func(rl *teams.ReleaseLock) bool {
 		return meta.IsStatusConditionTrue(rl.Status.Conditions, v1alpha1.ConditionLocked)
 	})
-	return e, other
+	return e, other, operator
 }
 
 // A member of a namespace reads and pauses its locks, in nobody else's name, for a bounded time, and gets no other
 // right.
 func TestTeamsPauseTheirOwnLocks(t *testing.T) {
-	e, _ := startTeams(t)
+	e, _, _ := startTeams(t)
 	alice := newMember(e, "alice-"+e.Apps, e.Apps)
 	stranger := newMember(e, "stranger-"+e.Apps, e.Namespace(e.Apps+"-strangers"))
 	far := time.Now().Add(48 * time.Hour)
@@ -201,9 +201,10 @@ func expectTeamsRights(e *kit.Env) {
 	expectRulesUsed(e, slices.Concat(role.Rules, wide.Rules), all)
 }
 
-// A ReleaseLock shows the changes of objects in its own namespace, with events on the objects, and none of another.
+// A ReleaseLock shows the changes of objects in its own namespace, with events on the objects, and none of another. It
+// shows no lock while the operator is stopped.
 func TestTeamsSeeTheirOwnDrift(t *testing.T) {
-	e, other := startTeams(t)
+	e, other, operator := startTeams(t)
 	e.PatchIn(kit.ConfigMaps, other, "shop-elsewhere", `{"data":{"key":"theirs"}}`)
 	e.WaitFieldIn(kit.ConfigMaps, other, "shop-elsewhere", "data.key", "1")
 	e.Patch(kit.ConfigMaps, "shop", `{"data":{"key":"mine"}}`)
@@ -222,11 +223,24 @@ func TestTeamsSeeTheirOwnDrift(t *testing.T) {
 	if strings.Contains(text, other) || strings.Contains(text, "elsewhere") {
 		t.Errorf("the status names objects of another namespace: %s", text)
 	}
+
+	operator.stop()
+	rl = waitLock(e, "the ReleaseLock shows the end of the operator", func(rl *teams.ReleaseLock) bool {
+		return !meta.IsStatusConditionTrue(rl.Status.Conditions, v1alpha1.ConditionLocked)
+	})
+	locked := meta.FindStatusCondition(rl.Status.Conditions, v1alpha1.ConditionLocked)
+	if locked.Reason != teams.ReasonOperatorNotRunning || !strings.Contains(locked.Message, "is not protected now") {
+		t.Errorf("without an operator: %+v", locked)
+	}
+	startDeployment(e, kit.Shared, "helm-locker")
+	waitLock(e, "the ReleaseLock shows the lock again", func(rl *teams.ReleaseLock) bool {
+		return meta.IsStatusConditionTrue(rl.Status.Conditions, v1alpha1.ConditionLocked)
+	})
 }
 
 // The command line pauses and resumes by the ReleaseLock where the user may not list HelmReleases.
 func TestTeamsPauseByTheCommandLine(t *testing.T) {
-	e, _ := startTeams(t)
+	e, _, _ := startTeams(t)
 	alice := newMember(e, "alice-"+e.Apps, e.Apps)
 	cli := func(args ...string) (string, error) {
 		t.Helper()

@@ -55,6 +55,7 @@ func TestAccept(t *testing.T) {
 	w.app("status").says(0, "RecordNotTrusted", "helm-locker accept kiosk -n APPS")
 	w.app("check").says(2, "1 release with a record that is not trusted: APPS/kiosk",
 		"helm-locker accept kiosk -n APPS shows")
+	w.app("accept", "--all").is(2, "", kioskRecord+noTerminal)
 	w.app("accept", "kiosk").is(2, "", kioskRecord+noTerminal)
 	w.app("accept", "kiosk", "--dry-run").is(0, kioskAccepted+" (dry run)\n", kioskRecord)
 	if accepted := w.HelmRelease("kiosk").Spec.AcceptedRecord; accepted != "" {
@@ -62,10 +63,11 @@ func TestAccept(t *testing.T) {
 	}
 	w.hasNo("kiosk")
 	w.app("accept", "kiosk", "--yes", "--wait").says(0, kioskRecord, kioskAccepted+"\n",
-		"done: revision 1 is watched, 1 objects\n")
+		"done: revision 1 is locked, 1 object\n")
 	w.WaitField(kit.ConfigMaps, "kiosk", "data.key", "one")
 	w.app("check").says(0, "Witnessed: 1 release enforced")
 	w.app("accept", "kiosk").is(1, "", "helm-locker: revision 1 of release APPS/kiosk is trusted already (Accepted)\n")
+	w.app("accept", "--all").says(5, "every selected release has a trusted record, or is not compared now")
 
 	w.Forge(kit.ForgedRecord{Name: "kiosk", Revision: 2, Manifest: kit.ConfigMap("other", "two")})
 	w.doubted("kiosk")
@@ -112,7 +114,7 @@ func TestLockAcceptsTheRecordThatItShows(t *testing.T) {
 	w := newFixture(t)
 	w.witnessing(t)
 	w.Forge(kit.ForgedRecord{Name: "kiosk", Manifest: kit.ConfigMap("kiosk", "one")})
-	w.app("lock", "kiosk", "--yes", "--wait").says(0, "ConfigMap APPS/kiosk: re-create it", "done: revision 1 is watched")
+	w.app("lock", "kiosk", "--yes", "--wait").says(0, "ConfigMap APPS/kiosk: re-create it", "done: revision 1 is locked")
 	w.WaitField(kit.ConfigMaps, "kiosk", "data.key", "one")
 
 	other := newFixture(t)

@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 	kit.StartPolicies(t, w.OperatorConfig(), w.Operator)
 	w.installShop(kit.Shared.Helm4(), "bakery")
 	w.Forge(kit.ForgedRecord{Name: "cellar", Manifest: kit.ConfigMap("cellar", "one")})
-	w.app("lock", "bakery", "--wait").says(0, "done: revision 1 is watched")
+	w.app("lock", "bakery", "--wait").says(0, "done: revision 1 is locked")
 	w.app("check").says(0, definition, "ok       operator LOCKER/LOCKER: running, last seen TIME\n",
 		"ok       HelmReleases: 1 release locked, or watched as wanted\n",
 		"note     releases: 1 release that no HelmRelease names: APPS/cellar\n"+

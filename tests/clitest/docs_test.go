@@ -49,8 +49,8 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		if strings.Contains(line, " enforce ") {
 			code = 1 // it is not held; TestEnforce has a rollout
 		}
-		if strings.Contains(line, " enforce --all ") {
-			code = 5
+		if strings.Contains(line, " accept --all ") || strings.Contains(line, " enforce --all ") {
+			code = 5 // nothing is selected
 		}
 		w.app("lock", "web").says(0, "HelmRelease")
 		w.PatchHelmRelease("web", `{"metadata":{"labels":{"team":"web"}}}`)

@@ -53,7 +53,7 @@ func TestEnforce(t *testing.T) {
 		t.Errorf("without a yes: mode %s, %v", hr.Spec.Mode, hr.Annotations)
 	}
 	w.app("enforce", "--all", "--yes", "--wait").says(0, heldShop, yes+"\n", "waiting for the rollout of policy all\n",
-		"done: revision 1 is watched, ")
+		"done: revision 1 is locked, ")
 	w.WaitField(kit.Deployments, "shop", "spec.replicas", int64(2))
 	w.Until("the rollout is complete", func() (any, bool) {
 		r := w.cli("status", "--policies")

@@ -82,7 +82,7 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 		}
 	}, "lock", "kiosk", "--may-not-exist", "-n", w.Apps, "--wait", "--timeout", "1m")
 	r.says(0, "waiting for SecretNotFound")
-	if !strings.HasSuffix(r.stderr, "done: revision 1 is watched, 4 objects\n") {
+	if !strings.HasSuffix(r.stderr, "done: revision 1 is locked, 4 objects\n") {
 		t.Errorf("stderr is %s", r.stderr)
 	}
 
@@ -94,9 +94,9 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+
 			"\n")
 	w.app("resume", "kiosk", "--wait").says(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n",
-		"waiting for an operator\n", "done: revision 1 is watched, 4 objects\n")
+		"waiting for an operator\n", "done: revision 1 is locked, 4 objects\n")
 	w.app("resume", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n",
-		"done: revision 1 is watched, 4 objects\n")
+		"done: revision 1 is locked, 4 objects\n")
 	w.app("lock", "kiosk", "--scope", "Strict", "--wait", "--timeout", "1ns").says(1,
 		"waiting for an operator\n", "not done after 1ns; still waiting for an operator\n")
 	w.app("resume", "kiosk").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n", "")
@@ -109,11 +109,11 @@ func TestLockWaitsForTheGuard(t *testing.T) {
 	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	const missing = "the guard: NotServed: the operator serves no guard: set guard.enabled in the values of its chart " +
 		"(--guard-address)\n"
-	w.app("lock", "kiosk", "--wait").says(0, "done: revision 1 is watched, 1 objects\n")
+	w.app("lock", "kiosk", "--wait").says(0, "done: revision 1 is locked, 1 object\n")
 	w.app("lock", "kiosk", "--guard", "Deny", "--wait", "--timeout", "3s").says(1, "waiting for "+missing,
 		"helm-locker: not done after 3s; still waiting for "+missing)
 	w.app("resume", "kiosk", "--wait", "--timeout", "1s").says(1, missing)
-	w.app("lock", "kiosk", "--guard", "Off", "--wait").says(0, "done: revision 1 is watched, 1 objects\n")
+	w.app("lock", "kiosk", "--guard", "Off", "--wait").says(0, "done: revision 1 is locked, 1 object\n")
 }
 
 func TestSuspend(t *testing.T) {

@@ -87,8 +87,8 @@ func TestWaitForMany(t *testing.T) {
 		"helm-locker: 2 of 2 are not done after 300ms; APPS/many-a, say, waits for an operator\n")
 	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.app("lock", "many-a", "many-b", "--wait").says(0,
-		"release APPS/many-a: done: revision 1 is watched, 1 objects\n",
-		"release APPS/many-b: done: revision 1 is watched, 1 objects\n")
+		"release APPS/many-a: done: revision 1 is locked, 1 object\n",
+		"release APPS/many-b: done: revision 1 is locked, 1 object\n")
 	w.app("suspend", "--all", "--wait").says(0, "release APPS/many-b: done\n")
 }
 

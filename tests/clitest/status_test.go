@@ -223,7 +223,7 @@ func TestStatusSaysThatNoOperatorRuns(t *testing.T) {
 	})
 	_, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", w.Chart("shop", shop), "-n", w.Apps)
 	check.NoError(t, err)
-	w.app("lock", "kiosk", "--wait").says(0, "done: revision 1 is watched")
+	w.app("lock", "kiosk", "--wait").says(0, "done: revision 1 is locked")
 	if r := w.app("status"); r.stderr != "" {
 		t.Errorf("with an operator: %s", r.stderr)
 	}

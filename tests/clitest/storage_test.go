@@ -36,7 +36,7 @@ func TestReleaseInConfigMaps(t *testing.T) {
 	o = operatorOf("secret,configmap")
 	w.env = []string{"HELM_DRIVER=configmap"}
 	w.app("inspect", "shop", "--release-storage", "secret,configmap").says(0, "Revision:        1\n")
-	w.app("lock", "shop", "--wait").says(0, "done: revision 1 is watched")
+	w.app("lock", "shop", "--wait").says(0, "done: revision 1 is locked")
 	w.app("check").says(0, "ok       HelmReleases: 1 release locked, or watched as wanted\n")
 	w.app("status", "shop").says(0, "Locked:       yes, revision 1\n")
 	w.app("inspect", "shop").says(0, "Revision:        1\n")

@@ -26,7 +26,7 @@ func TestReleasesAreNamedAsTheyArePrinted(t *testing.T) {
 	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
 	w.Forge(kit.ForgedRecord{Name: "web", Manifest: kit.ConfigMap("web", "declared")})
 	web := w.Apps + "/web"
-	w.cli("lock", web, "--yes", "--wait").says(0, "release APPS/web, revision 1", "done: revision 1 is watched")
+	w.cli("lock", web, "--yes", "--wait").says(0, "release APPS/web, revision 1", "done: revision 1 is locked")
 	w.cli("status", web).says(0, "APPS/web")
 	w.cli("status", "default/web").says(5, "no HelmRelease")
 	w.cli("diff", web).says(0)

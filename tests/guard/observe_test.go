@@ -94,6 +94,9 @@ func TestI13_ObserveNamesThePodOfAServiceAccount(t *testing.T) {
 		[]byte(changed), metav1.PatchOptions{})
 	check.NoError(t, err)
 	f.names("the change", account+" (Pod deployer-0)")
+	if r, _ := f.newest(); !slices.Equal(r.UserGroups, []string{"system:masters"}) {
+		t.Errorf("the groups are %q", r.UserGroups)
+	}
 }
 
 // Two users change the same field before one revert: either may be its author. A change that the guard did not see has

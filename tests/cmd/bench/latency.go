@@ -35,9 +35,10 @@ const (
 // onOneObject is the number of drifts in a row on the same object. Those after some twenty wait for a second.
 const onOneObject = 15
 
-// latency measures single drifts and deletions in one release of 40 objects.
+// latency measures single drifts and deletions in one release of 80 objects: so many that each ConfigMap has one row of
+// drifts.
 func (b *bench) latency(ctx context.Context) error {
-	w, err := b.world(ctx, "single", 1, 40)
+	w, err := b.world(ctx, "single", 1, 80)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,9 @@ func teamsPauseTheirs() []mutant {
 		breaks("P1", "a ReleaseLock shows changes of objects in other namespaces",
 			edit{mirror, `d.Object.Namespace == hr.Spec.Release.Namespace`, `d.Object.Namespace != ""`}, suite,
 			"TestTeamsSeeTheirOwnDrift"),
+		breaks("I7", "the end of an operator that does not renew its Lease is not noticed",
+			edit{"pkg/teams/operators.go", `&& !seen.IsZero()`, `&& seen.IsZero()`}, pkg,
+			"TestAStoppedOperatorLocksNothing"),
 		breaks("I7", "a denied request is in no message",
 			edit{"pkg/controller/notify.go", `		rep.sendDrift(q.lock, &r)
 `, ``}, "./tests/guard", "TestADenialIsNotified"),

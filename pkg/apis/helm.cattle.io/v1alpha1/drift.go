@@ -52,6 +52,12 @@ type DriftRecord struct {
 	// +optional
 	User string `json:"user,omitempty"`
 
+	// UserGroups are the groups of that user, as the API server knows them: the first 5, without `system:authenticated`
+	// and those of all ServiceAccounts.
+	// +optional
+	// +listType=atomic
+	UserGroups []string `json:"userGroups,omitempty"`
+
 	// PossibleUsers are the senders of the requests that fit the change when there are several: the first 4.
 	// +optional
 	// +listType=atomic

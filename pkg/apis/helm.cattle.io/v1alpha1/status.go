@@ -21,6 +21,8 @@ const (
 	MaxUserBytes = 253
 	// MaxPossibleUsers bounds the possible users in an entry of status.recentDrift.
 	MaxPossibleUsers = 4
+	// MaxUserGroups bounds the groups of a user in an entry of status.recentDrift.
+	MaxUserGroups = 5
 	// MaxDriftPaths bounds the number of paths in one entry of status.recentDrift.
 	MaxDriftPaths = 10
 )

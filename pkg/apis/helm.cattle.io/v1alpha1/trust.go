@@ -22,6 +22,10 @@ type TrustStatus struct {
 	// +optional
 	Reason TrustReason `json:"reason,omitempty"`
 
+	// Message explains `NotTrusted`. It is empty for the other states.
+	// +optional
+	Message string `json:"message,omitempty"`
+
 	// Writer is the user who stored the record, if the operator witnessed that. It is cut off at 253 bytes.
 	// +optional
 	Writer string `json:"writer,omitempty"`

@@ -22,6 +22,11 @@ func (in *DriftRecord) DeepCopyInto(out *DriftRecord) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.UserGroups != nil {
+		in, out := &in.UserGroups, &out.UserGroups
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.PossibleUsers != nil {
 		in, out := &in.PossibleUsers, &out.PossibleUsers
 		*out = make([]string, len(*in))

@@ -95,7 +95,8 @@ type ReleaseLockStatus struct {
 	Pause *PauseStatus `json:"pause,omitempty"`
 
 	// Conditions are the conditions `Ready`, `Locked`, `Drifted`, `Contended` and `Guarded` of the HelmRelease. Only
-	// `Locked` has its message: those of the others list drifted objects, of other namespaces as well.
+	// `Locked` has its message: those of the others list drifted objects, of other namespaces as well. `Ready` and
+	// `Locked` are Unknown with the reason `OperatorNotRunning` while no operator renews its Lease.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -106,6 +107,9 @@ type ReleaseLockStatus struct {
 	// +listType=atomic
 	RecentDrift []helm.DriftRecord `json:"recentDrift,omitempty"`
 }
+
+// ReasonOperatorNotRunning is the reason of the conditions Ready and Locked after the end of the operator.
+const ReasonOperatorNotRunning = "OperatorNotRunning"
 
 // HelmReleaseReference names a HelmRelease.
 type HelmReleaseReference struct {

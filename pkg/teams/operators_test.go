@@ -1,0 +1,81 @@
+package teams
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
+
+	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
+
+// The end of an operator that no longer renews its Lease is noticed without an event, and shown in place of the lock.
+func TestAStoppedOperatorLocksNothing(t *testing.T) {
+	clock := testclock.NewFakeClock(now)
+	changes := make(chan struct{}, 1)
+	o, err := newOperators(nil, "operator", clock, func() { changes <- struct{}{} })
+	check.NoError(t, err)
+	renew := func(at time.Time) {
+		check.NoError(t, o.informer.GetStore().Add(&coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "operator", Name: "helm-locker"},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("a"), LeaseDurationSeconds: new(int32(15)),
+				RenewTime: &metav1.MicroTime{Time: at}},
+		}))
+		o.queue.Add("helm-locker")
+	}
+	hr := &helm.HelmRelease{}
+	hr.Namespace, hr.Annotations = "operator", map[string]string{helm.ManagedByAnnotation: "helm-locker"}
+	meta.SetStatusCondition(&hr.Status.Conditions, metav1.Condition{Type: helm.ConditionLocked,
+		Status: metav1.ConditionTrue, Reason: helm.ReasonLocked})
+	locked := func() *metav1.Condition {
+		return meta.FindStatusCondition(mirror(hr, o.stoppedOf(hr)).Conditions, helm.ConditionLocked)
+	}
+
+	await := func() {
+		t.Helper()
+		select {
+		case <-changes:
+		case <-time.After(10 * time.Second):
+			t.Fatal("no change is reported")
+		}
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	renew(now)
+	go func() { ended <- o.run(ctx) }()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	judged := func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.stopped) > 0
+	}
+	for !judged() { // else the end of the Lease would be found without waiting for it
+		<-tick.C
+	}
+	if got := locked(); got.Status != metav1.ConditionTrue {
+		t.Errorf("with a running operator: %+v", got)
+	}
+	clock.Step(32 * time.Second)
+	await()
+	got := locked()
+	if got.Status != metav1.ConditionUnknown || got.Reason != v1alpha1.ReasonOperatorNotRunning ||
+		!strings.Contains(got.Message, "last seen") || !got.LastTransitionTime.Time.Equal(now) {
+		t.Errorf("with a stopped operator: %+v", got)
+	}
+	renew(clock.Now())
+	await()
+	if got := locked(); got.Status != metav1.ConditionTrue {
+		t.Errorf("with an operator that runs again: %+v", got)
+	}
+	cancel()
+	check.NoError(t, <-ended)
+}
