@@ -97,8 +97,10 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 			delete(metadata, field)
 		}
 	}
-	nulls := keptNulls(content, o.GVK)
-	o.Blank = blanks(content)
+	var nulls []null
+	if o.Blank = blanks(content); o.Blank != nil {
+		nulls = keptNulls(content, o.GVK)
+	}
 	dropNulls(content)
 	switch o.ID.GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
