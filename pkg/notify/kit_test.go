@@ -22,7 +22,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// testClock is a clock that tells which timers are made; Step lets them go off.
+// testClock is a clock with a list of its timers; Step lets them go off.
 type testClock struct {
 	*clocktesting.FakeClock
 	timers chan time.Duration

@@ -130,8 +130,7 @@ func TestClustersMergeByName(t *testing.T) {
 	}
 }
 
-// A revision of an unexpected user is marked: the one of that number until then, one that is locked a moment later, and
-// one that is never locked.
+// A revision of an unexpected user is marked: a locked one, one with a lock a moment later, and one without a lock.
 func TestARevisionOfAnUnexpectedUserIsMarked(t *testing.T) {
 	s := &script{t: t, cluster: "prod"}
 	flagged := func(at float64, revision int, user string) {

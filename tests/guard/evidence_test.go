@@ -37,7 +37,7 @@ metadata: {name: password}
 stringData: {password: ` + canary + `}
 `
 
-// audit is what was done, and what a report has to say about it.
+// audit is a list of changes with the expected lines of a report.
 type audit struct {
 	*trusting
 	dir     string
@@ -144,7 +144,7 @@ func (a *audit) helm(user string, args ...string) {
 	a.Helm(kit.Shared.Helm4(), append(args, "--kube-as-user", user, "--kube-as-group", "system:masters")...)
 }
 
-// A report of a period has what was done, line by line: who changed what, when, and whether that was allowed.
+// A report of a period lists the changes with their users, their times and the decisions.
 func TestEvidence_TheReportIsWhatWasDone(t *testing.T) {
 	a := &audit{trusting: newTrusting(t, kit.Events, witnessed), dir: t.TempDir()}
 	a.account = a.EvidenceReader("sink")
@@ -298,7 +298,7 @@ func (a *audit) equal(got []entry, want []auditStep) {
 	}
 }
 
-// sealed checks that no format has the value of a Secret, that the chain is whole, and that a changed line is named.
+// sealed expects no value of a Secret in any format, a whole chain, and an error for a changed line.
 func (a *audit) sealed(r *periods.Report) {
 	a.Helper()
 	var all bytes.Buffer

@@ -33,7 +33,7 @@ func TestI14_ADoubtEndsWithItsCause(t *testing.T) {
 }
 
 // A user with the rights ends an interrupted upgrade by the deletion of its record. The deletion by a user without
-// them, whatever that user stored in the record before, ends the trust in the earlier revision, which would undo a part
+// them ends the trust in the earlier revision, whatever the record had. The earlier revision would undo a part
 // of the upgrade.
 func TestI14_ADeletedUpgradeReturnsToTheTrustedRevision(t *testing.T) {
 	t.Parallel()

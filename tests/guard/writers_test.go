@@ -178,8 +178,8 @@ func TestWriters_AnAcceptanceIsForOneRecord(t *testing.T) {
 	f.wasFlagged("app 1 "+me, "app 1 "+me, "app 2 "+me)
 }
 
-// The writer of a record from before its HelmRelease is not known, whatever the record says; and no writer is known to
-// an operator that trusts any.
+// The operator does not know the writer of a record from before its HelmRelease, whatever the record claims. With trust
+// in any writer it knows none.
 func TestWriters_UnknownIsNeitherExpectedNorFlagged(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t, witnessed)

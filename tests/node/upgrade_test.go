@@ -16,7 +16,7 @@ const rolling = time.Second + slack
 
 // The chart is upgraded from an earlier commit, and rolled back by Helm, under tampering and upgrades of the locked
 // release: no drift lives longer than a lease, and no write of Helm's is undone. That commit has no witnesses of
-// records: with the default of trust.records a release that is drifted at that moment needs `helm-locker accept`.
+// records. With the default of trust.records a release with drift would need `helm-locker accept` then.
 func TestNode_TheChartIsUpgradedFromAnEarlierCommit(t *testing.T) {
 	if shared != nil && shared.EarlierChart == "" {
 		t.Skip("this checkout has no earlier commit")

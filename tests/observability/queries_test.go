@@ -161,7 +161,7 @@ func abs(t *testing.T, path string) string {
 	return path
 }
 
-// Every alert has cases in which it fires and in which it does not, and a section of docs/operations.md.
+// Every alert has cases with and without its firing, and a section of docs/operations.md.
 func TestAlerts(t *testing.T) {
 	rules := abs(t, filepath.Join(chart, "files", "alerts.yaml"))
 	output, err := promql(t, "-rules", rules, "-cases", abs(t, "alerts_cases.yaml"))

@@ -57,7 +57,7 @@ func (i *inbox) eachOnce(w *fixture) {
 	}
 }
 
-// A notifier that was down during a change of leaders cannot know the last events of the old one, and reports that.
+// A notifier that was down during a change of leaders misses the last events of the old one, and reports that.
 func TestAGapBetweenLeadersIsNotified(t *testing.T) {
 	inbox := newInbox(t)
 	options := func(o *operator.ControllerOptions) {

@@ -173,8 +173,8 @@ type candidate struct {
 	declared object
 }
 
-// candidates returns the newest deployed revisions that declared an object at some moment between two revisions of etcd
-// and that Helm worked by. An object belongs to the release that it names.
+// candidates returns the newest deployed revisions of Helm's that declared an object at some moment between two
+// revisions of etcd. An object belongs to the release in its metadata.
 func (j *judge) candidates(o object, from, to int64) (found []candidate) {
 	id, claimed := o.identity(), false
 	for _, key := range j.releases.of(id) {

@@ -94,8 +94,8 @@ func (r *Request) String() string {
 	return fmt.Sprintf("%s %s by %s at %s", r.Verb, r.RequestURI, r.User.Username, r.Received.Format("15:04:05.000"))
 }
 
-// exception excuses the events of a namespace from a rule. Other notes name the namespace of an operator that runs
-// with --impersonate, the times at which an API server was started, and the control plane stopped, and an outage.
+// exception excuses the events of a namespace from a rule. Other notes name the namespace of an operator with
+// --impersonate, the times of the start of an API server and of the end of the control plane, and an outage.
 type exception struct {
 	Rule, Namespace, Reason, Impersonates string
 	Started, Stopped, Down, Up            time.Time

@@ -195,8 +195,8 @@ func names(key string, element any) bool {
 	return true
 }
 
-// match returns the index of the live element for a declared one; -1 for none: the one that contains all declared
-// values, or that has the same name, or the same index.
+// match returns the index of the live element for a declared one; -1 for none. It has all declared values, or the same
+// name, or the same index.
 func match(declared any, live []any, at int) int {
 	fields, isMap := declared.(map[string]any)
 	named := -1

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRules_RecordedFaults judges recordings of the operator at commit e4b7886, reduced to one release each. That
-// operator broke the promises in the ways that give the directories their names.
+// TestRules_RecordedFaults judges recordings of the operator at commit e4b7886, reduced to one release each. The
+// directories have the names of the broken promises.
 func TestRules_RecordedFaults(t *testing.T) {
 	t.Parallel()
 	faults := map[string][]string{

@@ -17,8 +17,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A controller writes between the write that restores the content and the one that transfers its ownership to Helm,
-// as the Deployment controller does.
+// A controller writes between the write of the content and that of its ownership, as the Deployment controller does.
 func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 	b := newFixture(t)
 	chart := b.Chart("app", everyField)

@@ -176,8 +176,7 @@ func TestPolicy_PutsEditsBack(t *testing.T) {
 	f.WaitReady(name, 1)
 }
 
-// The API server refuses policies that would lock a whole cluster by accident, and templates that are no valid
-// HelmRelease.
+// The API server refuses policies for a whole cluster by accident, and templates of invalid HelmReleases.
 func TestPolicy_RefusesMistakes(t *testing.T) {
 	f := newFixture(t)
 	for spec, want := range map[string]string{

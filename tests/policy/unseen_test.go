@@ -56,8 +56,7 @@ func TestPolicy_MakesADeletedHelmReleaseAgainThatItHadJustMade(t *testing.T) {
 	f.waitMadeAgain(deleted)
 }
 
-// unseen is longer than the time for which the operator assumes that a created object exists although its watch has
-// not delivered it.
+// unseen is longer than the operator waits for the watch to deliver a created object.
 const unseen = time.Minute
 
 // No watch may have seen it: it was created and deleted while the operator could not watch.

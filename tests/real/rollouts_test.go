@@ -17,7 +17,7 @@ var rollouts = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alp
 
 const rolloutsName = "argo-rollouts" // of the namespace, the release and the ServiceAccount
 
-// canary is a workload whose Pods a Rollout takes over, and two Services whose selectors the controller completes.
+// canary is a workload with a Rollout for its Pods, and two Services with selectors that the controller completes.
 const canary = `
 apiVersion: apps/v1
 kind: Deployment

@@ -15,7 +15,7 @@ import (
 
 // chart is one chart and its release, named like the release's namespace.
 type chart struct {
-	// name is that of the chart, and release that of the release and its namespace.
+	// name is the name of the chart, and release the name of the release and of its namespace.
 	name, release string
 	helm          cluster.Helm
 	// version is Helm's major version.

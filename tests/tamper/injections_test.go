@@ -15,7 +15,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// injecting is a policy that injects a container into each workload that is created, and injects it again.
+// injecting is a policy that injects a container into each created workload, and injects it again.
 const injecting = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
@@ -113,7 +113,7 @@ func injectedAt(u *unstructured.Unstructured) int {
 		func(c map[string]any) bool { return c["name"] == "tamper-injected" })
 }
 
-// insideInjected deletes a workload, which is re-created with an injected container, and changes fields of that.
+// insideInjected deletes a workload, and changes fields of the container that is injected when it is re-created.
 func (x *tampering) insideInjected(ctx context.Context) error {
 	if err := x.resource.Delete(ctx, x.name(), metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete: %w", err)

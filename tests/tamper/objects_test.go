@@ -24,7 +24,7 @@ type object struct {
 	path, collection string
 	// autoscaled is set where a HorizontalPodAutoscaler of the chart sets the replicas.
 	autoscaled bool
-	// sent are the fields that Helm's server-side apply sends; nil for an object that Helm does not apply.
+	// sent are the fields in the server-side apply of Helm; nil for an object without one.
 	sent *fieldpath.Set
 }
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// mergeKeys returns the lists that Kubernetes merges by key, with their key fields and fields that are unique as
-// well: the API server accepts no two ports of one name. It repeats these facts so that the tests do not depend on
+// mergeKeys returns the lists that Kubernetes merges by key, with their key fields and other unique fields: the API
+// server accepts no two ports of one name. It repeats these facts so that the tests do not depend on
 // the code under test.
 func mergeKeys() map[string][]string {
 	return map[string][]string{

@@ -58,8 +58,8 @@ func dryRuns() int {
 	return 15
 }
 
-// forbid makes every addition that it finds, each with the change of a declared value that makes it possible. The whole
-// object has to be as before.
+// forbid makes every addition of its findings, each with the necessary change of a declared value. The whole object has
+// to be as before.
 func (f *forbidder) forbid(ctx context.Context, x *tampering, s shape) error {
 	if s.schema == nil {
 		return nil

@@ -42,8 +42,8 @@ func (w *fixture) wantNoStrayWrites(t *testing.T) {
 	}
 }
 
-// calm waits for a period without writes of the operator: the write that restores an object may be followed by one
-// that transfers its ownership and must not count for the next part.
+// calm waits for a period without writes of the operator. The write of an object may be followed by one of its
+// ownership, which must not count for the next part.
 func (w *fixture) calm(t *testing.T) {
 	t.Helper()
 	for known := -1; known != len(w.proxy.Writes()); {

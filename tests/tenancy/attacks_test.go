@@ -200,8 +200,8 @@ func (w *fixture) proofs() (n int) {
 	return n
 }
 
-// For a manifest of many objects that the account may not change, the number of access reviews is bounded, and the
-// objects that it may change are protected.
+// For a manifest of many objects outside of the rights of its account, the number of access reviews is bounded. The
+// other objects are protected.
 func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)

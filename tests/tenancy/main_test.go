@@ -114,8 +114,8 @@ func (w *fixture) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.Policy
 	check.NoError(w, err)
 }
 
-// tenant creates the account that may deploy in a namespace, and returns the environment of a user who may only write
-// the release records there.
+// tenant creates an account with the right to deploy in a namespace, and returns the environment of a user with the
+// right to write release records there.
 func (w *fixture) tenant(namespace string) (account rbacv1.Subject, person *kit.Env) {
 	w.Helper()
 	account = w.account(namespace, deployer)

@@ -208,7 +208,7 @@ func (s *section) guard(name string, times [2][]time.Duration) {
 	s.added(name, times, guardMedian, guardP99)
 }
 
-// trust adds the latency of storing a Secret that is no record, which is the floor, and that of a record.
+// trust adds the latency of storing a record, with that of any other Secret as the floor.
 func (s *section) trust(name string, times [2][]time.Duration) { s.added(name, times, trustMedian) }
 
 // added adds two latencies and their difference, the first of which is the floor: at the median and at the p99. limits

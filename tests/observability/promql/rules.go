@@ -22,7 +22,7 @@ import (
 // step is how often rules are evaluated, and how far apart the values of a case's series are.
 const step = time.Minute
 
-// testCase says which alerts of one name fire some time after the series began.
+// testCase has the expected alerts of one name some time after the beginning of the series.
 type testCase struct {
 	Name   string              `yaml:"name"`
 	Alert  string              `yaml:"alert"`
