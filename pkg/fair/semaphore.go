@@ -1,5 +1,5 @@
 // Package fair shares resources among tenants: a demanding tenant gets its share, and no other waits for it. A tenant
-// is a namespace, because the right to write is granted by namespace.
+// is a namespace, because the right to write is granted by namespace, or a client of an HTTP server.
 package fair
 
 import (
@@ -17,12 +17,12 @@ type Limits struct {
 	// Slow is the time for which a slot counts for all. A slot held longer counts for its tenant only: requests that
 	// wait for a tenant's webhook take slots from no other tenant. Zero is for ever.
 	Slow time.Duration
-	// Queue is how many callers of one tenant may wait for a slot; zero for any number.
-	Queue int
+	// Most is how many callers of one tenant may hold a slot or wait for one; zero for any number.
+	Most int
 }
 
-// ErrBusy is the error of a caller that cannot wait, because enough others of its tenant do: Limits.Queue.
-var ErrBusy = errors.New("too many of the same namespace wait")
+// ErrBusy is the error of a caller that cannot wait, because enough others of its tenant do: Limits.Most.
+var ErrBusy = errors.New("too many of the same tenant hold a slot or wait")
 
 // Semaphore grants slots to tenants. Waiting tenants take turns, one slot each, however many slots a tenant requests.
 // It is safe for concurrent use.
@@ -51,8 +51,18 @@ func NewSemaphore(l Limits) *Semaphore {
 	return &Semaphore{Limits: l, after: after, tenants: map[string]*tenant{}}
 }
 
+// Do does some work in a slot of the tenant. The error is that of Acquire, before the work, or that of the work.
+func (s *Semaphore) Do(ctx context.Context, name string, work func() error) error {
+	release, err := s.Acquire(ctx, name)
+	defer release()
+	if err != nil {
+		return err
+	}
+	return work()
+}
+
 // Acquire returns a slot of the tenant as soon as one is free, the error of ctx if that ends before, and ErrBusy at
-// once if enough callers of the tenant wait. release returns the slot; it may be called more than once.
+// once if enough callers of the tenant do. release returns the slot; it may be called more than once.
 func (s *Semaphore) Acquire(ctx context.Context, name string) (release func(), err error) {
 	s.mu.Lock()
 	t := s.tenants[name]
@@ -60,7 +70,7 @@ func (s *Semaphore) Acquire(ctx context.Context, name string) (release func(), e
 		t = &tenant{}
 		s.tenants[name] = t
 	}
-	if s.Queue > 0 && len(t.waiting) >= s.Queue {
+	if s.Most > 0 && t.held+len(t.waiting) >= s.Most {
 		s.mu.Unlock()
 		return func() {}, ErrBusy
 	}

@@ -159,7 +159,7 @@ func TestSemaphore_WhoGivesUpTakesNoSlot(t *testing.T) {
 
 // A tenant with enough waiting callers gets no more of them, and others wait nevertheless.
 func TestSemaphore_FewOfOneTenantWait(t *testing.T) {
-	fair(t, Limits{All: 2, Each: 1, Queue: 2}, func(a *asker) {
+	fair(t, Limits{All: 2, Each: 1, Most: 3}, func(a *asker) {
 		a.ask("a b a a b")
 		for name, want := range map[string]error{"a": ErrBusy, "b": nil, "c": nil} {
 			ctx, cancel := context.WithCancel(a.Context())

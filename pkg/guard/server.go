@@ -40,9 +40,9 @@ var classes = []struct {
 	size   int64 // of the largest one
 	limits fair.Limits
 }{
-	{128 << 10, fair.Limits{All: 32, Each: 12, Queue: 256}},
-	{2 << 20, fair.Limits{All: 3, Each: 1, Queue: 32}},
-	{maxReview, fair.Limits{All: 1, Each: 1, Queue: 8}},
+	{128 << 10, fair.Limits{All: 32, Each: 12, Most: 268}},
+	{2 << 20, fair.Limits{All: 3, Each: 1, Most: 33}},
+	{maxReview, fair.Limits{All: 1, Each: 1, Most: 9}},
 }
 
 // handler answers the AdmissionReviews at a path. With any status other than 200 the request passes: the registration

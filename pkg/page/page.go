@@ -23,6 +23,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/serving"
@@ -80,7 +81,7 @@ const (
 type Page struct {
 	Options
 	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error)
-	comparing *serving.Shares
+	comparing *fair.Semaphore
 	budget    *rate.Limiter
 	timeout   time.Duration
 
@@ -98,9 +99,10 @@ type Page struct {
 // New returns a page; nothing is served before Run.
 func New(o Options) *Page {
 	p := &Page{
-		Options: o, comparing: serving.NewShares(comparedTogether, comparedForOne, comparedForOne),
-		budget:  rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
-		timeout: answerTimeout, viewers: map[*listener]struct{}{}, day: newDay(),
+		Options:   o,
+		comparing: fair.NewSemaphore(fair.Limits{All: comparedTogether, Each: comparedForOne, Most: comparedForOne}),
+		budget:    rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
+		timeout:   answerTimeout, viewers: map[*listener]struct{}{}, day: newDay(),
 	}
 	p.compare = p.compareWithCluster
 	return p

@@ -12,7 +12,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
-	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
@@ -77,7 +76,7 @@ func (p *Page) costly(do work) http.HandlerFunc {
 			return
 		}
 		switch {
-		case errors.Is(err, serving.ErrTooMany):
+		case errors.Is(err, viewer.ErrTooMany):
 			p.refuse(w, http.StatusTooManyRequests, err.Error())
 		case err != nil:
 			p.refuse(w, http.StatusBadGateway, err.Error())
@@ -87,7 +86,7 @@ func (p *Page) costly(do work) http.HandlerFunc {
 	}
 }
 
-// inTurn does some work for a viewer when it is the viewer's turn. The error is serving.ErrTooMany when it does not
+// inTurn does some work for a viewer when it is the viewer's turn. The error is viewer.ErrTooMany when it does not
 // come.
 func (p *Page) inTurn(
 	ctx context.Context, by viewer.User, do func(context.Context) (any, error),
@@ -107,7 +106,7 @@ func (p *Page) inTurn(
 		return err
 	})
 	if err != nil && !begun {
-		return nil, serving.ErrTooMany
+		return nil, viewer.ErrTooMany
 	}
 	return found, err
 }

@@ -1,6 +1,5 @@
 // Package serving runs HTTP servers that no client can exhaust by holding connections: every phase of a request has a
-// time limit, and the number of connections is bounded; idle ones make room for new ones. Shares divide a server's
-// concurrent work among its clients.
+// time limit, and the number of connections is bounded; idle ones make room for new ones.
 package serving
 
 import (

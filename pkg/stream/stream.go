@@ -12,8 +12,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/message"
-	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
@@ -34,7 +34,7 @@ const (
 type Stream struct {
 	log         logrus.FieldLogger
 	admit       Admit
-	readers     *serving.Shares
+	readers     *fair.Semaphore
 	beat        time.Duration
 	waitTimeout time.Duration
 
@@ -59,7 +59,8 @@ type Admit func(*http.Request) (user string, refused *viewer.Refusal)
 // New returns a stream for the readers that admit accepts.
 func New(admit Admit, log logrus.FieldLogger) *Stream {
 	return &Stream{
-		log: log, admit: admit, readers: serving.NewShares(readersAtOnce, readerAtOnce, readerAtOnce), beat: beatEvery,
+		log: log, admit: admit, beat: beatEvery,
+		readers:     fair.NewSemaphore(fair.Limits{All: readersAtOnce, Each: readerAtOnce, Most: readerAtOnce}),
 		waitTimeout: waitTimeout, count: map[string]int{}, more: make(chan struct{}),
 	}
 }

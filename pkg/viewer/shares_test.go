@@ -19,7 +19,7 @@ import (
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
-	"github.com/rancher/helm-locker/pkg/serving"
+	"github.com/rancher/helm-locker/pkg/fair"
 )
 
 // slow counts questions and keeps them waiting, side by side, as the fake client itself does not.
@@ -146,7 +146,7 @@ func TestHostile_OneViewerLeavesTheOthersTheirShare(t *testing.T) {
 		for i := range 100 {
 			flood.Go(func() {
 				access := Access{Resource: &authorizationv1.ResourceAttributes{Verb: "get", Name: fmt.Sprint(i)}}
-				if _, err := a.May(t.Context(), mallory, access); err != nil && !errors.Is(err, serving.ErrTooMany) {
+				if _, err := a.May(t.Context(), mallory, access); err != nil && !errors.Is(err, fair.ErrBusy) {
 					t.Error(err)
 				}
 			})

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/serving"
 )
@@ -43,6 +44,9 @@ const (
 	// questionTimeout bounds the wait for an answer, waiting for others included.
 	questionTimeout = 10 * time.Second
 )
+
+// ErrTooMany is the error for a viewer that has reached its limit of concurrent requests.
+var ErrTooMany = errors.New("too many requests at once; try again in some seconds")
 
 // Refusal is the error for a viewer without access. Its message is for the viewer.
 type Refusal struct {
@@ -112,8 +116,8 @@ type Reviewer struct {
 	known  *cache.LRUExpireCache // the name of the user by digest of a token that was valid
 	rights *cache.LRUExpireCache // bool by digest of user and access
 
-	viewers   *serving.Shares // by name of the user
-	strangers *serving.Shares // by address
+	viewers   *fair.Semaphore // by name of the user
+	strangers *fair.Semaphore // by address
 	pace      *rate.Limiter   // of the questions about tokens that are not known
 	timeout   time.Duration
 }
@@ -127,8 +131,8 @@ func New(client kubernetes.Interface, clk clock.PassiveClock, log logrus.FieldLo
 		client: client, log: log, users: cache.NewLRUExpireCacheWithClock(answersKept, clk),
 		known:     cache.NewLRUExpireCacheWithClock(answersKept, clk),
 		rights:    cache.NewLRUExpireCacheWithClock(answersKept, clk),
-		viewers:   serving.NewShares(viewersAtOnce, viewerAtOnce, viewerMost),
-		strangers: serving.NewShares(strangersAtOnce, strangerAtOnce, strangerMost),
+		viewers:   fair.NewSemaphore(fair.Limits{All: viewersAtOnce, Each: viewerAtOnce, Most: viewerMost}),
+		strangers: fair.NewSemaphore(fair.Limits{All: strangersAtOnce, Each: strangerAtOnce, Most: strangerMost}),
 		pace:      rate.NewLimiter(strangersPerSecond, strangersPerSecond), timeout: questionTimeout,
 	}
 }
@@ -254,8 +258,8 @@ func (r *Reviewer) refusal(err error) *Refusal {
 	if errors.As(err, &refused) {
 		return refused
 	}
-	if errors.Is(err, serving.ErrTooMany) {
-		return &Refusal{http.StatusTooManyRequests, err.Error()}
+	if errors.Is(err, fair.ErrBusy) {
+		return &Refusal{http.StatusTooManyRequests, ErrTooMany.Error()}
 	}
 	if !errors.Is(err, context.Canceled) {
 		r.log.Errorf(

@@ -166,10 +166,10 @@ func guardNeverRefusesHelm() []mutant {
 			edit{registration, `"certificatesigningrequests/approval"`, `"certificatesigningrequests/none"`}, guardSuite,
 			"TestHostile_NoSubresourceIsAWayAround"),
 		breaks("I12", "one namespace takes all slots of the guard",
-			edit{server, `fair.Limits{All: 32, Each: 12, Queue: 256}`, `fair.Limits{All: 32, Each: 32, Queue: 256}`},
+			edit{server, `fair.Limits{All: 32, Each: 12, Most: 268}`, `fair.Limits{All: 32, Each: 32, Most: 268}`},
 			guardSuite, "TestHostile_ManyWritersAtOnce"),
 		breaks("I12", "the requests of one namespace wait in any number",
-			edit{"pkg/fair/semaphore.go", `	if s.Queue > 0 && `, `	if s.Queue < 0 && `}, "./pkg/fair",
+			edit{"pkg/fair/semaphore.go", `	if s.Most > 0 && `, `	if s.Most < 0 && `}, "./pkg/fair",
 			"TestSemaphore_FewOfOneTenantWait"),
 		breaks("I13", "the registration of a guard that is not served stays",
 			edit{"pkg/operator/guard.go", `	if p.guard != nil {

@@ -1,4 +1,4 @@
-package serving
+package fair
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // One client with endless work has its share, and the work of another begins before it has ended.
 func TestHostile_OneClientLeavesTheOthersTheirShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewShares(3, 2, 8)
+		s := NewSemaphore(Limits{All: 3, Each: 2, Most: 8})
 		blocked := make(chan struct{})
 		var greedy sync.WaitGroup
 		for range 8 {
@@ -23,7 +23,7 @@ func TestHostile_OneClientLeavesTheOthersTheirShare(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if err := s.Do(t.Context(), "greedy", func() error { return nil }); !errors.Is(err, ErrTooMany) {
+		if err := s.Do(t.Context(), "greedy", func() error { return nil }); !errors.Is(err, ErrBusy) {
 			t.Errorf("more than its places: %v", err)
 		}
 		done := false
@@ -34,14 +34,14 @@ func TestHostile_OneClientLeavesTheOthersTheirShare(t *testing.T) {
 		}
 		close(blocked)
 		greedy.Wait()
-		if len(s.clients) != 0 {
-			t.Errorf("clients are remembered: %v", s.clients)
+		if len(s.tenants) != 0 {
+			t.Errorf("tenants are remembered: %v", s.tenants)
 		}
 	})
 }
 
 func TestWorkThatFailsOrIsGivenUpFreesItsShare(t *testing.T) {
-	s := NewShares(1, 1, 1)
+	s := NewSemaphore(Limits{All: 1, Each: 1, Most: 1})
 	failure := errors.New("no luck")
 	for range 3 {
 		if err := s.Do(t.Context(), "a", func() error { return failure }); !errors.Is(err, failure) {
