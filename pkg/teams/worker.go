@@ -14,8 +14,6 @@ import (
 
 	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
-	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
-	teams "github.com/rancher/helm-locker/pkg/generated/controllers/teams.helm.cattle.io"
 	teamscontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/teams.helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/process"
@@ -34,7 +32,7 @@ const (
 
 // clients are the connections to the API server.
 type clients struct {
-	helmReleases helmcontrollers.HelmReleaseController
+	helmReleases process.HelmReleases
 	locks        teamscontrollers.ReleaseLockController
 	// fill fills the caches of both.
 	fill func(context.Context) error
@@ -72,11 +70,7 @@ func connect(ctx context.Context, config *rest.Config, namespace string) (c clie
 	if err != nil {
 		return c, fmt.Errorf("client of HelmReleases: %w", err)
 	}
-	caches, err := process.NewCaches(config, "")
-	if err != nil {
-		return c, fmt.Errorf("client of ReleaseLocks: %w", err)
-	}
-	all, err := teams.NewFactoryFromConfigWithOptions(config, &teams.FactoryOptions{SharedCacheFactory: caches})
+	all, err := process.NewFactoryOf(config, "", v1alpha1.AddToScheme)
 	if err != nil {
 		return c, fmt.Errorf("client of ReleaseLocks: %w", err)
 	}
@@ -89,13 +83,12 @@ func connect(ctx context.Context, config *rest.Config, namespace string) (c clie
 		}
 		return nil
 	}
-	c.helmReleases, err = process.Cached[*helm.HelmRelease, *helm.HelmReleaseList](ctx,
-		own.Helm().V1alpha1().HelmRelease())
+	c.helmReleases, err = process.CachedHelmReleases(ctx, own)
 	if err != nil {
 		return c, err
 	}
 	c.locks, err = process.Cached[*v1alpha1.ReleaseLock, *v1alpha1.ReleaseLockList](ctx,
-		all.Teams().V1alpha1().ReleaseLock())
+		teamscontrollers.New(all.ControllerFactory()).ReleaseLock())
 	return c, err
 }
 
