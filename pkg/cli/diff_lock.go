@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
@@ -32,7 +33,7 @@ func (a *app) locksOf(
 
 // noteMisspelt names paths of the ignore rules of a release's HelmRelease that are no field of its objects, and
 // resemble one: the lock reverts that one.
-func (c *comparing) noteMisspelt(details *release.Details) error {
+func (c *comparing) noteMisspelt(details *whole.Release) error {
 	for _, hr := range c.locks {
 		if keyOf(hr) != details.Key || len(hr.Spec.Ignore) == 0 {
 			continue

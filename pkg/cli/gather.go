@@ -17,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -55,7 +56,7 @@ type candidate struct {
 	// err reports an invalid record; nil when all are valid.
 	err error
 	// details are the compared revision, if read already.
-	details *release.Details
+	details *whole.Release
 }
 
 // candidates returns the releases selected by arguments and flags, in order: the named ones, else those of a

@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -97,7 +98,7 @@ func inspected(ctx context.Context, cmd *cli.Command) (part, format string, err 
 }
 
 // load reads the release selected by arguments and flags, from the cluster or a file.
-func (a *app) load(ctx context.Context, cmd *cli.Command) (*release.Details, error) {
+func (a *app) load(ctx context.Context, cmd *cli.Command) (*whole.Release, error) {
 	if cmd.String("filename") != "" {
 		saved, err := a.readFile(cmd.String("filename"))
 		if err != nil {
@@ -162,7 +163,7 @@ func (a *app) readFile(name string) (saved *inspect.Saved, err error) {
 }
 
 // mask returns the release without values of Secrets in the requested part.
-func mask(details *release.Details, masker report.Masker, part string) (*release.Details, error) {
+func mask(details *whole.Release, masker report.Masker, part string) (*whole.Release, error) {
 	if masker.Show || part == "" {
 		return details, nil
 	}
@@ -185,7 +186,7 @@ func mask(details *release.Details, masker report.Masker, part string) (*release
 	return &shown, err
 }
 
-func (a *app) showDetails(d *release.Details, part, format string) error {
+func (a *app) showDetails(d *whole.Release, part, format string) error {
 	var text string
 	switch part {
 	case "":

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -71,7 +72,7 @@ items:
 }
 
 func TestSummary(t *testing.T) {
-	d, err := release.DecodeDetails([]byte(base64.StdEncoding.EncodeToString(savedRelease(t, nil))),
+	d, err := whole.Decode([]byte(base64.StdEncoding.EncodeToString(savedRelease(t, nil))),
 		release.DefaultLimit)
 	check.NoError(t, err)
 	want := `Name:            web

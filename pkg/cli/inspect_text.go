@@ -11,11 +11,12 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // summary describes a release in lines of a name and a text.
-func summary(d *release.Details, now time.Time) string {
+func summary(d *whole.Release, now time.Time) string {
 	var t report.Table
 	line := func(name, text string) {
 		if text != "" {
@@ -49,7 +50,7 @@ func summary(d *release.Details, now time.Time) string {
 	return t.String(0)
 }
 
-func eventsOf(hook release.Hook) []string {
+func eventsOf(hook whole.Hook) []string {
 	events := make([]string, len(hook.Events))
 	for i, event := range hook.Events {
 		events[i] = event.String()
@@ -127,7 +128,7 @@ type hookOut struct {
 	Weight int      `json:"weight,omitempty"`
 }
 
-func detailsOf(d *release.Details) (*detailsOut, error) {
+func detailsOf(d *whole.Release) (*detailsOut, error) {
 	out := &detailsOut{
 		Name: d.Name, Namespace: d.Namespace, Revision: d.Revision, Status: d.Status, Chart: d.ChartName,
 		ChartVersion: d.ChartVersion,

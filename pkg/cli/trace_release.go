@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -48,9 +49,9 @@ type origin struct {
 	exists string
 	newest release.Record
 	// details are the revision that is compared with the cluster; nil when it was not read.
-	details  *release.Details
+	details  *whole.Release
 	object   *manifest.Object
-	hook     *release.Hook
+	hook     *whole.Hook
 	declares string
 	err      error
 }
@@ -221,7 +222,7 @@ func (o *origin) declared(at link, objects []manifest.Object) bool {
 }
 
 // isHook reports whether a hook of a release is an object.
-func isHook(hook *release.Hook, of manifest.Release, id manifest.ID) bool {
+func isHook(hook *whole.Hook, of manifest.Release, id manifest.ID) bool {
 	var object metav1.PartialObjectMetadata
 	if err := yaml.Unmarshal([]byte(hook.Manifest), &object); err != nil {
 		return false

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -212,7 +213,7 @@ func (a *app) accounted(
 // accountedBy returns the objects and hooks of the current and of the newest revision of a release.
 func (c *connection) accountedBy(
 	ctx context.Context, of candidate,
-) (ids []manifest.ID, hooks []*release.Hook, err error) {
+) (ids []manifest.ID, hooks []*whole.Hook, err error) {
 	if of.err != nil {
 		return nil, nil, of.err
 	}

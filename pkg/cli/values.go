@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/values"
 )
@@ -165,7 +166,7 @@ func missingCharts(err error) error {
 // valued is a release whose values are asked for.
 type valued struct {
 	*app
-	details *release.Details
+	details *whole.Release
 	source  *values.Source
 	// archive is a package of the chart, by its path; empty for none that is known.
 	archive string

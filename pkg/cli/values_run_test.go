@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/values"
 )
 
 func valuedShop() *valued {
 	key := release.Key{Namespace: "apps", Name: "shop"}
-	return &valued{details: &release.Details{Release: release.Release{Key: key}}}
+	return &valued{details: &whole.Release{Release: release.Release{Key: key}}}
 }
 
 func answersOf(key string, wanted any) *values.Answers {

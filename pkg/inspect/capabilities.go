@@ -11,6 +11,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 )
 
 // Capabilities are the facts about a cluster for templates.
@@ -52,7 +53,7 @@ func (c *Cluster) Chart(ctx context.Context, record release.Record) (json.RawMes
 	if err != nil {
 		return nil, fmt.Errorf("read revision %d of release %s: %w", record.Revision, record.Key, err)
 	}
-	chart, err := release.DecodeChart(payload, release.DefaultLimit)
+	chart, err := whole.Chart(payload, release.DefaultLimit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", record.Object(), err)
 	}

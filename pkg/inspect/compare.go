@@ -17,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/rules"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -72,7 +73,7 @@ type Withheld struct {
 
 // Comparison is the result of comparing a release with the live objects.
 type Comparison struct {
-	Release  *release.Details
+	Release  *whole.Release
 	Compared int
 	// Differences are in the order of kind, namespace and name.
 	Differences []Difference
@@ -146,7 +147,7 @@ const readsAtOnce = 8
 // Compare compares a release with the live objects of source. The error is about the release itself, for example a
 // manifest that does not parse.
 func Compare(
-	ctx context.Context, source Source, details *release.Details, options CompareOptions,
+	ctx context.Context, source Source, details *whole.Release, options CompareOptions,
 ) (*Comparison, error) {
 	declared, err := read(details, source.Scope())
 	if err != nil {
@@ -184,7 +185,7 @@ func Compare(
 }
 
 // read parses the manifest of a release.
-func read(details *release.Details, scope manifest.Scope) (*judge.Manifest, error) {
+func read(details *whole.Release, scope manifest.Scope) (*judge.Manifest, error) {
 	declared, err := judge.Read(details.Manifest, manifest.Release(details.Key), scope)
 	if invalid := (*judge.InvalidError)(nil); errors.As(err, &invalid) {
 		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision,

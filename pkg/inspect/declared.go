@@ -9,11 +9,12 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 )
 
 // Declared lists the objects of a release, and those of its earlier revisions with records.
 type Declared struct {
-	Release *release.Details
+	Release *whole.Release
 	// Objects are those of the current revision (see Current), Former those that only earlier revisions declare.
 	Objects, Former []manifest.Object
 	// Unknown are objects of kinds that the API server does not serve.
@@ -71,7 +72,7 @@ func (c *Cluster) Declared(ctx context.Context, key release.Key) (*Declared, err
 }
 
 // Objects returns the objects in the manifest of a release, with those of unknown kinds.
-func Objects(details *release.Details, scope manifest.Scope) ([]manifest.Object, error) {
+func Objects(details *whole.Release, scope manifest.Scope) ([]manifest.Object, error) {
 	declared, err := read(details, scope)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func Objects(details *release.Details, scope manifest.Scope) ([]manifest.Object,
 }
 
 // Names returns the objects in the manifest of a release, in the order of kind, namespace and name.
-func Names(details *release.Details, scope manifest.Scope) ([]manifest.ID, error) {
+func Names(details *whole.Release, scope manifest.Scope) ([]manifest.ID, error) {
 	objects, err := Objects(details, scope)
 	if err != nil {
 		return nil, err

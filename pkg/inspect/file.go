@@ -16,6 +16,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 )
 
 // maxFile bounds the bytes read from a file. No dump of a release's objects comes near it.
@@ -33,7 +34,7 @@ type Saved struct {
 
 	records  []release.Record
 	payloads map[release.Record][]byte
-	bare     *release.Details
+	bare     *whole.Release
 }
 
 // ReadSaved reads a file with release records: Secrets or ConfigMaps as kubectl prints them (YAML or JSON, several, or
@@ -168,7 +169,7 @@ func (s *Saved) payload(object *unstructured.Unstructured) (release.Storage, []b
 
 // Find returns a release of the file. Key and revision choose among several; an empty name, an empty namespace and
 // revision 0 match all. The error is a *NotFoundError when nothing matches.
-func (s *Saved) Find(key release.Key, revision int) (*release.Details, error) {
+func (s *Saved) Find(key release.Key, revision int) (*whole.Release, error) {
 	fits := func(k release.Key) bool {
 		return (key.Name == "" || k.Name == key.Name) && (key.Namespace == "" || k.Namespace == key.Namespace)
 	}

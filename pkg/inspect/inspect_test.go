@@ -14,6 +14,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/rules"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -83,8 +84,8 @@ func (c *changing) DryRun(context.Context, *enforce.Revert) (*unstructured.Unstr
 	return nil, "nobody asked", nil
 }
 
-func details(manifest string) *release.Details {
-	return &release.Details{Release: release.Release{Key: release.Key{Namespace: "apps", Name: "web"}, Revision: 1,
+func details(manifest string) *whole.Release {
+	return &whole.Release{Release: release.Release{Key: release.Key{Namespace: "apps", Name: "web"}, Revision: 1,
 		Manifest: manifest}}
 }
 

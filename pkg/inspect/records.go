@@ -14,6 +14,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 )
 
 // NotFoundError reports a release without a record, or without a record of one revision.
@@ -180,7 +181,7 @@ func Current(records []release.Record) (release.Record, bool) {
 }
 
 // Read reads and decodes the payload of a record. A release without a manifest (hooks only) is no error here.
-func (c *Cluster) Read(ctx context.Context, record release.Record) (*release.Details, error) {
+func (c *Cluster) Read(ctx context.Context, record release.Record) (*whole.Release, error) {
 	_, payload, err := proof.Payload(ctx, c.kubernetes, record)
 	if err != nil {
 		return nil, fmt.Errorf("read revision %d of release %s: %w", record.Revision, record.Key, err)
@@ -188,8 +189,8 @@ func (c *Cluster) Read(ctx context.Context, record release.Record) (*release.Det
 	return decode(payload, record.Object())
 }
 
-func decode(payload []byte, from string) (*release.Details, error) {
-	details, err := release.DecodeDetails(payload, release.DefaultLimit)
+func decode(payload []byte, from string) (*whole.Release, error) {
+	details, err := whole.Decode(payload, release.DefaultLimit)
 	if err != nil && !errors.Is(err, release.ErrNoManifest) {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func compared(differences ...inspect.Difference) *inspect.Comparison {
-	details := &release.Details{}
+	details := &whole.Release{}
 	details.Key, details.Revision = release.Key{Namespace: "apps", Name: "shop"}, 3
 	return &inspect.Comparison{Release: details, Compared: len(differences), Differences: differences}
 }

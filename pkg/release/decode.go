@@ -23,7 +23,7 @@ const maxValue int64 = 20 << 20
 // largeBytes is the decompressed size from which on a payload is large. Hardly any real one is.
 const largeBytes int64 = 4 << 20
 
-// Errors of payloads. Every error of Decode, DecodeRecord and DecodeDetails is one of these (errors.Is); Matches
+// Errors of payloads. Every error of Decode and DecodeRecord is one of these (errors.Is); Matches
 // returns ErrMismatch.
 var (
 	// ErrNoPayload: the record has no payload at all.
@@ -53,16 +53,20 @@ func DecodeRecord(payload []byte, large func()) (*Release, error) {
 	return decode(payload, DefaultLimit, nil, large)
 }
 
+// Member reads the value of a member of a release, or returns false for a member that it leaves to the decoder.
+type Member func(s Stream, key string) (read bool, err error)
+
 // Decode decodes a release payload: base64 over gzip over JSON, or base64 over JSON as in the oldest Helm. It
 // decompresses at most limit bytes, and skips parts not needed for locking (templates, values, hooks) while reading.
-// The release is nil when there is an error, except for ErrNoManifest, with which only the manifest is missing.
+// The release is nil when there is an error, except for ErrNoManifest, with which only the manifest is missing. Each
+// member is offered to also first, unless that is nil.
 //
 // The payload is a secret: no error contains any part of it, only positions and names of fields.
-func Decode(payload []byte, limit int64) (*Release, error) {
-	return decode(payload, limit, nil, nil)
+func Decode(payload []byte, limit int64, also Member) (*Release, error) {
+	return decode(payload, limit, also, nil)
 }
 
-func decode(payload []byte, limit int64, details *Details, large func()) (*Release, error) {
+func decode(payload []byte, limit int64, also Member, large func()) (*Release, error) {
 	if len(bytes.TrimSpace(payload)) == 0 {
 		return nil, fmt.Errorf("%w: data key %q is missing or empty; %s", ErrNoPayload, DataKey, advice)
 	}
@@ -70,7 +74,7 @@ func decode(payload []byte, limit int64, details *Details, large func()) (*Relea
 	if err != nil {
 		return nil, explain(err)
 	}
-	s := newStream(r, details)
+	s := Stream{dec: json.NewDecoder(r), in: r, also: also}
 	rel, err := s.release()
 	if err != nil {
 		return nil, explain(err)
@@ -112,6 +116,9 @@ func newBounded(r io.Reader, limit int64, large func()) *bounded {
 
 // boundError names the bound that a payload exceeds.
 type boundError struct{ bound string }
+
+// OverBound returns the error of a Member for a value beyond a bound: a sentence about it, which becomes an ErrTooLarge.
+func OverBound(bound string) error { return &boundError{bound} }
 
 func (e *boundError) Error() string { return e.bound }
 

@@ -136,7 +136,7 @@ func TestDecodeUnderstandsEveryHelm(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rel, err := release.Decode(test.payload, release.DefaultLimit)
+			rel, err := release.Decode(test.payload, release.DefaultLimit, nil)
 			check.NoError(t, err)
 			if !test.check(rel) {
 				t.Errorf("got %+v", rel)
@@ -212,7 +212,7 @@ func TestDecodeExplainsBadPayloadsAndLeaksNothing(t *testing.T) {
 		"the manifest is missing": {replace(`,"manifest":"kind: x"`, ``), release.ErrNoManifest, "nothing to lock"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rel, err := release.Decode(test.payload, release.DefaultLimit)
+			rel, err := release.Decode(test.payload, release.DefaultLimit, nil)
 			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got %v, want %v with %q", err, test.is, test.want)
 			}
@@ -237,20 +237,20 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 			if payload := pack(json); len(payload) > 1<<20 {
 				t.Fatalf("the bomb does not fit a Secret: %d bytes", len(payload))
 			}
-			_, err := release.Decode(pack(json), 1<<20)
+			_, err := release.Decode(pack(json), 1<<20, nil)
 			if !errors.Is(err, release.ErrTooLarge) || !strings.Contains(err.Error(), "1048576 bytes") {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	t.Run("exactly the limit is allowed", func(t *testing.T) {
-		if _, err := release.Decode(pack(minimal), int64(len(minimal))); err != nil {
+		if _, err := release.Decode(pack(minimal), int64(len(minimal)), nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := release.Decode(pack(minimal), int64(len(minimal))-1); !errors.Is(err, release.ErrTooLarge) {
+		if _, err := release.Decode(pack(minimal), int64(len(minimal))-1, nil); !errors.Is(err, release.ErrTooLarge) {
 			t.Errorf("one byte more: got %v", err)
 		}
-		if _, err := release.Decode(encode([]byte(minimal)), int64(len(minimal))-1); !errors.Is(err,
+		if _, err := release.Decode(encode([]byte(minimal)), int64(len(minimal))-1, nil); !errors.Is(err,
 			release.ErrTooLarge) {
 			t.Errorf("one byte more of plain JSON: got %v", err)
 		}

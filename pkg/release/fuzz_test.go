@@ -24,7 +24,7 @@ func FuzzDecode(f *testing.F) {
 	kinds := []error{release.ErrNoPayload, release.ErrTooLarge, release.ErrTruncated,
 		release.ErrFormat, release.ErrIncomplete, release.ErrNoManifest}
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		rel, err := release.Decode(payload, 1<<16)
+		rel, err := release.Decode(payload, 1<<16, nil)
 		if err == nil {
 			if rel.Name == "" || rel.Namespace == "" || rel.Manifest == "" || rel.Revision < 1 || !release.Known(rel.Status) {
 				t.Errorf("an incomplete release: %+v", rel)

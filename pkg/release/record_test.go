@@ -253,7 +253,7 @@ func TestDecodeRecordNeedsAPayload(t *testing.T) {
 }
 
 func TestMatchesNamesWhatDiffers(t *testing.T) {
-	rel, err := release.Decode(pack(minimal), release.DefaultLimit)
+	rel, err := release.Decode(pack(minimal), release.DefaultLimit, nil)
 	check.NoError(t, err)
 	own := release.Record{Key: rel.Key, ObjectName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
 		Status: release.StatusDeployed}

@@ -86,6 +86,8 @@ type Release struct {
 	// ChartName and ChartVersion are empty when the chart's metadata is missing.
 	ChartName    string
 	ChartVersion string
+	// AppVersion is the version of the deployed application according to the chart; often empty.
+	AppVersion string
 	// FirstDeployed and LastDeployed are zero when Helm did not store them.
 	FirstDeployed time.Time
 	LastDeployed  time.Time

@@ -17,16 +17,14 @@ func (e *fieldError) Error() string { return e.field + " " + e.problem }
 
 const wrongType = "has the wrong type"
 
-// stream reads a release token by token, so that at most one wanted value is in memory at a time.
-type stream struct {
-	dec *json.Decoder
-	in  *bounded
-	// details, when set, receives the further values of DecodeDetails.
-	details *Details
-}
+// WrongType returns the error of a Member for a value of another type than the field has; it becomes an ErrFormat.
+func WrongType(field string) error { return &fieldError{field, wrongType} }
 
-func newStream(in *bounded, details *Details) stream {
-	return stream{dec: json.NewDecoder(in), in: in, details: details}
+// Stream reads a release token by token, so that at most one wanted value is in memory at a time.
+type Stream struct {
+	dec  *json.Decoder
+	in   *bounded
+	also Member
 }
 
 // stored is a payload in Helm's own types. Helm 3's types have no field for the apply method of Helm 4.
@@ -36,31 +34,34 @@ type stored struct {
 	first       firstHooks
 }
 
-func (s stream) release() (*Release, error) {
+func (s Stream) release() (*Release, error) {
 	from := stored{Release: helmrelease.Release{Info: &helmrelease.Info{},
 		Chart: &chart.Chart{Metadata: &chart.Metadata{}}}}
 	err := s.object("release", func(key string) error {
+		if s.also != nil {
+			if read, err := s.also(s, key); read || err != nil {
+				return err
+			}
+		}
 		switch key {
 		case "name":
-			return s.value(key, &from.Name)
+			return s.Value(key, &from.Name)
 		case "namespace":
-			return s.value(key, &from.Namespace)
+			return s.Value(key, &from.Namespace)
 		case "version":
-			return s.value(key, &from.Version)
+			return s.Value(key, &from.Version)
 		case "manifest":
-			return s.value(key, &from.Manifest)
+			return s.Value(key, &from.Manifest)
 		case "apply_method":
-			return s.value(key, &from.applyMethod)
+			return s.Value(key, &from.applyMethod)
 		case "info":
 			return s.info(from.Info)
 		case "chart":
 			return s.chart(from.Chart.Metadata)
 		case "hooks":
-			if s.details == nil {
-				return s.value(key, &from.first)
-			}
+			return s.Value(key, &from.first)
 		}
-		return s.detail(key)
+		return s.skip()
 	})
 	if err != nil {
 		return nil, err
@@ -69,9 +70,6 @@ func (s stream) release() (*Release, error) {
 	case ApplyMethodServerSide, ApplyMethodClientSide, ApplyMethodUnset:
 	default:
 		return nil, &fieldError{"apply_method", "is neither ssa nor csa: this Helm is newer than helm-locker"}
-	}
-	if s.details != nil {
-		s.details.AppVersion = from.Chart.Metadata.AppVersion
 	}
 	return from.part(), nil
 }
@@ -84,6 +82,7 @@ func (r *stored) part() *Release {
 		Description: r.Info.Description, Notes: r.Info.Notes,
 		FirstDeployed: r.Info.FirstDeployed.Time, LastDeployed: r.Info.LastDeployed.Time,
 		ChartName: r.Chart.Metadata.Name, ChartVersion: r.Chart.Metadata.Version,
+		AppVersion: r.Chart.Metadata.AppVersion,
 	}
 	if r.Info.Status != "" {
 		rel.Status = parseStatus(string(r.Info.Status))
@@ -93,27 +92,27 @@ func (r *stored) part() *Release {
 }
 
 // info keeps the wanted parts of the release's info. Its resources could have any size; Helm does not store them.
-func (s stream) info(info *helmrelease.Info) error {
+func (s Stream) info(info *helmrelease.Info) error {
 	return s.object("info", func(key string) error {
 		field := "info." + key
 		switch key {
 		case "first_deployed":
-			return s.value(field, &info.FirstDeployed)
+			return s.Value(field, &info.FirstDeployed)
 		case "last_deployed":
-			return s.value(field, &info.LastDeployed)
+			return s.Value(field, &info.LastDeployed)
 		case "description":
-			return s.value(field, &info.Description)
+			return s.Value(field, &info.Description)
 		case "status":
-			return s.value(field, &info.Status)
+			return s.Value(field, &info.Status)
 		case "notes":
-			return s.value(field, &info.Notes)
+			return s.Value(field, &info.Notes)
 		}
 		return s.skip()
 	})
 }
 
 // chart keeps the chart's name and versions and skips templates, values and files, which are most of a payload.
-func (s stream) chart(metadata *chart.Metadata) error {
+func (s Stream) chart(metadata *chart.Metadata) error {
 	return s.object("chart", func(key string) error {
 		if key != "metadata" {
 			return s.skip()
@@ -122,11 +121,11 @@ func (s stream) chart(metadata *chart.Metadata) error {
 			field := "chart.metadata." + key
 			switch key {
 			case "name":
-				return s.value(field, &metadata.Name)
+				return s.Value(field, &metadata.Name)
 			case "version":
-				return s.value(field, &metadata.Version)
+				return s.Value(field, &metadata.Version)
 			case "appVersion":
-				return s.value(field, &metadata.AppVersion)
+				return s.Value(field, &metadata.AppVersion)
 			}
 			return s.skip()
 		})
@@ -135,7 +134,7 @@ func (s stream) chart(metadata *chart.Metadata) error {
 
 // object reads an object and calls member after each key; member must read the value. null is an object without
 // members.
-func (s stream) object(field string, member func(key string) error) error {
+func (s Stream) object(field string, member func(key string) error) error {
 	token, err := s.dec.Token()
 	if err != nil {
 		return err
@@ -144,7 +143,7 @@ func (s stream) object(field string, member func(key string) error) error {
 		return nil
 	}
 	if token != json.Delim('{') {
-		return &fieldError{field, wrongType}
+		return WrongType(field)
 	}
 	for s.dec.More() {
 		s.in.begin(maxValue)
@@ -154,7 +153,7 @@ func (s stream) object(field string, member func(key string) error) error {
 		}
 		key, ok := token.(string)
 		if !ok {
-			return &fieldError{field, wrongType}
+			return WrongType(field)
 		}
 		if err := member(key); err != nil {
 			return err
@@ -164,11 +163,29 @@ func (s stream) object(field string, member func(key string) error) error {
 	return err
 }
 
-// value decodes the value of a field into into, a pointer.
-func (s stream) value(field string, into any) error { return s.valueWithin(maxValue, field, into) }
+// Array reads an array and calls element at each element; element must read it. null is an array without elements.
+func (s Stream) Array(field string, element func() error) error {
+	token, err := s.dec.Token()
+	if err != nil || token == nil {
+		return err
+	}
+	if token != json.Delim('[') {
+		return WrongType(field)
+	}
+	for s.dec.More() {
+		if err := element(); err != nil {
+			return err
+		}
+	}
+	_, err = s.dec.Token()
+	return err
+}
 
-// valueWithin is value for a value of at most this many bytes.
-func (s stream) valueWithin(bytes int64, field string, into any) error {
+// Value decodes the value of a field into into, a pointer.
+func (s Stream) Value(field string, into any) error { return s.ValueWithin(maxValue, field, into) }
+
+// ValueWithin is Value for a value of at most this many bytes.
+func (s Stream) ValueWithin(bytes int64, field string, into any) error {
 	s.in.begin(bytes)
 	err := s.dec.Decode(into)
 	var (
@@ -180,7 +197,7 @@ func (s stream) valueWithin(bytes int64, field string, into any) error {
 		if typeErr.Field != "" {
 			field += "." + typeErr.Field
 		}
-		return &fieldError{field, wrongType}
+		return WrongType(field)
 	case errors.As(err, &timeErr):
 		return &fieldError{field, "is not a time"}
 	}
@@ -194,10 +211,10 @@ type skipped struct{}
 func (skipped) UnmarshalJSON([]byte) error { return nil }
 
 // skip reads over one value of any kind.
-func (s stream) skip() error { return s.value("", &skipped{}) }
+func (s Stream) skip() error { return s.Value("", &skipped{}) }
 
 // end checks that nothing follows the release. Reading to the end also makes gzip verify its checksum.
-func (s stream) end() error {
+func (s Stream) end() error {
 	switch _, err := s.dec.Token(); {
 	case err == nil:
 		return &fieldError{"release", "is followed by more data"}

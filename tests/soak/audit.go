@@ -118,7 +118,7 @@ func (e entry) revision() *release.Release {
 	if err != nil {
 		return nil
 	}
-	revision, err := release.Decode(payload, release.DefaultLimit)
+	revision, err := release.Decode(payload, release.DefaultLimit, nil)
 	if err != nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package release
+package whole
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -80,7 +81,7 @@ func TestPayloadsThatExhaustMemory(t *testing.T) {
 			check := func(decoder, want string, mib uint64, err error) {
 				t.Helper()
 				if want == "" && err != nil || want != "" &&
-					(!errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), want)) {
+					(!errors.Is(err, release.ErrTooLarge) || !strings.Contains(err.Error(), want)) {
 					t.Errorf("%s: error is %v, want %q", decoder, err, want)
 				}
 				if mib > 120 {
@@ -88,9 +89,9 @@ func TestPayloadsThatExhaustMemory(t *testing.T) {
 				}
 			}
 			var err error
-			mib := spent(func() { _, err = Decode(payload, DefaultLimit) })
+			mib := spent(func() { _, err = release.Decode(payload, release.DefaultLimit, nil) })
 			check("of locks", test.both, mib, err)
-			mib = spent(func() { _, err = DecodeDetails(payload, DefaultLimit) })
+			mib = spent(func() { _, err = Decode(payload, release.DefaultLimit) })
 			check("of details", test.both+test.details, mib, err)
 		})
 	}

@@ -1,4 +1,4 @@
-package release
+package whole
 
 import (
 	"encoding/base64"
@@ -9,6 +9,7 @@ import (
 
 	helmrelease "helm.sh/helm/v3/pkg/release"
 
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -21,9 +22,9 @@ const detailed = `{"name":"web","namespace":"apps","version":3,
 "hooks":[{"name":"migrate","kind":"Job","path":"web/templates/job.yaml","manifest":"kind: Secret","events":["pre-upgrade"],"weight":-5}]}`
 
 func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
-	d, err := DecodeDetails(encoded(detailed), DefaultLimit)
+	d, err := Decode(encoded(detailed), release.DefaultLimit)
 	check.NoError(t, err)
-	if d.Name != "web" || d.Revision != 3 || d.Status != StatusFailed || d.AppVersion != "v9" ||
+	if d.Name != "web" || d.Revision != 3 || d.Status != release.StatusFailed || d.AppVersion != "v9" ||
 		d.ChartVersion != "1.2.3" || d.Notes != "hello" {
 		t.Errorf("release is %+v", d.Release)
 	}
@@ -38,8 +39,8 @@ func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
 }
 
 func TestDetailsOfHooksOnlyComeWithAnError(t *testing.T) {
-	d, err := DecodeDetails(encoded(strings.Replace(detailed, "kind: X\\n", "", 1)), DefaultLimit)
-	if !errors.Is(err, ErrNoManifest) || d == nil || len(d.Hooks) != 1 {
+	d, err := Decode(encoded(strings.Replace(detailed, "kind: X\\n", "", 1)), release.DefaultLimit)
+	if !errors.Is(err, release.ErrNoManifest) || d == nil || len(d.Hooks) != 1 {
 		t.Errorf("details are %+v, error is %v", d, err)
 	}
 }
@@ -50,16 +51,16 @@ func TestDetailsAreBoundedAndNeverQuoted(t *testing.T) {
 		limit   int64
 		want    error
 	}{
-		"too large": {detailed, 100, ErrTooLarge},
-		"values of a list": {strings.Replace(detailed, `{"a":{"b":1},"c":"d"}`, `["hunter2"]`, 1), DefaultLimit,
-			ErrFormat},
-		"hooks of a text": {strings.Replace(detailed, `"weight":-5`, `"weight":"hunter2"`, 1), DefaultLimit, ErrFormat},
-		"cut off":         {detailed[:len(detailed)-40], DefaultLimit, ErrTruncated},
-		"no name": {strings.Replace(detailed, `"name":"web","namespace"`, `"namespace"`, 1), DefaultLimit,
-			ErrIncomplete},
+		"too large": {detailed, 100, release.ErrTooLarge},
+		"values of a list": {strings.Replace(detailed, `{"a":{"b":1},"c":"d"}`, `["hunter2"]`, 1), release.DefaultLimit,
+			release.ErrFormat},
+		"hooks of a text": {strings.Replace(detailed, `"weight":-5`, `"weight":"hunter2"`, 1), release.DefaultLimit, release.ErrFormat},
+		"cut off":         {detailed[:len(detailed)-40], release.DefaultLimit, release.ErrTruncated},
+		"no name": {strings.Replace(detailed, `"name":"web","namespace"`, `"namespace"`, 1), release.DefaultLimit,
+			release.ErrIncomplete},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := DecodeDetails(encoded(tc.payload), tc.limit)
+			d, err := Decode(encoded(tc.payload), tc.limit)
 			if !errors.Is(err, tc.want) || d != nil {
 				t.Errorf("details are %+v, error is %v", d, err)
 			}
