@@ -59,7 +59,7 @@ test-node: ## Install the chart on a real node, from the image of a release, and
 NEIGHBOURS ?=
 
 .PHONY: test-neighbours
-test-neighbours: ## Run releases beside the real Argo Rollouts, KEDA and cainjector, which it builds (ten minutes, once)
+test-neighbours: ## Run releases beside the real Argo Rollouts, KEDA and cert-manager, which it builds (ten minutes, once)
 	@scripts/test ./tests/real $(NEIGHBOURS)
 
 .PHONY: test-unit

@@ -35,7 +35,7 @@ webhooks:
   failurePolicy: Ignore
 `
 
-var injector = neighbour{"cainjector of cert-manager", "cainjector", cluster.CAInjectorModule,
+var injector = neighbour{"cainjector of cert-manager", "cainjector", cluster.CertManagerModule,
 	"an authority rotated four times, in both scopes, with `helm upgrade` in between", "`CABundleInjected`"}
 
 // The real cainjector of cert-manager writes each new authority into a locked webhook configuration, in both scopes,

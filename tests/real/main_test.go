@@ -48,7 +48,6 @@ func TestMain(m *testing.M) {
 // installOwn installs the manifests of a neighbour, in files of its module, into a namespace by Helm, and locks them.
 func installOwn(f *kit.Fixture, name, namespace string, files ...string) {
 	f.Helper()
-	h := kit.Shared.Helm3()
 	var all []string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -58,8 +57,14 @@ func installOwn(f *kit.Fixture, name, namespace string, files ...string) {
 	joined := filepath.Join(f.TempDir(), "manifest.yaml")
 	check.NoError(f, os.WriteFile(joined, []byte(strings.Join(all, "\n---\n")), 0o600))
 	chart, args := kit.ManifestChart(f, name, name, joined)
+	installChart(f, name, namespace, chart, args...)
+}
+
+// installChart installs a chart of a neighbour into a namespace, and locks the release.
+func installChart(f *kit.Fixture, name, namespace, chart string, args ...string) {
+	f.Helper()
 	args = append([]string{"install", name, chart, "--namespace", namespace, "--create-namespace"}, args...)
-	if out, err := h.Run(f.Ctx, args...); err != nil {
+	if out, err := kit.Shared.Helm3().Run(f.Ctx, args...); err != nil {
 		f.Fatalf("install %s: %v\n%s", name, err, out)
 	}
 	f.Lock(name, func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Namespace = namespace })

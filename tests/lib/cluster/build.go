@@ -27,9 +27,10 @@ type Binaries struct {
 	Proxy     string
 	Scheduler string
 	// These are empty but for BuildNeighbours.
-	Rollouts   string
-	KEDA       string
-	CAInjector string
+	Rollouts    string
+	KEDA        string
+	CAInjector  string
+	CertManager string
 }
 
 // Build returns the paths of all binaries and builds the missing ones, one after another. It logs each build, its

@@ -98,9 +98,9 @@ func nodePrograms(string) ([]program, error) {
 
 // Modules of controllers that are built by BuildNeighbours. Those below tests/controlplane/NAME require them.
 const (
-	RolloutsModule   = "github.com/argoproj/argo-rollouts"
-	KEDAModule       = "github.com/kedacore/keda/v2"
-	CAInjectorModule = "github.com/cert-manager/cert-manager"
+	RolloutsModule    = "github.com/argoproj/argo-rollouts"
+	KEDAModule        = "github.com/kedacore/keda/v2"
+	CertManagerModule = "github.com/cert-manager/cert-manager"
 )
 
 // neighbourPrograms returns controllers of others. Each has a module of its own, because of their replacements.
@@ -108,8 +108,10 @@ func neighbourPrograms(string) ([]program, error) {
 	return []program{
 		{name: "rollouts-controller", module: "rollouts", pkg: RolloutsModule + "/cmd/rollouts-controller",
 			versionOf: RolloutsModule, takes: 3 * time.Minute, path: func(b *Binaries) *string { return &b.Rollouts }},
-		{name: "cainjector", module: "cainjector", pkg: ".", versionOf: CAInjectorModule, takes: time.Minute,
+		{name: "cainjector", module: "cainjector", pkg: ".", versionOf: CertManagerModule, takes: time.Minute,
 			path: func(b *Binaries) *string { return &b.CAInjector }},
+		{name: "certmanager", module: "certmanager", pkg: ".", versionOf: CertManagerModule, takes: time.Minute,
+			path: func(b *Binaries) *string { return &b.CertManager }},
 		{name: "keda", module: "keda", pkg: KEDAModule + "/cmd/operator", versionOf: KEDAModule, takes: 4 * time.Minute,
 			path: func(b *Binaries) *string { return &b.KEDA }},
 	}, nil
