@@ -17,6 +17,9 @@ export KUBERNETES HELM
 # RACE=1 turns the race detector on.
 RACE ?=
 export RACE
+# ONE_CORE=1 leaves the tests half of one processor.
+ONE_CORE ?=
+export ONE_CORE
 UNIT_TESTS ?= ./pkg/... ./crds/...
 # Flags of tests/cmd/mutants for `make test-mutants`
 MUTANTS ?=

@@ -4,7 +4,6 @@ package node
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
-	lib "github.com/rancher/helm-locker/tests/lib/node"
 )
 
 // workload is a chart whose Pods run: SPEC is what they have in common.
@@ -93,10 +91,8 @@ var workloads = []schema.GroupVersionResource{kit.Deployments, kit.Services,
 // upgradeWorkload installs or upgrades the release of the workload, and waits until its Pods are Ready.
 func (f *fixture) upgradeWorkload(h cluster.Helm, replicas int) {
 	f.Helper()
-	text := strings.NewReplacer("IMAGE", lib.Workload,
-		"SPEC", "securityContext: {runAsNonRoot: true, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}}",
-		"CONFINED", "securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}").Replace(workload)
-	chart, err := cluster.Chart(f.TempDir(), "work", "0.1.0", map[string]string{"all.yaml": text}, "replicas: 1")
+	chart, err := cluster.Chart(f.TempDir(), "work", "0.1.0", map[string]string{"all.yaml": confined(workload)},
+		"replicas: 1")
 	check.NoError(f, err)
 	f.Helm(h, "upgrade", "--install", "work", chart, "--set", fmt.Sprint("replicas=", replicas), "--wait", "--timeout", "3m")
 }

@@ -157,7 +157,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 // Logs returns the end of every log of the node that an error of a test may be about.
 func (n *Node) Logs() string {
 	var all string
-	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "containerd"} {
+	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "containerd", "metrics-server"} {
 		all += tail(filepath.Join(root, name+".log")) + "\n"
 	}
 	return all

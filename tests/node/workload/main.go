@@ -4,6 +4,7 @@
 //	workload serve     answers HTTP requests on port 8080 until it is ended
 //	workload once      ends at once
 //	workload write F   writes to a file, and pauses
+//	workload burn      takes a fifth of a processor until it is ended
 package main
 
 import (
@@ -33,6 +34,9 @@ func run(args []string) error {
 		return serve(ctx)
 	case args[0] == "once":
 		return nil
+	case args[0] == "burn":
+		burn(ctx)
+		return nil
 	case args[0] == "write" && len(args) == 2:
 		if err := os.WriteFile(args[1], []byte("written\n"), 0o600); err != nil {
 			return err
@@ -42,6 +46,16 @@ func run(args []string) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+func burn(ctx context.Context) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		for begun := time.Now(); time.Since(begun) < 20*time.Millisecond; {
+		}
+		<-tick.C
+	}
 }
 
 func serve(ctx context.Context) error {
