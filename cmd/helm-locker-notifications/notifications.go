@@ -127,7 +127,7 @@ func runNotifications(ctx context.Context, cmd *cli.Command, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
-	process.QuietLibraries(log)
+	command.QuietLibraries(log)
 	return notify.Run(ctx, notify.RunOptions{
 		Options: notifyOptions(cmd), ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace: cmd.String("namespace"), ControllerName: cmd.String("controller-name"),

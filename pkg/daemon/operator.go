@@ -12,7 +12,6 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/operator"
-	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -61,7 +60,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	process.QuietLibraries(log)
+	command.QuietLibraries(log)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: an operator manages the HelmReleases of one namespace")
 	}

@@ -61,7 +61,7 @@ func runPage(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	process.QuietLibraries(log)
+	command.QuietLibraries(log)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: a page shows the HelmReleases of one namespace")
 	}

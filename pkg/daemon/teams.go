@@ -40,7 +40,7 @@ func runTeams(ctx context.Context, cmd *cli.Command, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	process.QuietLibraries(log)
+	command.QuietLibraries(log)
 	if cmd.String("namespace") == "" {
 		return fmt.Errorf("--namespace must not be empty: HelmReleases are those of one namespace")
 	}

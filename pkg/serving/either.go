@@ -1,6 +1,7 @@
 package serving
 
 import (
+	"bufio"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -55,29 +56,23 @@ func (c *chosen) Write(p []byte) (int, error) {
 }
 
 func (c *chosen) choose() {
-	begun := &prefixed{Conn: c.Conn, first: make([]byte, 1)}
-	if _, c.err = c.Conn.Read(begun.first); c.err != nil {
+	begun := begun{c.Conn, bufio.NewReader(c.Conn)}
+	first, err := begun.in.Peek(1)
+	if c.err = err; err != nil {
 		return
 	}
-	if c.in = begun; begun.first[0] == handshake {
+	if c.in = begun; first[0] == handshake {
 		c.in, c.tls = tls.Server(begun, c.config), true
 	}
 }
 
-// prefixed is a connection whose first bytes were read already.
-type prefixed struct {
+// begun is a connection whose first bytes are in a buffer.
+type begun struct {
 	net.Conn
-	first []byte
+	in *bufio.Reader
 }
 
-func (p *prefixed) Read(into []byte) (int, error) {
-	if len(p.first) == 0 {
-		return p.Conn.Read(into)
-	}
-	n := copy(into, p.first)
-	p.first = p.first[n:]
-	return n, nil
-}
+func (b begun) Read(into []byte) (int, error) { return b.in.Read(into) }
 
 // Encrypted reports whether a request came over TLS.
 func Encrypted(request *http.Request) bool {

@@ -105,8 +105,8 @@ func (w *fixture) deploy(namespace, value string) {
 }
 
 // A forged manifest declares objects of another namespace. The account of the release may not change them, so the page
-// must not show them as drift of that release, not even to a viewer with all rights. The page reads the cluster with the
-// viewer's token only.
+// must not show them as drift of that release, not even to a viewer with all rights. The page reads the cluster with
+// the viewer's token only.
 func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	t.Parallel()
 	w := newServing(t)
