@@ -85,7 +85,7 @@ func TestNeighbour_RealCertManager(t *testing.T) {
 	own := kit.Start(t)
 	_, source, err := cluster.Module(own.Ctx, "certmanager", cluster.CertManagerModule)
 	check.NoError(t, err)
-	// No node runs its webhooks: the mutating one selects no namespace, the validating one leaves out those with a label.
+	// No node runs its webhooks: the mutating one selects no namespace, the other leaves out those with a label.
 	const name = "cert-manager"
 	installChart(own, name, name, filepath.Join(source, "deploy", "charts", name), "--set", "crds.enabled=true",
 		"--set", "startupapicheck.enabled=false", "--set", "global.leaderElection.namespace="+name,
@@ -167,7 +167,8 @@ func isReady(u *unstructured.Unstructured) bool {
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
 		if condition["type"] == "Ready" {
-			return condition["status"] == string(metav1.ConditionTrue) && condition["observedGeneration"] == u.GetGeneration()
+			return condition["status"] == string(metav1.ConditionTrue) &&
+				condition["observedGeneration"] == u.GetGeneration()
 		}
 	}
 	return false
