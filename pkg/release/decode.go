@@ -117,7 +117,7 @@ func newBounded(r io.Reader, limit int64, large func()) *bounded {
 // boundError names the bound that a payload exceeds.
 type boundError struct{ bound string }
 
-// OverBound returns the error of a Member for a value beyond a bound, which becomes an ErrTooLarge. bound is a sentence.
+// OverBound returns the error of a Member for a value beyond a bound, a sentence; it becomes an ErrTooLarge.
 func OverBound(bound string) error { return &boundError{bound} }
 
 func (e *boundError) Error() string { return e.bound }
