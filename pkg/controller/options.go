@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"github.com/rancher/wrangler/v3/pkg/generic"
 	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
@@ -14,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -29,7 +29,7 @@ type Clients struct {
 	WatchDynamic  dynamic.Interface
 	WatchObjects  *watch.Client
 	WatchMetadata metadata.Interface
-	HelmReleases  generic.ControllerInterface[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList]
+	HelmReleases  helmcontrollers.HelmReleaseController
 	// ListsReadStorage is the cost of consistent lists (see proof.ListsReadStorage).
 	ListsReadStorage bool
 }

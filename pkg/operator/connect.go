@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rancher/wrangler/v3/pkg/generic"
 	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/watch"
@@ -23,7 +23,7 @@ import (
 type connection struct {
 	controller.Clients
 	leases  coordinationv1.CoordinationV1Interface
-	factory *generic.Factory
+	factory *helm.Factory
 }
 
 // connect makes the clients of a configuration of process.Connect. The handlers of the caches stay until ctx ends.
@@ -49,7 +49,7 @@ func connect(ctx context.Context, config *rest.Config, o ControllerOptions) (*co
 	step("metadata watch", func() (e error) { c.WatchMetadata, e = watch.NewMetadataClient(config); return })
 	step("HelmRelease", func() (e error) { c.factory, e = process.NewFactory(config, o.Namespace); return })
 	step("HelmRelease", func() (e error) {
-		c.HelmReleases, e = process.CachedHelmReleases(ctx, c.factory)
+		c.HelmReleases, e = process.Cached(ctx, c.factory.Helm().V1alpha1().HelmRelease())
 		return
 	})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rancher/wrangler/v3/pkg/generic"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -19,6 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/follow"
+	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/metrics"
@@ -95,7 +95,7 @@ type server struct {
 	page     *Page
 	kube     kubernetes.Interface
 	metrics  *metrics.Process
-	factory  *generic.Factory
+	factory  *helm.Factory
 	follower *follow.Follower
 	ready    chan struct{} // closed once the HelmReleases are known
 }
@@ -138,7 +138,8 @@ func newServer(ctx context.Context, o RunOptions) (*server, error) {
 	if s.factory, err = process.NewFactory(config, o.Namespace); err != nil {
 		return nil, fmt.Errorf("client of HelmReleases: %w", err)
 	}
-	releases, err := process.CachedHelmReleases(ctx, s.factory)
+	releases, err := process.Cached[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList](ctx,
+		s.factory.Helm().V1alpha1().HelmRelease())
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/version"
@@ -155,12 +154,13 @@ func connect(ctx context.Context, config *rest.Config, namespace string) (c clie
 		return c, fmt.Errorf("client of policies: %w", err)
 	}
 	c.start = func(ctx context.Context) error { return factory.Start(ctx, 1) }
-	c.helmReleases, err = process.CachedHelmReleases(ctx, factory)
+	c.helmReleases, err = process.Cached[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList](ctx,
+		factory.Helm().V1alpha1().HelmRelease())
 	if err != nil {
 		return c, err
 	}
 	c.policies, err = process.Cached[*v1alpha1.HelmReleasePolicy, *v1alpha1.HelmReleasePolicyList](ctx,
-		helmcontrollers.New(factory.ControllerFactory()).HelmReleasePolicy())
+		factory.Helm().V1alpha1().HelmReleasePolicy())
 	return c, err
 }
 

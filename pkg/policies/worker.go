@@ -15,7 +15,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -36,7 +35,7 @@ const (
 
 // clients are the connections to the API server.
 type clients struct {
-	helmReleases process.HelmReleases
+	helmReleases helmcontrollers.HelmReleaseController
 	policies     helmcontrollers.HelmReleasePolicyController
 	// start starts the caches of both, and returns when they are filled. It is called when the API server serves the
 	// kinds.

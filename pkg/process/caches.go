@@ -8,49 +8,36 @@ import (
 	"github.com/rancher/lasso/pkg/cache"
 	"github.com/rancher/lasso/pkg/client"
 	"github.com/rancher/wrangler/v3/pkg/generic"
+	"github.com/rancher/wrangler/v3/pkg/schemes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	helm "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// HelmReleases is the controller of the HelmReleases in a namespace: wrangler's own, without the generated handlers of
-// pkg/generated, which write.
-type HelmReleases = generic.ControllerInterface[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList]
-
-// NewFactory returns the factory of the caches of HelmReleases and policies in one namespace.
-func NewFactory(config *rest.Config, namespace string) (*generic.Factory, error) {
-	return NewFactoryOf(config, namespace, v1alpha1.AddToScheme)
-}
-
-// NewFactoryOf returns the factory of the caches of the kinds that add registers, in a namespace, or in all namespaces
-// when it is empty.
-func NewFactoryOf(
-	config *rest.Config, namespace string, add func(*runtime.Scheme) error,
-) (*generic.Factory, error) {
-	config = rest.CopyConfig(config)
-	config.Timeout = watch.Deadline
-	scheme := runtime.NewScheme()
-	if err := add(scheme); err != nil {
-		return nil, err
-	}
-	clients, err := client.NewSharedClientFactory(config, &client.SharedClientFactoryOptions{Scheme: scheme})
+// NewFactory returns the factory of the caches of this module's kinds in one namespace.
+func NewFactory(config *rest.Config, namespace string) (*helm.Factory, error) {
+	caches, err := NewCaches(config, namespace)
 	if err != nil {
 		return nil, err
 	}
-	caches := cache.NewSharedCachedFactory(uncheckedFactory{clients}, &cache.SharedCacheFactoryOptions{
-		DefaultNamespace: namespace, DefaultTweakList: watch.Limit,
-	})
-	return generic.NewFactoryFromConfigWithOptions(config, &generic.FactoryOptions{SharedCacheFactory: caches})
+	return helm.NewFactoryFromConfigWithOptions(config,
+		&helm.FactoryOptions{Namespace: namespace, SharedCacheFactory: caches})
 }
 
-// CachedHelmReleases returns the controller of the HelmReleases of a factory, as Cached does.
-func CachedHelmReleases(ctx context.Context, factory *generic.Factory) (HelmReleases, error) {
-	return Cached(ctx, generic.NewController[*v1alpha1.HelmRelease, *v1alpha1.HelmReleaseList](
-		v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind), v1alpha1.HelmReleaseResourceName, true,
-		factory.ControllerFactory()))
+// NewCaches returns the caches of a namespace, or of all namespaces when it is empty.
+func NewCaches(config *rest.Config, namespace string) (cache.SharedCacheFactory, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = watch.Deadline
+	clients, err := client.NewSharedClientFactory(config, &client.SharedClientFactoryOptions{Scheme: schemes.All})
+	if err != nil {
+		return nil, err
+	}
+	return cache.NewSharedCachedFactory(uncheckedFactory{clients}, &cache.SharedCacheFactoryOptions{
+		DefaultNamespace: namespace, DefaultTweakList: watch.Limit,
+	}), nil
 }
 
 // Cached returns a controller of a factory. Its cache has no managedFields, and its handlers stay until ctx ends.
@@ -68,7 +55,7 @@ const syncTimeout = 2 * time.Minute
 
 // Fill starts the caches of a factory. It waits until they are filled, ctx has ended (nil), or syncTimeout has passed.
 // what names the objects in errors.
-func Fill(ctx context.Context, factory *generic.Factory, what string) error {
+func Fill(ctx context.Context, factory *helm.Factory, what string) error {
 	started := make(chan error, 1)
 	go func() { started <- factory.Start(ctx, 1) }()
 	timeout := time.NewTimer(syncTimeout)

@@ -14,6 +14,8 @@ import (
 
 	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
+	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
+	teams "github.com/rancher/helm-locker/pkg/generated/controllers/teams.helm.cattle.io"
 	teamscontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/teams.helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/process"
@@ -32,7 +34,7 @@ const (
 
 // clients are the connections to the API server.
 type clients struct {
-	helmReleases process.HelmReleases
+	helmReleases helmcontrollers.HelmReleaseController
 	locks        teamscontrollers.ReleaseLockController
 	// fill fills the caches of both.
 	fill func(context.Context) error
@@ -70,7 +72,11 @@ func connect(ctx context.Context, config *rest.Config, namespace string) (c clie
 	if err != nil {
 		return c, fmt.Errorf("client of HelmReleases: %w", err)
 	}
-	all, err := process.NewFactoryOf(config, "", v1alpha1.AddToScheme)
+	caches, err := process.NewCaches(config, "")
+	if err != nil {
+		return c, fmt.Errorf("client of ReleaseLocks: %w", err)
+	}
+	all, err := teams.NewFactoryFromConfigWithOptions(config, &teams.FactoryOptions{SharedCacheFactory: caches})
 	if err != nil {
 		return c, fmt.Errorf("client of ReleaseLocks: %w", err)
 	}
@@ -83,12 +89,13 @@ func connect(ctx context.Context, config *rest.Config, namespace string) (c clie
 		}
 		return nil
 	}
-	c.helmReleases, err = process.CachedHelmReleases(ctx, own)
+	c.helmReleases, err = process.Cached[*helm.HelmRelease, *helm.HelmReleaseList](ctx,
+		own.Helm().V1alpha1().HelmRelease())
 	if err != nil {
 		return c, err
 	}
 	c.locks, err = process.Cached[*v1alpha1.ReleaseLock, *v1alpha1.ReleaseLockList](ctx,
-		teamscontrollers.New(all.ControllerFactory()).ReleaseLock())
+		all.Teams().V1alpha1().ReleaseLock())
 	return c, err
 }
 
