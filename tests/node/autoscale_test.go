@@ -3,6 +3,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func (f *fixture) replicas(want int64) {
 	f.within(2*patience, fmt.Sprintf("there are %d replicas", want), func() error {
 		if err := f.hasReplicas(want, want); err != nil {
 			hpa, getErr := f.TryKubectl("get", "hpa", "web", "-o", "jsonpath={.status}")
-			return fmt.Errorf("%w; the autoscaler: %s %v", err, hpa, getErr)
+			return errors.Join(fmt.Errorf("%w; the autoscaler: %s", err, hpa), getErr)
 		}
 		return nil
 	})
@@ -131,7 +132,8 @@ func (f *fixture) registerMetrics() {
 	_, err = f.Kube.RbacV1().ClusterRoles().Create(f.Ctx, &role, metav1.CreateOptions{})
 	check.NoError(f, err)
 	_, err = f.Kube.RbacV1().ClusterRoleBindings().Create(f.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		ObjectMeta: role.ObjectMeta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:anonymous"}},
 	}, metav1.CreateOptions{})
 	check.NoError(f, err)
