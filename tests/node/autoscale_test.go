@@ -134,7 +134,7 @@ func (f *fixture) registerMetrics() {
 	_, err = f.Kube.RbacV1().ClusterRoleBindings().Create(f.Ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: role.ObjectMeta,
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:anonymous"}},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:anonymous"}},
 	}, metav1.CreateOptions{})
 	check.NoError(f, err)
 	f.within(patience, "metrics are served", func() error {
