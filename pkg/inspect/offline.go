@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,8 +88,7 @@ func (d *Dump) DryRun(context.Context, *enforce.Revert) (*unstructured.Unstructu
 func (d *Dump) Autoscalers(_ context.Context, namespace string) []*unstructured.Unstructured {
 	var autoscalers []*unstructured.Unstructured
 	for id, object := range d.objects {
-		isKind := func(s judge.Scaler) bool { return s.GroupKind() == id.GroupKind() }
-		if id.Namespace == namespace && slices.ContainsFunc(judge.Scalers, isKind) {
+		if judge.IsScaler(id) && id.Namespace == namespace {
 			autoscalers = append(autoscalers, object)
 		}
 	}

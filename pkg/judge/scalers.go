@@ -53,6 +53,9 @@ func scalerOf(kind schema.GroupKind) int {
 	return slices.IndexFunc(Scalers, func(s Scaler) bool { return s.GroupKind() == kind })
 }
 
+// IsScaler reports whether an object is of one of the Scalers.
+func IsScaler(id manifest.ID) bool { return scalerOf(id.GroupKind()) >= 0 }
+
 // KindOf returns the kind of an object of one of the Scalers.
 func KindOf(scaler manifest.ID) schema.GroupVersionKind {
 	return Scalers[scalerOf(scaler.GroupKind())].GroupVersionKind
