@@ -2,7 +2,6 @@ package teams
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -19,6 +18,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/process"
 )
 
+// handover is the time for another replica to take a released Lease over. A restart within it changes no ReleaseLock.
+const handover = 5 * time.Second
+
 // operators follows the Leases of a namespace. A Lease that its holder no longer renews sends no event, so each one is
 // judged again when it expires.
 type operators struct {
@@ -26,11 +28,11 @@ type operators struct {
 	leases   coordinationlisters.LeaseNamespaceLister
 	queue    workqueue.TypedDelayingInterface[string]
 	clock    clock.WithTicker
-	// changed is called when an operator has stopped, or runs again.
+	// changed is called for a new operator, and when one has stopped or runs again.
 	changed func()
 
-	mu      sync.Mutex
-	stopped map[string]bool // by the name of the Lease
+	// stopped is by the name of the Lease. Only run uses it.
+	stopped map[string]bool
 }
 
 func newOperators(kube kubernetes.Interface, namespace string, c clock.WithTicker, changed func()) (*operators, error) {
@@ -75,7 +77,7 @@ func (o *operators) run(ctx context.Context) error {
 	}
 }
 
-// judge reports a changed state of an operator, and returns to its Lease when the Lease expires.
+// judge reports a changed state of an operator, and returns to its Lease when that may change without an event.
 func (o *operators) judge(name string) {
 	lease, err := o.leases.Get(name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -83,18 +85,31 @@ func (o *operators) judge(name string) {
 	}
 	gone := false
 	if err == nil {
-		var seen time.Time
-		if seen, gone = inspect.LastSeen(lease.Spec, o.clock.Now()); !gone && !seen.IsZero() {
-			o.queue.AddAfter(name, inspect.GoneAfter(lease.Spec)-o.clock.Since(seen)+time.Second)
+		var again time.Duration
+		if _, gone, again = o.state(lease.Spec); again > 0 {
+			o.queue.AddAfter(name, again)
 		}
 	}
-	o.mu.Lock()
-	changed := o.stopped[name] != gone
-	o.stopped[name] = gone
-	o.mu.Unlock()
-	if changed {
+	if was, known := o.stopped[name]; !known || was != gone {
+		o.stopped[name] = gone
 		o.changed()
 	}
+}
+
+// state returns the last renewal of a Lease, and whether its operator is gone: its Lease has expired, or was released
+// and not taken over. again is the time until an operator with this Lease may count as gone.
+func (o *operators) state(spec coordinationv1.LeaseSpec) (seen time.Time, gone bool, again time.Duration) {
+	seen, gone = inspect.LastSeen(spec, o.clock.Now())
+	since := o.clock.Since(seen)
+	switch {
+	case seen.IsZero():
+		return seen, false, 0
+	case !gone:
+		return seen, false, inspect.GoneAfter(spec) - since + time.Millisecond
+	case since < handover:
+		return seen, false, handover - since
+	}
+	return seen, true, 0
 }
 
 // stop is the end of an operator.
@@ -113,7 +128,7 @@ func (o *operators) stoppedOf(hr *helm.HelmRelease) *stop {
 	if err != nil {
 		return nil
 	}
-	seen, gone := inspect.LastSeen(lease.Spec, o.clock.Now())
+	seen, gone, _ := o.state(lease.Spec)
 	if !gone {
 		return nil
 	}

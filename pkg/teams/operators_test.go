@@ -22,10 +22,10 @@ func TestAStoppedOperatorLocksNothing(t *testing.T) {
 	changes := make(chan struct{}, 1)
 	o, err := newOperators(nil, "operator", clock, func() { changes <- struct{}{} })
 	check.NoError(t, err)
-	renew := func(at time.Time) {
+	renew := func(holder string, at time.Time) {
 		check.NoError(t, o.informer.GetStore().Add(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "operator", Name: "helm-locker"},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("a"), LeaseDurationSeconds: new(int32(15)),
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: new(int32(15)),
 				RenewTime: &metav1.MicroTime{Time: at}},
 		}))
 		o.queue.Add("helm-locker")
@@ -49,18 +49,9 @@ func TestAStoppedOperatorLocksNothing(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	renew(now)
+	renew("a", now)
 	go func() { ended <- o.run(ctx) }()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	judged := func() bool {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return len(o.stopped) > 0
-	}
-	for !judged() { // else the end of the Lease would be found without waiting for it
-		<-tick.C
-	}
+	await() // else the end of the Lease would be found without waiting for it
 	if got := locked(); got.Status != metav1.ConditionTrue {
 		t.Errorf("with a running operator: %+v", got)
 	}
@@ -71,10 +62,21 @@ func TestAStoppedOperatorLocksNothing(t *testing.T) {
 		!strings.Contains(got.Message, "last seen") || !got.LastTransitionTime.Time.Equal(now) {
 		t.Errorf("with a stopped operator: %+v", got)
 	}
-	renew(clock.Now())
+	renew("b", clock.Now())
 	await()
 	if got := locked(); got.Status != metav1.ConditionTrue {
 		t.Errorf("with an operator that runs again: %+v", got)
+	}
+
+	released := clock.Now()
+	renew("", released)
+	if got := locked(); got.Status != metav1.ConditionTrue {
+		t.Errorf("while another replica may take over: %+v", got)
+	}
+	clock.Step(handover)
+	await()
+	if got := locked(); got.Status != metav1.ConditionUnknown || !got.LastTransitionTime.Time.Equal(released) {
+		t.Errorf("with a released Lease: %+v", got)
 	}
 	cancel()
 	check.NoError(t, <-ended)
