@@ -120,8 +120,9 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 		MorePaths: more, FieldManager: p.Manager, FieldManagerOperation: p.Operation, Subresource: p.Subresource,
 		Action: action, Since: lived.since,
 	}
+	r.UserGroups = p.groups
 	if len(p.users) == 1 {
-		r.User, r.UserGroups = p.users[0], p.groups
+		r.User = p.users[0]
 	} else {
 		r.PossibleUsers = p.users
 	}

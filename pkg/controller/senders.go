@@ -66,7 +66,7 @@ func (ad *admission) remember(q *question, changes []drift.Change) {
 }
 
 // senders returns the users whose requests may have made the changes of a portion, each once, to the limit of a status,
-// and the groups of the last one of them. seen is the time at which the operator saw the changes first.
+// and the groups of a single one. seen is the time at which the operator saw the changes first.
 func (p portion) senders(requests []lock.Request, seen time.Time) (users, groups []string) {
 	for _, r := range requests {
 		if p.fits(r, seen) {
@@ -74,7 +74,9 @@ func (p portion) senders(requests []lock.Request, seen time.Time) (users, groups
 		}
 	}
 	slices.Sort(users)
-	users = slices.Compact(users)
+	if users = slices.Compact(users); len(users) > 1 {
+		groups = nil
+	}
 	return users[:min(len(users), v1alpha1.MaxPossibleUsers)], groups
 }
 

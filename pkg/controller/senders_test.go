@@ -47,9 +47,15 @@ func TestADriftIsOfTheRequestsThatFit(t *testing.T) {
 		"only a deletion":   {changed("/a", nil), []lock.Request{deletion("alice")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			users, _ := test.p.senders(test.requests, seen)
+			for i := range test.requests {
+				test.requests[i].Groups = []string{test.requests[i].User + "s"}
+			}
+			users, groups := test.p.senders(test.requests, seen)
 			if got := strings.Join(users, " or "); got != test.want {
 				t.Errorf("the senders are %q, want %q", got, test.want)
+			}
+			if len(users) == 1 && !slices.Equal(groups, []string{users[0] + "s"}) || len(users) != 1 && groups != nil {
+				t.Errorf("the groups of %q are %q", users, groups)
 			}
 		})
 	}
@@ -70,5 +76,20 @@ func TestASenderIsNamedWithItsPod(t *testing.T) {
 		"system:serviceaccounts", "system:serviceaccounts:apps", "system:masters", "1", "2", "3"}})
 	if !slices.Equal(groups, []string{"web", `a\nb`, "system:masters", "1", "2"}) {
 		t.Errorf("the groups are %q", groups)
+	}
+}
+
+// An object that was never seen under its lock is missing: nobody may have deleted it.
+func TestAnObjectThatWasNeverSeenIsMissing(t *testing.T) {
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for want, v := range map[string]*result{
+		"missing": {Work: &lock.Work{First: true}},
+		"deleted": {Work: &lock.Work{}},
+		"deleted by user alice": {Work: &lock.Work{First: true, Observation: lock.Observation{Seen: now}},
+			requests: []lock.Request{{User: "alice", At: now, Deletion: true}}},
+	} {
+		if v.operation = v1alpha1.DriftDeleted; v.summary() != want {
+			t.Errorf("the summary is %q, want %q", v.summary(), want)
+		}
 	}
 }

@@ -14,7 +14,7 @@ type portion struct {
 	drift.Attribution
 	operation v1alpha1.DriftOperation
 	users     []string // the possible senders of the change
-	groups    []string // those of the only sender
+	groups    []string // those of a single sender
 }
 
 // portions returns the changes by author, at least one portion.

@@ -164,6 +164,7 @@ func (r *Refusal) text() string {
 		return fmt.Sprintf("revision %d was stored by user %s, whose records trust.neverWriters excludes", r.Revision,
 			r.Writer)
 	}
+	// The message of a condition has room for the remedy, too.
 	return plain.Cut(fmt.Sprintf("revision %d was stored by user %s, who may not %s", r.Revision, r.Writer, r.Missing),
 		v1alpha1.MaxConditionMessageBytes/2)
 }

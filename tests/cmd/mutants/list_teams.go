@@ -21,6 +21,12 @@ func teamsPauseTheirs() []mutant {
 			"TestTeamsSeeTheirOwnDrift"),
 		breaks("I7", "the end of an operator that does not renew its Lease is not noticed",
 			edit{"pkg/teams/operators.go", `again > 0`, `again < 0`}, pkg, "TestAStoppedOperatorLocksNothing"),
+		breaks("I7", "a revert has groups though several users may have sent it",
+			edit{"pkg/controller/senders.go", `len(users) > 1 {`, `len(users) > 9 {`}, "./pkg/controller",
+			"TestADriftIsOfTheRequestsThatFit"),
+		breaks("I7", "an object that never existed is reported as deleted",
+			edit{"pkg/controller/words.go", `v.First && len(p.users) == 0`, `v.First && len(p.users) < 0`}, "./pkg/controller",
+			"TestAnObjectThatWasNeverSeenIsMissing"),
 		breaks("I7", "a denied request is in no message",
 			edit{"pkg/controller/notify.go", `		rep.sendDrift(q.lock, &r)
 `, ``}, "./tests/guard", "TestADenialIsNotified"),
