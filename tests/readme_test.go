@@ -118,3 +118,24 @@ func hasTest(t *testing.T, suite, name string) bool {
 		return regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(name, "Test")).MatchString(text(t, file))
 	})
 }
+
+// Each test of the node is in a part that .ci/run runs: the first each time, the others in turn.
+func TestEveryTestOfTheNodeRunsInCI(t *testing.T) {
+	script := text(t, "../.ci/run")
+	listed := regexp.MustCompile(`(?m)^nodes=\((.*)\)$`).FindStringSubmatch(script)
+	first := regexp.MustCompile(`TestNode_\((\w+)\|`).FindStringSubmatch(script)
+	if listed == nil || first == nil {
+		t.Fatal("there are no parts in .ci/run")
+	}
+	parts := strings.NewReplacer("' '", "|", "'", "").Replace(listed[1])
+	runs := regexp.MustCompile("^TestNode_(" + first[1] + "|" + parts + ")")
+	files, err := filepath.Glob("node/*_test.go")
+	check.NoError(t, err)
+	for _, file := range files {
+		for _, found := range regexp.MustCompile(`(?m)^func (TestNode_\w+)\(`).FindAllStringSubmatch(text(t, file), -1) {
+			if !runs.MatchString(found[1]) {
+				t.Errorf("%s of %s is in no part", found[1], file)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ package node
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,13 +27,11 @@ func TestNode_KubeletIsStoppedForMinutes(t *testing.T) {
 	requests := f.begin()
 	begun := time.Now()
 	check.NoError(t, shared.StopKubelet())
-	var start func()
-	start = func() {
+	start := sync.OnceFunc(func() {
 		check.NoError(t, shared.StartKubelet(f.Ctx))
 		check.NoError(t, shared.WaitReady(f.Ctx))
-		start = func() {}
-	}
-	t.Cleanup(func() { start() })
+	})
+	t.Cleanup(start)
 	var before int
 	f.within(gone, "the operator's Pod is not Ready", func() error {
 		for _, c := range f.pods(leader.Name)[0].Status.Conditions {
