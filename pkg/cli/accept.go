@@ -29,7 +29,7 @@ func (a *app) acceptCommand() *cli.Command {
 			"for it. accept sets spec.acceptedRecord, so that the operator enforces the newest record as it is now, whoever wrote it,\n" +
 			"and expects its writer (spec.expectedWriters).\n" +
 			"A record that changes before the operator reads it is not accepted.\n" +
-			"Of selected releases, accept takes those whose records are not trusted.\n\n" +
+			"Of selected releases, accept takes those whose records are not trusted, or of an unexpected writer.\n\n" +
 			"accept prints the writer, and the objects that the operator writes and deletes then, and asks. Without a terminal it\n" +
 			"needs --yes: else it changes nothing, and exits with 2.",
 		Flags: changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.accept,
