@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -67,7 +68,29 @@ func trimmed(lines []string) []string {
 	for len(list) > 0 && list[len(list)-1] == "" {
 		list = list[:len(list)-1]
 	}
-	return list
+	return byRelease(list)
+}
+
+// progress is a line of --wait for several releases. Each release has an order of its own: the watch mixes them.
+var progress = regexp.MustCompile(`^release (\S+/\S+): (?:waiting for|done)`)
+
+// byRelease sorts each run of progress by release.
+func byRelease(lines []string) []string {
+	of := func(line string) string {
+		if found := progress.FindStringSubmatch(line); found != nil {
+			return found[1]
+		}
+		return ""
+	}
+	for begin := 0; begin < len(lines); begin++ {
+		end := begin
+		for end < len(lines) && of(lines[end]) != "" {
+			end++
+		}
+		slices.SortStableFunc(lines[begin:end], func(a, b string) int { return strings.Compare(of(a), of(b)) })
+		begin = end
+	}
+	return lines
 }
 
 // match compares line by line; an omission matches as many lines as it takes.

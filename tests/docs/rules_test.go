@@ -109,6 +109,9 @@ func TestOutputsAreComparedByTheRules(t *testing.T) {
 		"  password: <secret 1f2e3d4c>":       "  password: <secret 00000000>",
 		"helm-locker v0.0.0-0123456789ab":     "helm-locker v1.2.3",
 		"pod/helm-locker-6d4cf56db6-x7k2p ok": "pod/helm-locker-0123456789-abcde ok",
+		// The watch mixes the progress of two releases.
+		"a\nrelease n/a: waiting for x\nrelease n/a: done\nrelease n/b: waiting for x\nb": "a\n" +
+			"release n/b: waiting for x\nrelease n/a: waiting for x\nrelease n/a: done\nb",
 	}
 	for want, got := range same {
 		if err := differs(strings.Split(want, "\n"), got); err != nil {
@@ -122,6 +125,8 @@ func TestOutputsAreComparedByTheRules(t *testing.T) {
 		"  a: b":    "a: b", // indentation has a meaning in YAML
 		"drifted 0": "drifted 1",
 		"a\n[...]":  "b",
+		// The progress of one release has an order.
+		"release n/a: waiting for x\nrelease n/a: done": "release n/a: done\nrelease n/a: waiting for x",
 	}
 	for want, got := range different {
 		if differs(strings.Split(want, "\n"), got) == nil {

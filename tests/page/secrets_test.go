@@ -112,7 +112,7 @@ func TestPage_SigningInAndOut(t *testing.T) {
 		t.Error("the token is in a cookie or in the document")
 	}
 	tab.open(w.url(w.page)+"#/"+w.Operator+"/shop", desktop())
-	eval[bool](tab, "location.reload() ?? true")
+	tab.reload()
 	tab.says("#detail h1", w.Apps+"/shop")
 	eval[bool](tab, "document.getElementById('compare').click() ?? true")
 	tab.says("#diff", "2 of 2 objects differ from revision 1.")

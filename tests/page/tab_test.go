@@ -96,6 +96,12 @@ func (t *tab) open(url string, v view) {
 	t.must(map[string]any{"open": url, "width": v.width, "height": v.height, "dark": v.dark})
 }
 
+// reload loads the page again. The old document is gone when it returns.
+func (t *tab) reload() {
+	t.Helper()
+	t.must(map[string]any{"reload": true})
+}
+
 func (t *tab) press(key string) {
 	t.Helper()
 	t.must(map[string]any{"key": key})

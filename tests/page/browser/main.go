@@ -3,6 +3,7 @@
 // the operator.
 //
 //	{"open": URL, "width": 1280, "height": 800, "dark": false}    a new address in the one tab
+//	{"reload": true}                                              the same address once more; answered when it is loaded
 //	{"eval": EXPRESSION}                                          its value; of a promise, what it resolves to
 //	{"key": "Tab"}                                                a key press: a name of a key, or a character
 //	{"screenshot": FILE, "screen": false}                         a PNG of the whole document, or of the part on the screen
@@ -51,6 +52,7 @@ type command struct {
 	Width      int64
 	Height     int64
 	Dark       bool
+	Reload     bool
 	Eval       string
 	Key        string
 	Screenshot string
@@ -165,6 +167,8 @@ func (d *driver) do(c command) (json.RawMessage, error) {
 		return nil, chromedp.Run(ctx, log.Enable(), chromedp.EmulateViewport(c.Width, c.Height),
 			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
 				Value: scheme}}), chromedp.Navigate(c.Open))
+	case c.Reload:
+		return nil, chromedp.Run(ctx, chromedp.Reload())
 	case c.Eval != "":
 		var value json.RawMessage
 		err := chromedp.Run(ctx, chromedp.Evaluate(c.Eval, &value,
