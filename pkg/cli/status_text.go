@@ -110,7 +110,7 @@ func statusDetails(hr *v1alpha1.HelmRelease, context string, now time.Time, styl
 // whoDrifted describes how to find the unknown user behind the newest drift; empty without one.
 func whoDrifted(recent []v1alpha1.DriftRecord) string {
 	for _, d := range recent {
-		if d.User == "" && d.Operation != v1alpha1.DriftLeftover {
+		if d.User == "" && d.Operation != v1alpha1.DriftLeftover && d.Operation != v1alpha1.DriftMissing {
 			return "\nThe API server's audit log knows the user. For the last drift:\n  " + report.AuditQuery(d) + "\n"
 		}
 	}

@@ -142,12 +142,12 @@ func refusedEvent(v *result, p *lock.Problem) event {
 }
 
 // requestDeniedEvent is for a user's request refused by the guard.
-func requestDeniedEvent(v *result, user string) event {
-	what := "a change of " + drift.Describe(v.found.Changes, named)
-	if v.operation == v1alpha1.DriftDeleted {
+func requestDeniedEvent(id manifest.ID, p portion) event {
+	what := "a change of " + drift.Describe(p.Changes, named)
+	if p.operation == v1alpha1.DriftDeleted {
 		what = "its deletion"
 	}
-	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", v.ID, what, user)
+	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", id, what, p.users[0])
 }
 
 // driftEvents are for drift with this life, on the HelmRelease and on the object; false for an action without events.

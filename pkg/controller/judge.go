@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sirupsen/logrus"
 
@@ -113,7 +114,10 @@ func (cp *comparer) outcome(l *lock.Lock, v *result) *lock.Outcome {
 			return &good
 		}
 	case judge.Missing:
-		v.operation = v1alpha1.DriftDeleted
+		v.operation = v1alpha1.DriftMissing
+		if v.Existed {
+			v.operation = v1alpha1.DriftDeleted
+		}
 		v.revert = revert.Creation(v.Object, v.found.Desired, v.in.Blank, v.found.Owner)
 		v.revert.Record = l.Record
 		return nil
@@ -149,15 +153,12 @@ func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
 	if len(changes) == 0 {
 		return v1alpha1.DriftDeleted
 	}
-	removed, added := true, true
-	for _, ch := range changes {
-		removed = removed && ch.Op == drift.Removed
-		added = added && ch.Op == drift.Added
-	}
-	switch {
-	case removed:
+	switch op := changes[0].Op; {
+	case slices.ContainsFunc(changes, func(c drift.Change) bool { return c.Op != op }):
+		return v1alpha1.DriftModified
+	case op == drift.Removed:
 		return v1alpha1.DriftRemoved
-	case added:
+	case op == drift.Added:
 		return v1alpha1.DriftAdded
 	}
 	return v1alpha1.DriftModified

@@ -9,7 +9,6 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/trust"
@@ -140,29 +139,23 @@ func (rep *reporter) sendGone(namespace, name string) {
 
 // denied records a refused request. It is not drift: the object is unchanged.
 func (rep *reporter) denied(q *question, changes []drift.Change) {
-	v := &result{Work: &lock.Work{Object: &lock.Object{ID: q.ID}}, found: judge.Result{Changes: changes},
-		operation: v1alpha1.DriftDeleted}
-	if q.After != nil {
-		v.operation = operationOf(changes)
-	}
-	paths, more := pathsOf(changes)
-	r := v1alpha1.DriftRecord{
-		Time: microTime(rep.Clock.Now()), Object: driftedObject(q.ID), Operation: v.operation, Paths: paths,
-		MorePaths: more, User: q.sender, UserGroups: q.groups,
-		Action: v1alpha1.DriftActionDenied, Count: 1,
-	}
+	v := &result{Work: &lock.Work{Object: q.object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
+	p := portion{Attribution: drift.Attribution{Changes: changes}, operation: operationOf(changes),
+		users: []string{q.sender}, groups: q.groups}
+	r := driftRecord(v, p, v1alpha1.DriftActionDenied, life{})
+	r.Count = 1
 	rep.entries.update(q.lock.Key, func(e *entry) {
 		e.history.addDenied(r)
 		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
 	})
-	rep.Log.WithFields(v.portions()[0].logged(q.lock, q.ID, life{})).WithField("user", q.sender).Info("denied")
+	rep.Log.WithFields(p.logged(q.lock, q.ID, life{})).Info("denied")
 	rep.statusChanged(q.lock.Key)
 	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
-		rep.emit(objectReference(hr), requestDeniedEvent(v, q.sender))
+		rep.emit(objectReference(hr), requestDeniedEvent(q.ID, p))
 		rep.sendDrift(q.lock, &r)
 	}
 	if q.Before != nil && rep.mayRecord(q.lock) {
 		rep.emit(&corev1.ObjectReference{APIVersion: q.object.GVK.GroupVersion().String(), Kind: q.ID.Kind,
-			Namespace: q.ID.Namespace, Name: q.ID.Name, UID: q.Before.GetUID()}, requestDeniedEvent(v, q.sender))
+			Namespace: q.ID.Namespace, Name: q.ID.Name, UID: q.Before.GetUID()}, requestDeniedEvent(q.ID, p))
 	}
 }

@@ -118,9 +118,8 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 	r := v1alpha1.DriftRecord{
 		Time: microTime(v.seenFirst(p.Changes)), Object: driftedObject(v.ID), Operation: p.operation, Paths: paths,
 		MorePaths: more, FieldManager: p.Manager, FieldManagerOperation: p.Operation, Subresource: p.Subresource,
-		Action: action, Since: lived.since,
+		UserGroups: p.groups, Action: action, Since: lived.since,
 	}
-	r.UserGroups = p.groups
 	if len(p.users) == 1 {
 		r.User = p.users[0]
 	} else {

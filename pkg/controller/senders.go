@@ -85,9 +85,6 @@ func (p portion) senders(requests []lock.Request, seen time.Time) (users, groups
 func (p portion) fits(r lock.Request, seen time.Time) bool {
 	changed := p.changedAt()
 	inTime := seen.Sub(r.At) <= missedAfter || !changed.IsZero() && r.At.Sub(changed).Abs() <= missedAfter
-	if !inTime || r.Deletion != (p.operation == v1alpha1.DriftDeleted) {
-		return false
-	}
-	return r.Deletion || r.Paths == nil ||
-		slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return slices.Contains(r.Paths, c.Path) })
+	return inTime && r.Deletion == (len(p.Changes) == 0) && (r.Deletion || r.Paths == nil ||
+		slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return slices.Contains(r.Paths, c.Path) }))
 }

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
@@ -82,14 +83,19 @@ func TestASenderIsNamedWithItsPod(t *testing.T) {
 // An object that was never seen under its lock is missing: nobody may have deleted it.
 func TestAnObjectThatWasNeverSeenIsMissing(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	object := &lock.Object{Kind: &lock.Kind{}}
 	for want, v := range map[string]*result{
-		"missing": {Work: &lock.Work{First: true}},
-		"deleted": {Work: &lock.Work{}},
-		"deleted by user alice": {Work: &lock.Work{First: true, Observation: lock.Observation{Seen: now}},
+		"missing": {Work: &lock.Work{Object: object, First: true}},
+		"deleted": {Work: &lock.Work{Object: object, First: true, Existed: true}},
+		"deleted by user alice": {Work: &lock.Work{Object: object, Existed: true, Observation: lock.Observation{Seen: now}},
 			requests: []lock.Request{{User: "alice", At: now, Deletion: true}}},
 	} {
-		if v.operation = v1alpha1.DriftDeleted; v.summary() != want {
-			t.Errorf("the summary is %q, want %q", v.summary(), want)
+		v.found.State = judge.Missing
+		(&comparer{}).outcome(&lock.Lock{}, v)
+		v.attribute()
+		operation := strings.ToLower(string(driftRecord(v, v.portions()[0], v1alpha1.DriftActionReported, life{}).Operation))
+		if v.summary() != want || !strings.HasPrefix(want, operation) {
+			t.Errorf("the summary is %q, and the operation %s, want %q", v.summary(), operation, want)
 		}
 	}
 }

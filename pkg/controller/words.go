@@ -46,12 +46,10 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 		switch {
 		case p.operation == v1alpha1.DriftDeleted && v.found.Deletion != "":
 			text = v.found.Deletion
-		case p.operation == v1alpha1.DriftDeleted && v.First && len(p.users) == 0:
-			text = "missing" // it may never have existed
-		case p.operation == v1alpha1.DriftDeleted:
-			text = "deleted"
 		case p.operation == v1alpha1.DriftLeftover:
 			text = "left over from an earlier revision"
+		case len(p.Changes) == 0: // deleted or missing
+			text = strings.ToLower(string(p.operation))
 		case p.operation == v1alpha1.DriftAdded:
 			text = drift.Describe(p.Changes, named) + " added"
 		case slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return c.Op == drift.Shared }):

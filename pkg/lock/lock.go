@@ -91,7 +91,9 @@ type Work struct {
 	*Object
 	Observation
 	// First is set when the object has not been judged under this lock before.
-	First    bool
+	First bool
+	// Existed is set when the object was seen under this lock before, or a request to delete it.
+	Existed  bool
 	Baseline drift.Baseline
 	Owner    drift.Owner
 	Excused  bool
@@ -117,6 +119,7 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 		return false
 	}
 	s.version = max(s.version, o.Version)
+	s.existed = s.existed || o.Digest != 0 || o.Last != nil
 	if o.Live != nil && s.isJudged(o.Digest) {
 		l.endDrift(s)
 		return false
@@ -237,9 +240,9 @@ func (l *Lock) Take(now time.Time) (work []*Work, after time.Duration) {
 			continue
 		}
 		delete(l.dirty, s)
-		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Baseline: s.baseline,
-			Owner: s.helm(), Excused: s.excused, Failures: s.failures(), Refusal: s.refusal(), Before: s.problem,
-			Chosen: s.chosen()})
+		work = append(work, &Work{Object: s.Object, Observation: *s.pending, First: !s.judged, Existed: s.existed,
+			Baseline: s.baseline, Owner: s.helm(), Excused: s.excused, Failures: s.failures(), Refusal: s.refusal(),
+			Before: s.problem, Chosen: s.chosen()})
 		s.pending, s.inFlight = nil, true
 	}
 	if len(l.dirty) == 0 && len(work) > manyDirty {

@@ -229,3 +229,32 @@ func TestALockIsCompleteOnceAndWhenAllItsObjectsAreJudged(t *testing.T) {
 		t.Error("complete a second time")
 	}
 }
+
+// Whether an object was deleted or is missing depends on whether it was seen, by a watch or by a worker.
+func TestAnObjectExistedOnceItWasSeen(t *testing.T) {
+	gone := &unstructured.Unstructured{}
+	for name, test := range map[string]struct {
+		observed Observation
+		outcome  Outcome
+		want     bool
+	}{
+		"never":               {Observation{NeedsGet: true}, Outcome{Reported: true}, false},
+		"by a watch":          {seen(10, 1, epoch), Outcome{Failed: true, Again: &Observation{}}, true},
+		"in its deletion":     {Observation{Last: gone, ReportedGone: true}, Outcome{Reported: true}, true},
+		"by a worker":         {Observation{NeedsGet: true}, Outcome{Reported: true, Digest: 1}, true},
+		"in a request":        {Observation{NeedsGet: true}, Outcome{Reported: true}, true},
+		"when it was created": {Observation{NeedsGet: true}, Outcome{Good: true, Digest: 1}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := New(&Lock{Key: "ns/hr"}, objects("a"))
+			l.Observe(id("a"), test.observed)
+			l.RecordRequest(id("a"), Request{Deletion: name == "in a request"})
+			test.outcome.Now = epoch
+			l.Done(take(t, l, epoch, 1)[0].ID, test.outcome)
+			l.Observe(id("a"), Observation{NeedsGet: true})
+			if w := take(t, l, epoch.Add(time.Hour), 1)[0]; w.Existed != test.want {
+				t.Errorf("it existed: %v", w.Existed)
+			}
+		})
+	}
+}

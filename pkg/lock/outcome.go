@@ -56,6 +56,7 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	s.inFlight, s.retry, s.rewound = false, false, false
 	if o.Good || o.Reported {
 		s.judged, s.good, s.reported, s.additions = true, o.Digest, o.Reported, o.Additions
+		s.existed = s.existed || o.Digest != 0
 		if !o.Failed {
 			s.succeed()
 		}

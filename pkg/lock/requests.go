@@ -34,6 +34,9 @@ type objectRequest struct {
 func (l *Lock) RecordRequest(id manifest.ID, r Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s := l.objects.of(id); s != nil {
+		s.existed = s.existed || r.Deletion
+	}
 	l.requests = slices.DeleteFunc(l.requests, func(o objectRequest) bool { return r.At.Sub(o.At) > requestAge })
 	l.requests = append(l.requests, objectRequest{id, r})
 	l.requests = slices.Delete(l.requests, 0, max(len(l.requests)-maxRequests, 0))

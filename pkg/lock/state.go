@@ -26,6 +26,7 @@ type state struct {
 	backoff *backoff     // nil for an object that never had to be restored
 
 	judged   bool // whether good holds a digest
+	existed  bool // it was seen under this lock, or a request to delete it
 	inFlight bool // a worker holds the object
 	retry    bool // a failure of that worker is no reason to wait, see Retry
 	rewound  bool // versions that the worker knows are of before Rewind

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
@@ -35,6 +36,14 @@ var titles = map[message.Type]string{
 	message.MessagesWereLost: "Notifications were lost",
 }
 
+// titleOf returns the first line of a message.
+func titleOf(m *message.Message) string {
+	if m.Type == message.DriftRecreated && m.Drift != nil && m.Drift.Operation == v1alpha1.DriftMissing {
+		return "A missing object was created"
+	}
+	return titles[m.Type]
+}
+
 // fact is a line of a message.
 type fact struct{ name, value string }
 
@@ -58,6 +67,9 @@ func factsOf(e event) []fact {
 		add("Severity", string(e.Severity))
 		add("Object", d.Object.String())
 		add("Fields", fields(d.Paths, d.MorePaths))
+		if len(d.Paths) == 0 {
+			add("Change", strings.ToLower(string(d.Operation)))
+		}
 		add("Changed by", d.FieldManager)
 		add("User", d.Sender())
 		if d.Duration != nil {
@@ -137,7 +149,7 @@ type slackContent struct {
 
 // encodeSlack returns a message for an incoming webhook of Slack: a section for the title and one for each fact.
 func encodeSlack(m event) ([]byte, string, error) {
-	title := titles[m.Type]
+	title := titleOf(m.Message)
 	built := slackMessage{Text: title, Blocks: []slackBlock{slackSection("*" + title + "*")}}
 	if m.Release != nil {
 		built.Text += ": " + slackEscaper.Replace(oneLine(m.Release.Namespace+"/"+m.Release.Name))
@@ -188,7 +200,7 @@ type textRun struct {
 // encodeTeams returns a message for a Workflows webhook of Microsoft Teams: an Adaptive Card in its envelope.
 func encodeTeams(m event) ([]byte, string, error) {
 	const bold = "bolder"
-	body := []richText{{"RichTextBlock", []textRun{{"TextRun", titles[m.Type], bold, "medium"}}}}
+	body := []richText{{"RichTextBlock", []textRun{{"TextRun", titleOf(m.Message), bold, "medium"}}}}
 	for _, f := range factsOf(m) {
 		body = append(body, richText{"RichTextBlock",
 			[]textRun{{"TextRun", f.name + ": ", bold, ""}, {"TextRun", f.value, "", ""}}})

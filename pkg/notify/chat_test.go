@@ -149,9 +149,12 @@ func TestChatSaysWhatHappened(t *testing.T) {
 	lived := &metav1.Duration{Duration: 26800 * time.Microsecond}
 	drift := drifted("web")
 	drift.Drift.Duration, drift.Drift.MorePaths = lived, 2
+	missing := drifted("web")
+	missing.Drift = &v1alpha1.DriftRecord{Object: drift.Drift.Object, Operation: v1alpha1.DriftMissing}
 	for want, m := range map[string]*message.Message{
 		"Release=apps/shop Object=Deployment.apps apps/web Fields=/spec/replicas and 2 more " +
 			"Changed by=kubectl-edit Lived=26.8ms": drift,
+		"Release=apps/shop Object=Deployment.apps apps/web Change=missing": missing,
 		"Release=apps/shop Locked=yes, revision 3 Reason=Locked": {Type: message.LockChanged,
 			Release: &message.Reference{Namespace: "apps", Name: "shop"}, Lock: &message.Lock{Locked: true, Revision: 3, Reason: "Locked"}},
 		"Release=apps/shop Locked=no Reason=Suspended Message=until it is resumed": {Type: message.LockChanged,
@@ -167,6 +170,20 @@ func TestChatSaysWhatHappened(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != want || titles[m.Type] == "" {
 			t.Errorf("facts are %s, want %s", text, want)
+		}
+	}
+}
+
+func TestAMissingObjectWasNotDeleted(t *testing.T) {
+	for operation, want := range map[v1alpha1.DriftOperation]string{
+		v1alpha1.DriftMissing: "A missing object was created", v1alpha1.DriftDeleted: "A deleted object was re-created",
+	} {
+		m := &message.Message{Type: message.DriftRecreated, Drift: &v1alpha1.DriftRecord{Operation: operation}}
+		for name, format := range map[string]func(event) ([]byte, string, error){"Slack": encodeSlack, "Teams": encodeTeams} {
+			body, _, err := format(event{Event: message.Event{Message: m}})
+			if err != nil || !strings.Contains(string(body), want) {
+				t.Errorf("%s, %s: %v: %s", name, operation, err, body)
+			}
 		}
 	}
 }

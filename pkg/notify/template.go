@@ -72,7 +72,7 @@ func templated(file string) (encoder, error) {
 // encodeTemplate returns the output of a template for a message, with the media type of JSON if it is valid JSON.
 func encodeTemplate(t *template.Template, e event) ([]byte, string, error) {
 	var out bounded
-	err := t.Execute(&out, templateData{ID: e.ID, Source: e.Source(), Subject: e.Subject(), Title: titles[e.Type],
+	err := t.Execute(&out, templateData{ID: e.ID, Source: e.Source(), Subject: e.Subject(), Title: titleOf(e.Message),
 		Severity: string(e.Severity), Cluster: e.Cluster, Message: e.Message})
 	switch {
 	case errors.Is(err, errTooLong):

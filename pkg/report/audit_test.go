@@ -66,14 +66,15 @@ func TestTheAuditQueryLooksWhereTheChangeMayBe(t *testing.T) {
 	}
 }
 
-// An object that was absent when its lock began is missing: nobody may have deleted it.
+// An object that was absent when its lock began is missing, whether or not it was created since.
 func TestWhatDriftedNamesAMissingObject(t *testing.T) {
 	for want, r := range map[string]v1alpha1.DriftRecord{
-		"missing":                        {Since: v1alpha1.DriftSinceLocked},
-		"deleted":                        {Since: v1alpha1.DriftSinceObserved},
-		"deleted by user alice (a, ops)": {Since: v1alpha1.DriftSinceLocked, User: "alice", UserGroups: []string{"a", "ops"}},
+		"missing": {Operation: v1alpha1.DriftMissing},
+		"deleted": {Operation: v1alpha1.DriftDeleted, Since: v1alpha1.DriftSinceLocked},
+		"deleted by user alice (a, ops)": {Operation: v1alpha1.DriftDeleted, User: "alice",
+			UserGroups: []string{"a", "ops"}},
 	} {
-		if r.Operation = v1alpha1.DriftDeleted; WhatDrifted(r) != want {
+		if WhatDrifted(r) != want {
 			t.Errorf("it is %q, want %q", WhatDrifted(r), want)
 		}
 	}

@@ -125,9 +125,8 @@ func WhatDrifted(r v1alpha1.DriftRecord) string {
 	switch r.Operation {
 	case v1alpha1.DriftDeleted:
 		text = "deleted"
-		if r.Since == v1alpha1.DriftSinceLocked && r.Sender() == "" {
-			text = "missing" // it may never have existed
-		}
+	case v1alpha1.DriftMissing:
+		text = "missing"
 	case v1alpha1.DriftLeftover:
 		text = "left over from an earlier revision"
 	case v1alpha1.DriftRemoved:

@@ -170,6 +170,24 @@ func TestStatusWatch(t *testing.T) {
 	w.expectLine(text, "TIME  APPS/kiosk  not locked: the HelmRelease was deleted")
 }
 
+// The audit log has nobody who deleted an object that never existed.
+func TestStatusOfAMissingObject(t *testing.T) {
+	w := newFixture(t)
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", kit.ConfigMap("shop", "one")))
+	w.Delete(kit.ConfigMaps, "shop")
+	w.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected)
+	r := w.cli("status", "shop")
+	r.says(0, "ConfigMap APPS/shop: missing\n")
+	if row := regexp.MustCompile(`ConfigMap \S+/shop +missing +reported\n`); !row.MatchString(r.stdout) {
+		t.Errorf("there is no row for the missing object:\n%s", r.stdout)
+	}
+	if strings.Contains(r.stdout, "audit log") {
+		t.Errorf("it is in no audit log:\n%s", r.stdout)
+	}
+}
+
 // A misspelt name is no reason to wait for ever.
 func TestStatusWatchOfAnUnknownName(t *testing.T) {
 	w := newFixture(t)

@@ -3,10 +3,15 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -86,6 +91,67 @@ func TestI5_LostLabelIsReportedAsSuchInModeDetect(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Nobody is known to have deleted an object that did not exist when its lock began, however often it is looked for.
+func TestAnObjectThatNeverExistedIsReportedAsMissing(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")+kit.ConfigMap("other", "declared")))
+	w.Delete(kit.ConfigMaps, "settings")
+	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	reported := func(want ...v1alpha1.DriftOperation) {
+		t.Helper()
+		w.Until(fmt.Sprintf("the status has %q", want), func() (any, bool) {
+			var got []v1alpha1.DriftOperation
+			for _, r := range w.HelmRelease("app").Status.RecentDrift {
+				got = append(got, r.Operation)
+			}
+			return got, slices.Equal(got, want)
+		})
+	}
+	reported(v1alpha1.DriftMissing)
+	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/settings: missing")
+	w.Eventually("the event has the word, too", func() error {
+		events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=Drifted"})
+		if err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, "missing; not reverted") {
+			return fmt.Errorf("%v: %+v", err, events)
+		}
+		return nil
+	})
+
+	var expired atomic.Bool
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		from := r.URL.Query().Get("resourceVersion")
+		if watching("configmaps")(r) && from != "" && from != "0" && expired.CompareAndSwap(false, true) {
+			return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+		}
+		return cluster.Forward()
+	})
+	w.Proxy.Reset()
+	w.Proxy.CutWatches(watching("configmaps"))
+	w.Until("the operator looks for it again", func() (any, bool) {
+		requests := w.Proxy.Requests()
+		return requests, expired.Load() && slices.ContainsFunc(requests, func(r cluster.Request) bool {
+			return r.Method == http.MethodGet && strings.HasSuffix(r.Path, "/configmaps/settings")
+		})
+	})
+	w.Patch(kit.ConfigMaps, "other", `{"data":{"key":"tampered"}}`)
+	reported(v1alpha1.DriftModified, v1alpha1.DriftMissing)
+	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/settings: missing")
+
+	w.PatchHelmRelease("app", `{"spec":{"mode":"Enforce"}}`)
+	w.WaitReady("app", 1)
+	w.PatchHelmRelease("app", `{"spec":{"mode":"Detect"}}`)
+	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
+	w.Delete(kit.ConfigMaps, "settings")
+	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/settings: deleted")
+	if recent := w.HelmRelease("app").Status.RecentDrift; recent[0].Operation != v1alpha1.DriftDeleted ||
+		!slices.ContainsFunc(recent, func(r v1alpha1.DriftRecord) bool {
+			return r.Operation == v1alpha1.DriftMissing && r.Action == v1alpha1.DriftActionRecreated
+		}) {
+		t.Errorf("recent drift is %+v", recent)
+	}
 }
 
 // A read of an object that a watch reported as deleted would delay its re-creation by a request.

@@ -25,8 +25,11 @@ func teamsPauseTheirs() []mutant {
 			edit{"pkg/controller/senders.go", `len(users) > 1 {`, `len(users) > 9 {`}, "./pkg/controller",
 			"TestADriftIsOfTheRequestsThatFit"),
 		breaks("I7", "an object that never existed is reported as deleted",
-			edit{"pkg/controller/words.go", `v.First && len(p.users) == 0`, `v.First && len(p.users) < 0`}, "./pkg/controller",
+			edit{"pkg/controller/judge.go", `		if v.Existed {`, `		if true {`}, "./pkg/controller",
 			"TestAnObjectThatWasNeverSeenIsMissing"),
+		breaks("I7", "an object that was only reported is missing after its deletion",
+			edit{"pkg/lock/outcome.go", `		s.existed = s.existed || o.Digest != 0
+`, ``}, "./pkg/lock", "TestAnObjectExistedOnceItWasSeen"),
 		breaks("I7", "a denied request is in no message",
 			edit{"pkg/controller/notify.go", `		rep.sendDrift(q.lock, &r)
 `, ``}, "./tests/guard", "TestADenialIsNotified"),

@@ -20,7 +20,7 @@ type DriftRecord struct {
 	// +required
 	Object DriftedObject `json:"object"`
 
-	// Operation is the kind of change: `Modified`, `Removed`, `Added`, `Deleted` or `Leftover`.
+	// Operation is the kind of change: `Modified`, `Removed`, `Added`, `Deleted`, `Missing` or `Leftover`.
 	// +required
 	Operation DriftOperation `json:"operation"`
 
@@ -132,8 +132,11 @@ const (
 	// DriftAdded means that another writer than Helm added fields (scope Strict), and no declared field was changed.
 	DriftAdded DriftOperation = "Added"
 
-	// DriftDeleted means that the whole object is gone.
+	// DriftDeleted means that the whole object was deleted.
 	DriftDeleted DriftOperation = "Deleted"
+
+	// DriftMissing means that the object has not existed since the lock began; it may never have existed.
+	DriftMissing DriftOperation = "Missing"
 
 	// DriftLeftover means that the object belongs to an earlier revision, and Helm failed to delete it.
 	DriftLeftover DriftOperation = "Leftover"

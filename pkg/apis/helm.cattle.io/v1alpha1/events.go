@@ -33,7 +33,7 @@ const (
 	// EventReasonDenied (Warning): the guard refused a request to change or delete an object.
 	EventReasonDenied = "Denied"
 
-	// EventReasonRecreated (Normal): an object was deleted by someone other than Helm, and was created again.
+	// EventReasonRecreated (Normal): an object that was deleted by another than Helm, or was missing, was created.
 	EventReasonRecreated = "Recreated"
 
 	// EventReasonReplaced (Normal): an immutable field of an object was changed, so the object was deleted and
