@@ -102,6 +102,8 @@ func ConnectionFlags() []cli.Flag {
 			Usage: "labels of the HelmReleases to manage, as kubectl --selector takes them; operators of one name share a namespace that way"},
 		&cli.StringFlag{Name: "node-name", Sources: cli.EnvVars("NODE_NAME"), Category: categoryOperator,
 			Usage: "name of the node that this operator runs on"},
+		&cli.StringFlag{Name: "pod-uid", Sources: cli.EnvVars("POD_UID"), Category: categoryOperator,
+			Usage: "uid of this Pod, by which a restarted container releases the lease of its killed predecessor"},
 	}
 }
 

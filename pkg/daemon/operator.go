@@ -71,7 +71,7 @@ func runOperator(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	return operator.Run(ctx, operator.ControllerOptions{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
-		NodeName:      cmd.String("node-name"),
+		NodeName: cmd.String("node-name"), PodUID: cmd.String("pod-uid"),
 		ShardSelector: cmd.String("shard-selector"), ReleaseStorage: cmd.String("release-storage"),
 		PprofEnabled: cmd.Bool("pprof"), MetricsAddress: cmd.String("metrics-address"),
 		HealthAddress:  cmd.String("health-address"),

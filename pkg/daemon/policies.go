@@ -47,7 +47,7 @@ func runPolicies(ctx context.Context, cmd *cli.Command, stderr io.Writer) error 
 	return policies.Run(ctx, policies.Options{
 		ClientConfig: kubeconfig.GetNonInteractiveClientConfig(cmd.String("kubeconfig")),
 		Namespace:    cmd.String("namespace"), ControllerName: cmd.String("controller-name"),
-		ShardSelector: cmd.String("shard-selector"), NodeName: cmd.String("node-name"),
+		ShardSelector: cmd.String("shard-selector"), NodeName: cmd.String("node-name"), PodUID: cmd.String("pod-uid"),
 		ReleaseStorage: cmd.String("release-storage"), Impersonate: cmd.Bool("impersonate"),
 		Witnessed:      cmd.String("trust-records") == operator.TrustWitnessed,
 		MetricsAddress: cmd.String("metrics-address"), HealthAddress: cmd.String("health-address"),

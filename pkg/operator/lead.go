@@ -30,7 +30,7 @@ func (p *program) lead(ctx context.Context) error {
 	}
 	return process.Election{
 		Client: client, Namespace: o.Namespace, Name: o.lease, Duration: o.LeaseDuration, NodeName: o.NodeName,
-		Log: o.Log,
+		PodUID: o.PodUID, Log: o.Log,
 		Lead: func(ctx context.Context) {
 			p.setLeading(true)
 			p.retireGuard(ctx)

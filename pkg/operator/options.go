@@ -51,6 +51,9 @@ type ControllerOptions struct {
 	ShardSelector string
 	// NodeName is the operator's node. It becomes part of its identity in the leader election and of its events.
 	NodeName string
+	// PodUID is the uid of the Pod, or empty. With it, a restarted container does not wait for the lease of its killed
+	// predecessor. At most one process of a Pod may take part in an election.
+	PodUID string
 	// PprofEnabled serves Go's profiles on localhost:6060.
 	PprofEnabled bool
 

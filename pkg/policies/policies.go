@@ -37,6 +37,9 @@ type Options struct {
 	ShardSelector string
 	// NodeName becomes part of the identity in the leader election, and of events.
 	NodeName string
+	// PodUID is the uid of the Pod, or empty. With it, a restarted container does not wait for the lease of its killed
+	// predecessor. At most one process of a Pod may take part in an election.
+	PodUID string
 	// ReleaseStorage is where Helm keeps release records: secret (when empty), configmap, or secret,configmap.
 	ReleaseStorage string
 	// Impersonate reports that the operator writes in the name of ServiceAccounts. No policy needs an acceptance then.
@@ -178,7 +181,7 @@ func (w *worker) elect(ctx context.Context, config *rest.Config) error {
 	}
 	return process.Election{
 		Client: client, Namespace: w.Namespace, Name: w.lease, Duration: w.LeaseDuration, NodeName: w.NodeName,
-		Log:  w.Log,
+		PodUID: w.PodUID, Log: w.Log,
 		Lead: func(context.Context) { w.lead(true) }, Unlead: func() { w.lead(false) },
 	}.Run(ctx)
 }

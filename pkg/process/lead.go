@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +31,10 @@ type Election struct {
 	Duration        time.Duration
 	// NodeName is the fallback for the host name in the identity of the replica.
 	NodeName string
-	Log      logrus.FieldLogger
+	// PodUID is the uid of the replica's Pod, or empty. With it, a restarted container does not wait for the lease of
+	// its killed predecessor.
+	PodUID string
+	Log    logrus.FieldLogger
 	// Lead and Unlead are called at the beginning and the end of this replica's leadership. The context of Lead ends
 	// then.
 	Lead   func(context.Context)
@@ -40,12 +44,17 @@ type Election struct {
 // Run takes part in the election, and gives the lease up when ctx ends. It returns an error when the lease is lost.
 func (e Election) Run(ctx context.Context) error {
 	var lost atomic.Bool
+	pod := podIdentity(e.NodeName, e.PodUID)
+	lock := &loggedLock{log: e.Log, Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
+		Client:     e.Client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: pod + string(uuid.NewUUID())},
+	}}
+	if e.PodUID != "" {
+		releasePredecessor(ctx, lock, pod, e.Log)
+	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: throttled(e.Duration, &loggedLock{log: e.Log, Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
-			Client:     e.Client,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity(e.NodeName)},
-		}}),
+		Lock: throttled(e.Duration, lock),
 		Name: e.Name, ReleaseOnCancel: true,
 		LeaseDuration: e.Duration, RenewDeadline: renewDeadline(e.Duration), RetryPeriod: retryPeriod(e.Duration),
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -83,10 +92,31 @@ func retryPeriod(lease time.Duration) time.Duration {
 	return min(lease/8, 200*time.Millisecond)
 }
 
-func identity(node string) string {
+// podIdentity returns the part of an identity that all containers of a Pod share.
+func podIdentity(node, uid string) string {
 	host := node
 	if name, err := os.Hostname(); err == nil {
 		host = name
 	}
-	return host + "_" + string(uuid.NewUUID())
+	if uid == "" {
+		return host + "_"
+	}
+	return host + "_" + uid + "_"
+}
+
+// releasePredecessor releases a lease that an earlier container of the same Pod holds. The kubelet starts a container
+// after the end of the one before it, so that holder was killed. The election takes place as after a regular end: a
+// standby may win it, and the number of transitions grows. lock logs errors; after one, the lease expires.
+func releasePredecessor(ctx context.Context, lock resourcelock.Interface, pod string, log logrus.FieldLogger) {
+	held, _, err := lock.Get(ctx)
+	if err != nil || !strings.HasPrefix(held.HolderIdentity, pod) {
+		return
+	}
+	now := metav1.Now()
+	err = lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+	})
+	if err == nil {
+		log.Infof("released the lease of %s, an earlier container of this Pod", held.HolderIdentity)
+	}
 }

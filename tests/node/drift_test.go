@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -148,23 +147,22 @@ func (f *fixture) leader() *corev1.Pod {
 	f.Helper()
 	var found *corev1.Pod
 	f.within(patience, "an operator leads", func() error {
-		lease, err := f.Kube.CoordinationV1().Leases(f.Operator).Get(f.Ctx, "helm-locker", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
+		holder := f.holder()
 		for _, p := range f.pods("helm-locker-") {
-			if p.Labels["app"] == "helm-locker" && strings.HasPrefix(holder(lease), p.Name) {
+			if p.Labels["app"] == "helm-locker" && strings.HasPrefix(holder, p.Name) {
 				found = &p
 				return nil
 			}
 		}
-		return fmt.Errorf("the lease is held by %q", holder(lease))
+		return fmt.Errorf("the lease is held by %q", holder)
 	})
 	return found
 }
 
-func holder(lease *coordinationv1.Lease) string {
-	if lease.Spec.HolderIdentity == nil {
+// holder returns the holder of the operators' lease, or "".
+func (f *fixture) holder() string {
+	lease, err := f.Kube.CoordinationV1().Leases(f.Operator).Get(f.Ctx, "helm-locker", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity

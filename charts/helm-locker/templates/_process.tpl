@@ -62,6 +62,12 @@ spec:
               valueFrom:
                 fieldRef:
                   fieldPath: spec.nodeName
+            {{- if eq .name "policies" }}{{/* the only elected one */}}
+            - name: POD_UID
+              valueFrom:
+                fieldRef:
+                  fieldPath: metadata.uid
+            {{- end }}
             {{- include "helm-locker.connectionEnv" $root | nindent 12 }}
             {{- if ($values.resources.limits).memory }}
             # In bytes: {{ $root.Values.goMemLimitPercent }} % of the memory limit.

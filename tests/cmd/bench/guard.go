@@ -43,10 +43,13 @@ func (b *bench) guard(ctx context.Context) error {
 	if _, err := b.lock(ctx, both); err != nil {
 		return err
 	}
+	sides := [2][]object{plain.locked, guarded.locked}
+	if err := b.emptyWebhook(ctx, sides); err != nil {
+		return err
+	}
 	if err := b.guardInForce(ctx, guarded, "Deny", apierrors.IsForbidden); err != nil {
 		return err
 	}
-	sides := [2][]object{plain.locked, guarded.locked}
 	others, err := b.unmanaged(ctx, sides)
 	if err != nil {
 		return err

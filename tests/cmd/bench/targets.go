@@ -201,7 +201,7 @@ func (s *section) churnDrift(asked int, achieved, share float64) {
 
 // guard adds the latency of a write without the guard, which is the floor, and with it.
 func (s *section) guard(name string, times [2][]time.Duration) {
-	if strings.HasPrefix(name, "refused") {
+	if strings.HasPrefix(name, "refused") || name == emptyWrite {
 		s.added(name, times)
 		return
 	}
