@@ -93,9 +93,9 @@ func TestAnObjectThatWasNeverSeenIsMissing(t *testing.T) {
 		v.found.State = judge.Missing
 		(&comparer{}).outcome(&lock.Lock{}, v)
 		v.attribute()
-		operation := strings.ToLower(string(driftRecord(v, v.portions()[0], v1alpha1.DriftActionReported, life{}).Operation))
-		if v.summary() != want || !strings.HasPrefix(want, operation) {
-			t.Errorf("the summary is %q, and the operation %s, want %q", v.summary(), operation, want)
+		r := driftRecord(v, v.portions()[0], v1alpha1.DriftActionReported, life{})
+		if v.summary() != want || !strings.HasPrefix(want, strings.ToLower(string(r.Operation))) {
+			t.Errorf("the summary is %q, and the operation %s, want %q", v.summary(), r.Operation, want)
 		}
 	}
 }

@@ -179,7 +179,7 @@ func TestAMissingObjectWasNotDeleted(t *testing.T) {
 		v1alpha1.DriftMissing: "A missing object was created", v1alpha1.DriftDeleted: "A deleted object was re-created",
 	} {
 		m := &message.Message{Type: message.DriftRecreated, Drift: &v1alpha1.DriftRecord{Operation: operation}}
-		for name, format := range map[string]func(event) ([]byte, string, error){"Slack": encodeSlack, "Teams": encodeTeams} {
+		for name, format := range map[string]encoder{"Slack": encodeSlack, "Teams": encodeTeams} {
 			body, _, err := format(event{Event: message.Event{Message: m}})
 			if err != nil || !strings.Contains(string(body), want) {
 				t.Errorf("%s, %s: %v: %s", name, operation, err, body)

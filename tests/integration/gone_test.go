@@ -113,11 +113,12 @@ func TestAnObjectThatNeverExistedIsReportedAsMissing(t *testing.T) {
 	reported(v1alpha1.DriftMissing)
 	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/settings: missing")
 	w.Eventually("the event has the word, too", func() error {
-		events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=Drifted"})
-		if err != nil || len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, "missing; not reverted") {
-			return fmt.Errorf("%v: %+v", err, events)
+		drifted := metav1.ListOptions{FieldSelector: "reason=Drifted"}
+		events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, drifted)
+		if err == nil && (len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, "missing; not reverted")) {
+			err = fmt.Errorf("the events are %+v", events.Items)
 		}
-		return nil
+		return err
 	})
 
 	var expired atomic.Bool
