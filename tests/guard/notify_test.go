@@ -5,55 +5,99 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
+
+// inbox is a receiver of notifications.
+type inbox struct {
+	url      string
+	messages chan map[string]any
+}
+
+func newInbox(t *testing.T) inbox {
+	t.Helper()
+	in := inbox{messages: make(chan map[string]any, 100)}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		check.Report(t, err)
+		var m map[string]any
+		check.Report(t, json.Unmarshal(body, &m))
+		in.messages <- m
+	}))
+	t.Cleanup(server.Close)
+	in.url = server.URL
+	return in
+}
+
+// denial returns the drift of the next message about a denied request.
+func (in inbox) denial(t *testing.T) map[string]any {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case m := <-in.messages:
+			if m["type"] != string(message.DriftDenied) {
+				continue
+			}
+			data, _ := m["data"].(map[string]any)
+			drift, _ := data["drift"].(map[string]any)
+			return drift
+		case <-timeout:
+			t.Fatal("no message about the denial")
+		}
+	}
+}
 
 // A denied request is a message, with its user and the fields that were to change. A receiver of other namespaces gets
 // none.
 func TestADenialIsNotified(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, kit.Events)
-	inbox := func() (url string, messages chan map[string]any) {
-		messages = make(chan map[string]any, 100)
-		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			check.Report(t, err)
-			var m map[string]any
-			check.Report(t, json.Unmarshal(body, &m))
-			messages <- m
-		}))
-		t.Cleanup(server.Close)
-		return server.URL, messages
-	}
-	all, received := inbox()
-	others, unwanted := inbox()
-	kit.StartNotifier(t, f.Reader("notifier"), f.Operator, all, others+"#namespace=other-*")
+	all, others := newInbox(t), newInbox(t)
+	kit.StartNotifier(t, f.Reader("notifier"), f.Operator, all.url, others.url+"#namespace=other-*")
 	f.guarded(kit.Shared.Helm3(), "shop", kit.ConfigMap("settings", "declared"))
 	f.inForce(kit.ConfigMaps, "settings")
 	f.refused(kit.ConfigMaps, "settings", "helm-locker: ", "patch", "configmap", "settings", "--type=merge", "-p",
 		`{"data":{"key":"denied"}}`)
-	timeout := time.After(time.Minute)
-	for {
-		select {
-		case m := <-received:
-			if m["type"] != string(message.DriftDenied) {
-				continue
-			}
-			drift, _ := m["data"].(map[string]any)["drift"].(map[string]any)
-			if drift["user"] == "" || drift["user"] == nil || drift["action"] != "Denied" || drift["paths"] == nil {
-				t.Errorf("the message has the drift %v", drift)
-			}
-			if len(unwanted) > 0 {
-				t.Errorf("the receiver of other namespaces got %v", <-unwanted)
-			}
-			return
-		case <-timeout:
-			t.Fatal("no message about the denial")
-		}
+	drift := all.denial(t)
+	if drift["user"] == "" || drift["user"] == nil || drift["action"] != "Denied" || drift["paths"] == nil {
+		t.Errorf("the message has the drift %v", drift)
+	}
+	if len(others.messages) > 0 {
+		t.Errorf("the receiver of other namespaces got %v", <-others.messages)
+	}
+}
+
+// The stream is that of the leader. A standby keeps its denials, and they are messages once it leads.
+func TestAStandbysDenialIsNotifiedWhenItLeads(t *testing.T) {
+	t.Parallel()
+	elected := func(o *operator.ControllerOptions) { kit.Events(o); o.LeaderElection = true }
+	f := newFixture(t, elected)
+	all := newInbox(t)
+	kit.StartNotifier(t, f.Reader("notifier"), f.Operator, all.url)
+	f.guarded(kit.Shared.Helm3(), "shop", kit.ConfigMap("settings", "declared"))
+	f.inForce(kit.ConfigMaps, "settings")
+	leader := f.Running
+	f.start(elected)
+	f.front.to(f.guardAddress(f.Running))
+	f.Until("the standby refuses", func() (any, bool) {
+		_, said := f.kubectl("patch", "configmap", "settings", "-p", `{"data":{"key":"standby"}}`)
+		return said, strings.Contains(said, "denied the request")
+	})
+	f.WaitEvent("shop", "Denied")
+	denied := time.Now()
+	leader.Stop()
+	drift := all.denial(t)
+	text, _ := drift["time"].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.After(denied) || drift["action"] != "Denied" {
+		t.Errorf("%v: the message has the drift %v, and the standby denied before %s", err, drift, denied)
 	}
 }

@@ -33,6 +33,10 @@ func teamsPauseTheirs() []mutant {
 		breaks("I7", "a denied request is in no message",
 			edit{"pkg/controller/notify.go", `		rep.sendDrift(q.lock, &r)
 `, ``}, "./tests/guard", "TestADenialIsNotified"),
+		breaks("I7", "what a standby's guard has denied is in no message",
+			edit{"pkg/stream/stream.go", `		s.at.Lease, s.at.Transition = lease, transition`,
+				`		s.at.Lease, s.at.Transition, s.events = lease, transition, nil`}, "./tests/guard",
+			"TestAStandbysDenialIsNotifiedWhenItLeads"),
 		breaks("I7", "a receiver gets the messages of all namespaces",
 			edit{"pkg/notify/filter.go", `return err == nil && matches`, `return err == nil || matches`}, "./pkg/notify",
 			"TestAReceiverFiltersByNamespace"),
