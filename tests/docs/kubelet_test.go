@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -90,7 +91,7 @@ func (k *kubelet) admit(ctx context.Context, pod *corev1.Pod) error {
 		}
 	}
 	now := metav1.Now()
-	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, PodIP: "192.0.2.1"}
+	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, PodIP: addressOf(pod)}
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady,
 		corev1.PodReady} {
 		status.Conditions = append(status.Conditions,
@@ -109,6 +110,14 @@ func (k *kubelet) admit(ctx context.Context, pod *corev1.Pod) error {
 	_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{}, "status")
 	return err
+}
+
+// addressOf returns the address of a Pod: one of this machine, and of no other Pod.
+func addressOf(pod *corev1.Pod) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(pod.UID)) // it never fails
+	n := sum.Sum32()
+	return fmt.Sprintf("127.%d.%d.%d", 64+n>>24%64, byte(n>>16), 1+byte(n>>8)%254)
 }
 
 var reference = regexp.MustCompile(`\$\(([A-Za-z_]+)\)`)
@@ -131,12 +140,22 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if err != nil {
 		return err
 	}
+	guard, err := process.FreeAddress()
+	if err != nil {
+		return err
+	}
 	var args []string
 	for _, arg := range append(append([]string{}, c.Command...), c.Args...) {
-		name, _, _ := strings.Cut(arg, "=")
+		name, value, _ := strings.Cut(arg, "=")
 		switch { // addresses of this machine, on which more than one of them may run
 		case name == "--health-address":
 			arg = name + "=" + health
+		case name == "--guard-address":
+			arg = name + "=" + guard
+		case name == "--guard-service": // the API server has no route to a Service
+			arg = "--guard-url=https://" + guard
+		case name == "--page-address" && strings.HasPrefix(value, ":"): // behind a Service
+			arg = name + "=" + addressOf(pod) + value
 		case strings.HasSuffix(name, "-address"):
 			arg = name + "=127.0.0.1:0"
 		}
