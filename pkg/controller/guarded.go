@@ -26,17 +26,16 @@ func guardedBy(l *lock.Lock) *guard.Wanted {
 	if !isGuarded(l) {
 		return nil
 	}
-	scalable := l.Scalable()
 	resources, namespaces := map[schema.GroupVersionResource]guard.Resource{}, map[string]struct{}{}
-	for _, o := range l.Places() {
+	for _, o := range l.Objects() {
 		resources[o.GVR] = guard.Resource{GroupVersionResource: o.GVR, Namespaced: o.Namespaced,
-			Scale: scalable[o.GVK]}
-		if o.Namespaced {
+			Scale: o.Scalable || resources[o.GVR].Scale}
+		switch {
+		case o.Namespaced:
 			namespaces[o.ID.Namespace] = struct{}{}
+		case o.ID.GroupKind() == schema.GroupKind{Kind: "Namespace"}: // matched against its own labels
+			namespaces[o.ID.Name] = struct{}{}
 		}
-	}
-	for _, name := range l.Namespaces() { // the API server matches a Namespace against its own labels
-		namespaces[name] = struct{}{}
 	}
 	return &guard.Wanted{Resources: slices.Collect(maps.Values(resources)),
 		Namespaces: slices.Collect(maps.Keys(namespaces))}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -52,14 +53,14 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.denials, e.doubted = loaded.denials, false
 		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}
-		e.kinds, e.lockedAt = l.Kinds(), rs.Clock.Now()
+		e.kinds, e.lockedAt = slices.Collect(maps.Keys(loaded.kinds)), rs.Clock.Now()
 		e.guarded = guardedBy(l)
 		e.history.locked()
 	})
 	if outdated {
 		rs.queues.releases.Add(key)
 	}
-	rs.rangesChanged(rs.scalers.Known().Trusting(l.Owns))
+	rs.rangesChanged(rs.scalers.Known().Trusting(rs.owns(l)))
 	rs.claims.prune()
 	rs.guardWanted()
 	for _, other := range displaced {
@@ -83,11 +84,11 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 // new watch delivers its objects. Objects of a kind watched before are read one by one, or by a list for many locks.
 func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
 	for gvk := range kinds {
-		l.AwaitList(gvk) // now, as it may be over before Need returns
+		l.Unmanaged.AwaitList(gvk) // now, as it may be over before Need returns
 	}
 	begun := rs.objects.Need(l.Key, kinds)
 	for gvk := range begun {
-		l.MissedList(gvk)
+		l.Unmanaged.MissedList(gvk)
 	}
 	missed := map[schema.GroupVersionKind]watch.Kind{}
 	for gvk, kind := range kinds {
@@ -120,7 +121,7 @@ func (rs *releases) unlock(key string, p problem) {
 	rs.memory.keep(uid, rs.table.Get(key))
 	var trusting []manifest.ID
 	if l := rs.table.Get(key); l != nil {
-		trusting = rs.scalers.Known().Trusting(l.Owns)
+		trusting = rs.scalers.Known().Trusting(rs.owns(l))
 	}
 	rs.managerOf(key)
 	if rs.table.Drop(key) {

@@ -46,7 +46,7 @@ func (pr *pruning) next(ctx context.Context, key string) {
 	defer pr.queues.pruning.Done(key)
 	l := pr.table.Get(key)
 	// A pending list shows the unmanaged objects, so they need no list here. The end of that list calls next again.
-	if l == nil || !pr.leading.Load() || l.AwaitsList() {
+	if l == nil || !pr.leading.Load() || l.Unmanaged.AwaitsList() {
 		pr.queues.pruning.Forget(key)
 		return
 	}
@@ -111,7 +111,7 @@ func (pr *pruning) pruneAll(ctx context.Context, l *lock.Lock) error {
 			return nil
 		}
 		r := known.removed[id]
-		if listed[place{r.gvk, id.Namespace}] && !l.IsUnmanaged(id) {
+		if listed[place{r.gvk, id.Namespace}] && !l.Unmanaged.Has(id) {
 			continue // it does not exist, or is not the release's
 		}
 		if err := pr.pace.Wait(ctx); err != nil {
@@ -156,9 +156,13 @@ type place struct {
 // shared relist has shown them. It returns the completely known places.
 func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]bool, error) {
 	listed := map[place]bool{}
-	for _, o := range l.Places() {
-		if l.KnowsUnmanaged(o.GVK) {
-			listed[place{o.GVK, o.ID.Namespace}] = true
+	for _, o := range l.Objects() {
+		at := place{o.GVK, o.ID.Namespace}
+		if listed[at] {
+			continue
+		}
+		listed[at] = true // after an error, none counts
+		if l.Unmanaged.Knows(o.GVK) {
 			continue
 		}
 		if err := pr.pace.Wait(ctx); err != nil {
@@ -177,7 +181,6 @@ func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]b
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", o.GVR.Resource, err)
 		}
-		listed[place{o.GVK, o.ID.Namespace}] = true
 	}
 	return listed, nil
 }

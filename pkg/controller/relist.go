@@ -71,7 +71,7 @@ func (rl *relist) join(now time.Time, behind int, l *lock.Lock, kinds map[schema
 			rl.waiting[gvk] = &sharedList{kind: kind, locks: map[*lock.Lock]struct{}{}}
 		}
 		rl.waiting[gvk].locks[l] = struct{}{}
-		l.AwaitList(gvk)
+		l.Unmanaged.AwaitList(gvk)
 	}
 	select {
 	case rl.wake <- struct{}{}:
@@ -156,9 +156,9 @@ func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *shar
 	}
 	for l := range s.locks {
 		if err == nil {
-			l.ListEnded(gvk)
+			l.Unmanaged.ListEnded(gvk)
 		} else {
-			l.MissedList(gvk)
+			l.Unmanaged.MissedList(gvk)
 		}
 		rl.queues.pruning.Add(l.Key)
 		wake := l.Recheck(rl.Clock.Now(), func(o *lock.Object) bool {

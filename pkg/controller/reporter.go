@@ -56,7 +56,7 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 	if v = rep.counted(v); v == nil {
 		return
 	}
-	v.requests = l.TakeRequests(v.ID)
+	v.requests = l.Requests.Take(v.ID)
 	now, restored := rep.Clock.Now(), restores(action)
 	portions := v.portions()
 	records := make([]v1alpha1.DriftRecord, len(portions))

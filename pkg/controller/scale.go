@@ -37,6 +37,11 @@ func (c *common) trusts(ignore *rules.Rules, target manifest.ID) func(scaler man
 	}
 }
 
+// owns returns a function that reports whether a lock owns an object.
+func (c *common) owns(l *lock.Lock) func(manifest.ID) bool {
+	return func(id manifest.ID) bool { return c.table.Holder(id) == l }
+}
+
 // rangesChanged enqueues the objects after a change of their autoscaler's range.
 func (c *common) rangesChanged(ids []manifest.ID) {
 	for _, id := range ids {

@@ -97,9 +97,9 @@ func (ob *observer) unmanaged(id manifest.ID, obj *watch.Live, exists bool) {
 // Listed enqueues a read of the objects absent from a full list of their kind.
 func (ob *observer) Listed(gvk schema.GroupVersionKind, present func(manifest.ID) bool) {
 	for _, l := range ob.table.Locks() {
-		awaited := l.AwaitsList()
+		awaited := l.Unmanaged.AwaitsList()
 		if awaited {
-			l.ListEnded(gvk)
+			l.Unmanaged.ListEnded(gvk)
 		}
 		if awaited || l.Doubt != "" { // the watch may have failed until now, and reviewDoubt waited for it
 			ob.queues.pruning.Add(l.Key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/sirupsen/logrus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,7 +100,8 @@ func (wr *writer) manager(ctx context.Context, l *lock.Lock, v *result) string {
 		return manager
 	}
 	helm := judge.Helm{Release: l.As, Manager: l.HelmManager, ServerSide: l.ServerSide}
-	for _, o := range l.Siblings(v.ID, maxSiblings) {
+	siblings := slices.DeleteFunc(l.Objects(), func(o *lock.Object) bool { return o.ID == v.ID })
+	for _, o := range siblings[:min(len(siblings), maxSiblings)] {
 		live, err := wr.enforcer.Get(ctx, revert.Object(o))
 		if err != nil { // another one is read, or the manager of the record stays
 			wr.Log.WithField("object", o.ID.String()).Debugf("read for its field manager: %s", errorAbout(o.ID, err))

@@ -59,13 +59,6 @@ func (l *Lock) endDrift(s *state) {
 	delete(l.dirty, s)
 }
 
-// Owns reports whether the lock protects an object.
-func (l *Lock) Owns(id manifest.ID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.closed && l.objects.of(id) != nil
-}
-
 // Peek returns the Work of an object without taking it; false for an object that the lock does not own, or no longer
 // owns.
 func (l *Lock) Peek(id manifest.ID) (Work, bool) {
@@ -105,17 +98,4 @@ func (l *Lock) Manager() string {
 		}
 	}
 	return most
-}
-
-// Siblings returns at most limit objects of the lock other than id.
-func (l *Lock) Siblings(id manifest.ID, limit int) []*Object {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var siblings []*Object
-	for _, s := range l.objects {
-		if s.ID != id && len(siblings) < limit {
-			siblings = append(siblings, s.Object)
-		}
-	}
-	return siblings
 }

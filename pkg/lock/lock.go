@@ -63,16 +63,18 @@ type Lock struct {
 
 	Hooks release.Hooks
 
+	// Unmanaged are the objects with a claim on the release outside of its manifest, and Requests those that drifted
+	// objects of the lock.
+	Unmanaged Unmanaged
+	Requests  Requests
+
 	mu        sync.Mutex
 	objects   states
 	dirty     map[*state]struct{}      // to be judged
-	unmanaged map[manifest.ID]struct{} // that say they belong to the release, and are not in its manifest
 	taken     map[manifest.ID]struct{} // declared, and owned by another lock
-	lists     []list                   // that show all unmanaged of a kind; a slice, because kinds are few
 	complete  bool                     // as Complete said once
 	unsettled bool                     // a baseline has changed since Settled was called
 	storm     bucket                   // of the reverts that are answered
-	requests  []objectRequest          // of the last minutes, the oldest first
 	closed    bool
 }
 

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -25,6 +26,13 @@ type Request struct {
 	Paths    []string
 }
 
+// Requests are the requests about the objects of a lock in the last minutes. It is safe for concurrent use; the zero
+// value is empty.
+type Requests struct {
+	mu  sync.Mutex
+	all []objectRequest // the oldest first
+}
+
 type objectRequest struct {
 	id manifest.ID
 	Request
@@ -33,21 +41,27 @@ type objectRequest struct {
 // RecordRequest remembers a request about an object for some minutes.
 func (l *Lock) RecordRequest(id manifest.ID, r Request) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if s := l.objects.of(id); s != nil {
 		s.existed = s.existed || r.Deletion
 	}
-	l.requests = slices.DeleteFunc(l.requests, func(o objectRequest) bool { return r.At.Sub(o.At) > requestAge })
-	l.requests = append(l.requests, objectRequest{id, r})
-	l.requests = slices.Delete(l.requests, 0, max(len(l.requests)-maxRequests, 0))
+	l.mu.Unlock()
+	l.Requests.record(id, r)
 }
 
-// TakeRequests returns the requests about an object, and forgets them: what they have made is reverted, or reported.
-func (l *Lock) TakeRequests(id manifest.ID) []Request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (rs *Requests) record(id manifest.ID, r Request) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.all = slices.DeleteFunc(rs.all, func(o objectRequest) bool { return r.At.Sub(o.At) > requestAge })
+	rs.all = append(rs.all, objectRequest{id, r})
+	rs.all = slices.Delete(rs.all, 0, max(len(rs.all)-maxRequests, 0))
+}
+
+// Take returns the requests about an object, and forgets them: what they have made is reverted, or reported.
+func (rs *Requests) Take(id manifest.ID) []Request {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
 	var taken []Request
-	l.requests = slices.DeleteFunc(l.requests, func(o objectRequest) bool {
+	rs.all = slices.DeleteFunc(rs.all, func(o objectRequest) bool {
 		if o.id != id {
 			return false
 		}

@@ -10,7 +10,7 @@ import (
 func TestRequestsAreRememberedForMinutes(t *testing.T) {
 	l, now := judged(t), time.Now()
 	users := func(name string) (all string) {
-		for _, r := range l.TakeRequests(id(name)) {
+		for _, r := range l.Requests.Take(id(name)) {
 			all += r.User + " "
 		}
 		return all

@@ -5,8 +5,6 @@ import (
 	"sort"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
@@ -52,7 +50,7 @@ type Fight struct{ ID manifest.ID }
 func (l *Lock) Summarize(now time.Time) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sum := Summary{Tracked: len(l.objects), Unmanaged: len(l.unmanaged),
+	sum := Summary{Tracked: len(l.objects), Unmanaged: l.Unmanaged.count(),
 		Scalable: map[manifest.ID]*judge.Range{}}
 	for _, s := range l.objects {
 		id := s.ID
@@ -101,18 +99,3 @@ func (l *Lock) Complete() bool {
 }
 
 func less(a, b manifest.ID) bool { return a.String() < b.String() }
-
-// Kinds returns the kinds of the lock's objects.
-func (l *Lock) Kinds() []schema.GroupVersionKind {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	seen := map[schema.GroupVersionKind]struct{}{}
-	var kinds []schema.GroupVersionKind
-	for _, s := range l.objects {
-		if _, ok := seen[s.GVK]; !ok {
-			seen[s.GVK] = struct{}{}
-			kinds = append(kinds, s.GVK)
-		}
-	}
-	return kinds
-}

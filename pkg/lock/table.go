@@ -59,8 +59,8 @@ func (t *Table) Put(l *Lock) (conflicts []Conflict, displaced []string) {
 		}
 		lost[l][id] = struct{}{}
 	}
-	for _, id := range l.ids() {
-		key := shortOf(id)
+	for _, o := range l.Objects() {
+		id, key := o.ID, shortOf(o.ID)
 		other := t.owners[key]
 		if other != nil && !older(l, other) {
 			conflicts = append(conflicts, Conflict{ID: id, Owner: other.Key})
@@ -94,8 +94,8 @@ func (t *Table) drop(key string) bool {
 		return false
 	}
 	l.Close()
-	for _, id := range l.ids() {
-		if key := shortOf(id); t.owners[key] == l {
+	for _, o := range l.Objects() {
+		if key := shortOf(o.ID); t.owners[key] == l {
 			delete(t.owners, key)
 		}
 	}
@@ -154,14 +154,15 @@ func older(a, b *Lock) bool {
 	return a.Key < b.Key
 }
 
-func (l *Lock) ids() []manifest.ID {
+// Objects returns the objects that the lock owns.
+func (l *Lock) Objects() []*Object {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ids := make([]manifest.ID, 0, len(l.objects))
-	for _, s := range l.objects {
-		ids = append(ids, s.ID)
+	all := make([]*Object, len(l.objects))
+	for i, s := range l.objects {
+		all[i] = s.Object
 	}
-	return ids
+	return all
 }
 
 // forget takes objects out of the lock because another lock owns them.

@@ -4,24 +4,24 @@ import "testing"
 
 func TestStraysAreKnownAfterAListThatBeganAfterTheLock(t *testing.T) {
 	l := New(&Lock{Key: "ns/hr"}, objects("a"))
-	if l.AwaitsList() || l.KnowsUnmanaged(configMaps) {
+	if l.Unmanaged.AwaitsList() || l.Unmanaged.Knows(configMaps) {
 		t.Error("a list is awaited, or over, of which nobody spoke")
 	}
-	l.ListEnded(configMaps)
-	if l.KnowsUnmanaged(configMaps) {
+	l.Unmanaged.ListEnded(configMaps)
+	if l.Unmanaged.Knows(configMaps) {
 		t.Error("a list counts that nobody awaited: it may have begun before the lock")
 	}
-	l.AwaitList(configMaps)
-	if !l.AwaitsList() || l.KnowsUnmanaged(configMaps) {
+	l.Unmanaged.AwaitList(configMaps)
+	if !l.Unmanaged.AwaitsList() || l.Unmanaged.Knows(configMaps) {
 		t.Error("a list that is awaited counts as over")
 	}
-	l.MissedList(configMaps)
-	if l.AwaitsList() || l.KnowsUnmanaged(configMaps) {
+	l.Unmanaged.MissedList(configMaps)
+	if l.Unmanaged.AwaitsList() || l.Unmanaged.Knows(configMaps) {
 		t.Error("a list that had begun before is still awaited, or counts")
 	}
-	l.AwaitList(configMaps)
-	l.ListEnded(configMaps)
-	if l.AwaitsList() || !l.KnowsUnmanaged(configMaps) {
+	l.Unmanaged.AwaitList(configMaps)
+	l.Unmanaged.ListEnded(configMaps)
+	if l.Unmanaged.AwaitsList() || !l.Unmanaged.Knows(configMaps) {
 		t.Error("a list that was awaited does not count")
 	}
 }
