@@ -53,7 +53,7 @@ func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err er
 	}
 	w.active.Store(len(all) > 0)
 	if len(all) == 0 {
-		w.records.KeepLabels(nil)
+		w.labels.keep(nil)
 		w.namespaces.drop()
 		w.measure(policy.Plan{})
 		return in, false, nil
@@ -68,7 +68,7 @@ func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err er
 		Policies: w.ownWrites.policies.newest(all, now), HelmReleases: w.ownWrites.releases.newest(hrs, now),
 	}
 	keys, namespaces := needs(all)
-	if !w.records.KeepLabels(keys) {
+	if !w.labels.keep(keys) {
 		return in, false, nil
 	}
 	if !namespaces {

@@ -51,6 +51,7 @@ type worker struct {
 	metrics    *policyMetrics
 	queue      workqueue.TypedRateLimitingInterface[string] // has one key, thePlan
 	records    *watch.Releases
+	labels     releaseLabels
 	namespaces namespaces
 	ownWrites  ownWrites
 	// leading is set while this replica may write.
@@ -86,7 +87,7 @@ func newWorker(o Options, c clients, watches metadata.Interface, m *policyMetric
 	}
 	noFences := types.NamespacedName{} // they are the operator's
 	w.records = watch.NewReleases(watches, o.storages, noFences, o.Log, func(release.Key) { w.changed() })
-	w.records.OnListed(w.changed)
+	w.labels.follow(w.records, w.changed)
 	w.namespaces = namespaces{client: watches, log: o.Log, changed: w.changed}
 	return w
 }

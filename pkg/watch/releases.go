@@ -174,7 +174,7 @@ func (r *Releases) put(s *store, m *metav1.PartialObjectMetadata) []release.Key 
 		if r.records[key] == nil {
 			r.records[key] = map[place]record{}
 		}
-		r.records[key][at] = record{rec, err, s.labels.of(m.Labels)}
+		r.records[key][at] = record{rec, err, s.labels.Of(m.Labels)}
 	}
 	r.keys[at] = keys
 	return append(touched, keys...)

@@ -20,11 +20,11 @@ type store struct {
 	storage  release.Storage
 	client   metadata.Getter
 	feed     *feed[*metav1.PartialObjectMetadata]
-	labels   keptLabels
+	labels   Labels
 }
 
 func newStore(r *Releases, client metadata.Interface, storage release.Storage, log logrus.FieldLogger) *store {
-	s := &store{releases: r, storage: storage, client: client.Resource(storage.GVR())}
+	s := &store{releases: r, storage: storage, client: client.Resource(storage.GVR()), labels: noLabels{}}
 	s.feed = newFeed("release "+storage.Kind()+"s", s.listWatch(), &metav1.PartialObjectMetadata{}, s, log)
 	return s
 }
@@ -66,7 +66,7 @@ func (s *store) page(ctx context.Context, o metav1.ListOptions) (*metav1.Partial
 		return nil, err
 	}
 	for i := range list.Items {
-		trim(&list.Items[i], s.labels.of(list.Items[i].Labels))
+		trim(&list.Items[i], s.labels.Of(list.Items[i].Labels))
 	}
 	return list, nil
 }
@@ -74,7 +74,7 @@ func (s *store) page(ctx context.Context, o metav1.ListOptions) (*metav1.Partial
 // listBegins is called before the records are listed.
 func (s *store) listBegins() {
 	s.releases.fences.listBegins()
-	s.labels.listBegins()
+	s.labels.ListBegins()
 }
 
 // trim removes unused metadata of a record, and keeps the labels in more: the record's writer determines its size.
@@ -117,5 +117,5 @@ func (s *store) listed(present map[types.NamespacedName]struct{}) {
 		}
 	}
 	s.releases.fences.listEnded()
-	s.labels.listEnded()
+	s.labels.ListEnded()
 }

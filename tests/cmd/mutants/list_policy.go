@@ -143,7 +143,7 @@ func policiesAreKept() []mutant {
 				`	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels)) || p.Name != ""`}, policySuite,
 			"TestPolicy_Shards"),
 		breaks("P1", "releases are judged before their labels are known",
-			edit{planned, `	if !w.records.KeepLabels(keys) {`, `	if !w.records.KeepLabels(keys) && len(keys) == 0 {`},
+			edit{planned, `	if !w.labels.keep(keys) {`, `	if !w.labels.keep(keys) && len(keys) == 0 {`},
 			policySuite, "TestPolicy_ARestartKeepsWhatLabelsSelect"),
 	}
 }
