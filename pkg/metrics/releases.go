@@ -9,7 +9,6 @@ import (
 	"unique"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/rancher/helm-locker/pkg/release"
 )
@@ -68,73 +67,31 @@ func (r *releases) Describe(to chan<- *prometheus.Desc) {
 
 // Collect makes the samples of all releases. Those of one release are of one moment.
 func (r *releases) Collect(to chan<- prometheus.Metric) {
-	shared := labels{}
 	for key, rec := range r.snapshot() {
-		name, namespace := labelled("release", key.Name), shared.of("release_namespace", key.Namespace)
-		to <- sample{r.yielded, prometheus.CounterValue, float64(rec.yields), []*dto.LabelPair{name, namespace}}
-		to <- sample{r.reverted, prometheus.CounterValue, float64(rec.reverts), []*dto.LabelPair{name, namespace}}
+		send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
+			to <- prometheus.MustNewConstMetric(d, kind, value, append([]string{key.Namespace, key.Name}, more...)...)
+		}
+		send(r.yielded, prometheus.CounterValue, float64(rec.yields))
+		send(r.reverted, prometheus.CounterValue, float64(rec.reverts))
 		if !rec.stated {
 			continue
 		}
-		gauge := func(d *prometheus.Desc, value float64, sorted ...*dto.LabelPair) {
-			to <- sample{d, prometheus.GaugeValue, value, sorted}
-		}
-		for _, count := range []struct {
-			of string
-			n  int
-		}{
-			{"tracked", rec.objects.Tracked}, {"drifted", rec.objects.Drifted}, {"contended", rec.objects.Contended},
-			{"waiting", rec.objects.Waiting}, {"additions", rec.objects.Additions},
-			{"unmanaged", rec.objects.Unmanaged},
+		for of, n := range map[string]int{
+			"tracked": rec.objects.Tracked, "drifted": rec.objects.Drifted, "contended": rec.objects.Contended,
+			"waiting": rec.objects.Waiting, "additions": rec.objects.Additions, "unmanaged": rec.objects.Unmanaged,
 		} {
-			gauge(r.objects, float64(count.n), shared.of("condition", count.of), name, namespace)
+			send(r.objects, prometheus.GaugeValue, float64(n), of)
 		}
-		gauge(r.locked, bit(rec.locked), name, namespace)
+		send(r.locked, prometheus.GaugeValue, bit(rec.locked))
 		if rec.suspended != 0 {
-			gauge(r.suspended, float64(rec.suspended), name, namespace)
+			send(r.suspended, prometheus.GaugeValue, float64(rec.suspended))
 		}
-		gauge(r.state, 1, name, namespace, shared.of("state", rec.state))
+		send(r.state, prometheus.GaugeValue, 1, rec.state)
 		for kind, on := range decode(rec.conditions.Value()) {
-			gauge(r.condition, bit(on), name, namespace, shared.of("type", kind))
+			send(r.condition, prometheus.GaugeValue, bit(on), kind)
 		}
 	}
 }
-
-// sample is one sample. A constant metric of the library's would make its labels again; these share them, which
-// halves the garbage of a scrape.
-type sample struct {
-	desc   *prometheus.Desc
-	kind   prometheus.ValueType
-	value  float64
-	labels []*dto.LabelPair // sorted by name
-}
-
-func (s sample) Desc() *prometheus.Desc { return s.desc }
-
-// Write is how the registry reads the sample.
-func (s sample) Write(to *dto.Metric) error {
-	to.Label = s.labels
-	if s.kind == prometheus.CounterValue {
-		to.Counter = &dto.Counter{Value: &s.value}
-	} else {
-		to.Gauge = &dto.Gauge{Value: &s.value}
-	}
-	return nil
-}
-
-// labels are the labels shared by the samples of a scrape.
-type labels map[[2]string]*dto.LabelPair
-
-func (l labels) of(name, value string) *dto.LabelPair {
-	pair := l[[2]string{name, value}]
-	if pair == nil {
-		pair = labelled(name, value)
-		l[[2]string{name, value}] = pair
-	}
-	return pair
-}
-
-func labelled(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
 
 // snapshot copies the numbers, so that a counting worker does not wait for a reader of the metrics.
 func (r *releases) snapshot() map[release.Key]record {
