@@ -60,7 +60,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	if outdated {
 		rs.queues.releases.Add(key)
 	}
-	rs.rangesChanged(rs.scalers.Known().Trusting(rs.owns(l)))
+	rs.rangesChanged(rs.trusting(l))
 	rs.claims.prune()
 	rs.guardWanted()
 	for _, other := range displaced {
@@ -121,7 +121,7 @@ func (rs *releases) unlock(key string, p problem) {
 	rs.memory.keep(uid, rs.table.Get(key))
 	var trusting []manifest.ID
 	if l := rs.table.Get(key); l != nil {
-		trusting = rs.scalers.Known().Trusting(rs.owns(l))
+		trusting = rs.trusting(l)
 	}
 	rs.managerOf(key)
 	if rs.table.Drop(key) {

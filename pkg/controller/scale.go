@@ -37,9 +37,9 @@ func (c *common) trusts(ignore *rules.Rules, target manifest.ID) func(scaler man
 	}
 }
 
-// owns returns a function that reports whether a lock owns an object.
-func (c *common) owns(l *lock.Lock) func(manifest.ID) bool {
-	return func(id manifest.ID) bool { return c.table.Holder(id) == l }
+// trusting returns the objects whose number of replicas an object of the lock may set.
+func (c *common) trusting(l *lock.Lock) []manifest.ID {
+	return c.scalers.Known().Trusting(func(id manifest.ID) bool { return c.table.Holder(id) == l })
 }
 
 // rangesChanged enqueues the objects after a change of their autoscaler's range.

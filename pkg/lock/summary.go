@@ -48,9 +48,10 @@ type Fight struct{ ID manifest.ID }
 
 // Summarize counts the objects as of now and ends the fights after their quiet period.
 func (l *Lock) Summarize(now time.Time) Summary {
+	unmanaged := l.Unmanaged.count()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sum := Summary{Tracked: len(l.objects), Unmanaged: l.Unmanaged.count(),
+	sum := Summary{Tracked: len(l.objects), Unmanaged: unmanaged,
 		Scalable: map[manifest.ID]*judge.Range{}}
 	for _, s := range l.objects {
 		id := s.ID
