@@ -93,11 +93,7 @@ func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) m
 // nested returns the map at a path of keys, nil for none.
 func nested(m map[string]any, path ...string) map[string]any {
 	for _, key := range path {
-		next, ok := m[key].(map[string]any)
-		if !ok {
-			return nil
-		}
-		m = next
+		m = mapOf(m[key])
 	}
 	return m
 }

@@ -185,15 +185,14 @@ func (m *keyedMerge) outOfOrder() bool {
 	if !m.n.ordered && !m.siblingsExchanged() {
 		return false
 	}
-	var sequence []any
+	var sequence []int
 	for j, i := range m.owner {
 		if m.isPartner(j) && !m.skip[i] {
-			sequence = append(sequence, int64(i))
+			sequence = append(sequence, i)
 		}
 	}
-	ascending := slices.IsSortedFunc(sequence, func(a, b any) int { return int(integer(a) - integer(b)) })
 	seen := func() uint64 { return fingerprint(sequence) }
-	if ascending || m.c.accepts(seen) {
+	if slices.IsSorted(sequence) || m.c.accepts(seen) {
 		return false
 	}
 	m.c.report(Modified, seen)

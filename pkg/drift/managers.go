@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"bytes"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,13 +120,8 @@ func (s *Strict) others(helm string) (all *fieldpath.Set, ok bool) {
 	return all, true
 }
 
+// fieldsOf is managers.Fields; not ok for an entry without fields, or with unreadable ones.
 func fieldsOf(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {
-	if entry.FieldsV1 == nil {
-		return nil, false
-	}
-	set := &fieldpath.Set{}
-	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
-		return nil, false
-	}
-	return set, true
+	set, err := managers.Fields(entry)
+	return set, err == nil && entry.FieldsV1 != nil
 }

@@ -5,20 +5,12 @@ import "strings"
 // Pointer returns a path as an RFC 6901 pointer.
 func Pointer(path ...string) string { return string(appendPointer(nil, path)) }
 
+var escaped, unescaped = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
+
 // appendPointer appends path as an RFC 6901 pointer.
 func appendPointer(b []byte, path []string) []byte {
 	for _, segment := range path {
-		b = append(b, '/')
-		for i := 0; i < len(segment); i++ {
-			switch segment[i] {
-			case '~':
-				b = append(b, '~', '0')
-			case '/':
-				b = append(b, '~', '1')
-			default:
-				b = append(b, segment[i])
-			}
-		}
+		b = append(append(b, '/'), escaped.Replace(segment)...)
 	}
 	return b
 }
@@ -30,9 +22,7 @@ func parsePointer(pointer string) []string {
 	}
 	segments := strings.Split(pointer[1:], "/")
 	for i, s := range segments {
-		if strings.Contains(s, "~") {
-			segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
-		}
+		segments[i] = unescaped.Replace(s)
 	}
 	return segments
 }

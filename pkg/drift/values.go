@@ -4,59 +4,29 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // scalarEqual compares two values, at least one of them a scalar. Numbers are equal by value.
 func scalarEqual(a, b any) bool {
 	switch x := a.(type) {
-	case nil:
-		return b == nil
-	case string:
-		y, ok := b.(string)
-		return ok && x == y
-	case bool:
-		y, ok := b.(bool)
-		return ok && x == y
-	}
-	x, isInt, ok := number(a)
-	if !ok {
-		return false
-	}
-	y, isInt2, ok := number(b)
-	if !ok {
-		return false
-	}
-	if isInt && isInt2 {
-		return integer(a) == integer(b) // beyond 2^53 float64 would lose digits
-	}
-	return x == y
-}
-
-// number returns v as a float and whether its Go type is an integer one.
-func number(v any) (f float64, isInt, ok bool) {
-	switch x := v.(type) {
-	case int64:
-		return float64(x), true, true
+	case int64: // two of them as such: beyond 2^53 float64 would lose digits
+		if y, ok := b.(float64); ok {
+			return float64(x) == y
+		}
 	case float64:
-		return x, false, true
-	case int:
-		return float64(x), true, true
-	case int32:
-		return float64(x), true, true
+		if y, ok := b.(int64); ok {
+			return x == float64(y)
+		}
+	case map[string]any, []any:
+		return false
 	}
-	return 0, false, false
-}
-
-func integer(v any) int64 {
-	switch x := v.(type) {
-	case int64:
-		return x
-	case int:
-		return int64(x)
-	case int32:
-		return int64(x)
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
 	}
-	return 0
+	return a == b
 }
 
 // deepEqual compares two values exactly, but for the representation of numbers.
@@ -72,24 +42,8 @@ func deepEqual(a, b any) bool {
 	return scalarEqual(a, b)
 }
 
-// deepCopy copies maps and lists, so that a target never shares memory with the desired object.
-func deepCopy(v any) any {
-	switch x := v.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(x))
-		for k, e := range x {
-			m[k] = deepCopy(e)
-		}
-		return m
-	case []any:
-		l := make([]any, len(x))
-		for i, e := range x {
-			l[i] = deepCopy(e)
-		}
-		return l
-	}
-	return v
-}
+// deepCopy copies a value, so that a target never shares memory with the desired object.
+func deepCopy(v any) any { return runtime.DeepCopyJSONValue(v) }
 
 // sameAsAbsent reports whether a declared value means the same as none, see the package comment on zero values.
 func sameAsAbsent(v any, n *node) bool {
@@ -111,8 +65,7 @@ func sameAsAbsent(v any, n *node) bool {
 	case bool:
 		return !x
 	}
-	f, _, ok := number(v)
-	return ok && f == 0
+	return scalarEqual(v, int64(0))
 }
 
 // allMaps reports whether all elements of a list are maps.
