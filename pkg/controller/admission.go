@@ -101,7 +101,7 @@ func (ad *admission) question(
 	switch {
 	case !owned:
 		return nil, judge.AdmitUnlocked, nil
-	case l.Spec.Guard == "" || l.Spec.Guard == v1alpha1.GuardOff:
+	case !isGuarded(l):
 		return nil, judge.AdmitOff, nil
 	case version != "" && version != w.GVK.Version:
 		return nil, judge.AdmitUnknown, fmt.Errorf("asked about version %s, and %s is locked", version, w.GVK.Version)

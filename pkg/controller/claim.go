@@ -86,13 +86,8 @@ func (ca *claimer) claim(hr *v1alpha1.HelmRelease) (bool, error) {
 // owner returns the HelmRelease that keeps the release instead of hr. One written by hand precedes one of a policy,
 // then the oldest precedes, and then the first by name.
 func (ca *claimer) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
-	named, err := ca.clients.HelmReleases.Cache().GetByIndex(byRelease, hr.Spec.Release.String())
-	if err != nil {
-		ca.Log.Errorf("look up the HelmReleases of release %s: %v", hr.Spec.Release, err)
-		return nil
-	}
 	first := hr
-	for _, other := range named {
+	for _, other := range ca.named(releaseKey(hr)) {
 		if other.Namespace != ca.Namespace || other.DeletionTimestamp != nil || !ca.claimable(other) {
 			continue
 		}

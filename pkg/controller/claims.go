@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -13,8 +14,7 @@ import (
 // value is empty.
 type claims struct {
 	mu sync.Mutex
-	of map[claim]release.Key         // the release named by an object
-	by map[string]map[claim]struct{} // the same, the other way round
+	of map[claim]release.Key // the release named by an object
 }
 
 // claim is an object of a lock.
@@ -27,33 +27,17 @@ type claim struct {
 func (c *claims) add(l *lock.Lock, id manifest.ID, named release.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := claim{l, id}
-	c.forget(at)
 	if c.of == nil {
-		c.of, c.by = map[claim]release.Key{}, map[string]map[claim]struct{}{}
+		c.of = map[claim]release.Key{}
 	}
-	c.of[at] = named
-	if c.by[named.Name] == nil {
-		c.by[named.Name] = map[claim]struct{}{}
-	}
-	c.by[named.Name][at] = struct{}{}
+	c.of[claim{l, id}] = named
 }
 
 // remove forgets the claim of an object.
 func (c *claims) remove(l *lock.Lock, id manifest.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forget(claim{l, id})
-}
-
-// forget is called with c.mu held.
-func (c *claims) forget(at claim) {
-	name := c.of[at].Name
-	delete(c.by[name], at)
-	if len(c.by[name]) == 0 {
-		delete(c.by, name)
-	}
-	delete(c.of, at)
+	delete(c.of, claim{l, id})
 }
 
 // take returns, and forgets, the objects with metadata of a release of a name, if match is true for the release. They
@@ -62,16 +46,16 @@ func (c *claims) take(name string, match func(release.Key) bool) map[*lock.Lock]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := map[*lock.Lock]map[manifest.ID]struct{}{}
-	for at := range c.by[name] {
-		if !match(c.of[at]) {
-			continue
+	maps.DeleteFunc(c.of, func(at claim, named release.Key) bool {
+		if named.Name != name || !match(named) {
+			return false
 		}
 		if taken[at.lock] == nil {
 			taken[at.lock] = map[manifest.ID]struct{}{}
 		}
 		taken[at.lock][at.id] = struct{}{}
-		c.forget(at)
-	}
+		return true
+	})
 	return taken
 }
 
@@ -79,16 +63,17 @@ func (c *claims) take(name string, match func(release.Key) bool) map[*lock.Lock]
 func (c *claims) prune() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for at := range c.of {
-		if at.lock.Closed() {
-			c.forget(at)
-		}
-	}
+	maps.DeleteFunc(c.of, func(at claim, _ release.Key) bool { return at.lock.Closed() })
 }
 
 // wanted reports whether an object names a release of this name.
 func (c *claims) wanted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.by[name]) > 0
+	for _, named := range c.of {
+		if named.Name == name {
+			return true
+		}
+	}
+	return false
 }

@@ -1,10 +1,10 @@
 package controller
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/sirupsen/logrus"
 
@@ -81,10 +81,7 @@ func releaseKey(hr *v1alpha1.HelmRelease) release.Key {
 
 // cached returns the HelmRelease of a key from the cache; nil when it does not exist.
 func (c *common) cached(key string) *v1alpha1.HelmRelease {
-	namespace, name, err := cache.SplitMetaNamespaceKey(key)
-	if err != nil {
-		return nil
-	}
+	namespace, name, _ := strings.Cut(key, "/")
 	hr, err := c.clients.HelmReleases.Cache().Get(namespace, name)
 	if err != nil {
 		return nil
@@ -109,14 +106,18 @@ func (c *common) ofShard() string {
 // statusChanged schedules a write of the status of a HelmRelease. Changes until then go into the same write.
 func (c *common) statusChanged(key string) { c.queues.status.AddAfter(key, statusDelay) }
 
-// releaseChanged enqueues the HelmReleases of a release.
-func (c *common) releaseChanged(key release.Key) {
+// named returns the HelmReleases for a release, in any namespace.
+func (c *common) named(key release.Key) []*v1alpha1.HelmRelease {
 	named, err := c.clients.HelmReleases.Cache().GetByIndex(byRelease, key.String())
 	if err != nil {
 		c.Log.Errorf("look up the HelmReleases of release %s: %v", key, err)
-		return
 	}
-	for _, hr := range named {
+	return named
+}
+
+// releaseChanged enqueues the HelmReleases of a release.
+func (c *common) releaseChanged(key release.Key) {
+	for _, hr := range c.named(key) {
 		c.queues.releases.Add(keyOf(hr))
 	}
 }

@@ -30,7 +30,7 @@ func lockedView(change func(*view)) *view {
 		entry: facts{decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked,
 			Message: "deployed"}},
 		lock: lock.New(&lock.Lock{Record: release.Record{Revision: 7}}, nil),
-		sum:  lock.Summary{Tracked: 4},
+		sum:  lock.Summary{ObjectCounts: v1alpha1.ObjectCounts{Tracked: 4}},
 	}
 	if change != nil {
 		change(v)

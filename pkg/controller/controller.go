@@ -144,7 +144,13 @@ func (c *Controller) Run(ctx context.Context) error {
 	serve(group, c.queues.drift, func(key string) { c.remediation.next(ctx, key) })
 	serve(group, c.queues.confirm, func(key release.Key) { c.prover.next(last, key) })
 	serve(group, c.queues.pruning, func(key string) { c.pruning.next(ctx, key) })
-	work(group, statusWorkers, func() bool { return c.statuses.next(ctx) })
+	for range statusWorkers {
+		group.Go(func() error {
+			for c.statuses.next(ctx) {
+			}
+			return nil
+		})
+	}
 	close(c.ready)
 	c.Log.Infof("managing %s in namespace %s%s", plain.Count(len(keys), "HelmRelease"), c.Namespace, c.ofShard())
 	return c.stop(last, group)

@@ -18,8 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/trust"
 )
 
-// entry is the state of one HelmRelease beside its lock. entries guards all fields but history, which has a lock of its
-// own because remediation writes it.
+// entry is the state of one HelmRelease beside its lock. entries guards it.
 type entry struct {
 	facts
 	as release.Key // what the objects said they belong to when the release was last locked
@@ -97,15 +96,12 @@ type info struct {
 
 // history remembers the newest drifts of a release.
 type history struct {
-	mu       sync.Mutex
 	recent   []v1alpha1.DriftRecord // newest first
 	reverted int                    // since the lock began
 }
 
 // add remembers the records of one drift.
 func (h *history) add(records ...v1alpha1.DriftRecord) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.recent = append(slices.Clone(records), h.recent...)
 	if len(h.recent) > v1alpha1.MaxRecentDrift {
 		h.recent = h.recent[:v1alpha1.MaxRecentDrift]
@@ -117,7 +113,6 @@ func (h *history) add(records ...v1alpha1.DriftRecord) {
 
 // addDenied records a denied request. It counts an equal request of the same user in the same record.
 func (h *history) addDenied(r v1alpha1.DriftRecord) {
-	h.mu.Lock()
 	same := slices.IndexFunc(h.recent, func(o v1alpha1.DriftRecord) bool {
 		return o.Action == r.Action && o.Object == r.Object && o.User == r.User && slices.Equal(o.Paths, r.Paths)
 	})
@@ -125,29 +120,14 @@ func (h *history) addDenied(r v1alpha1.DriftRecord) {
 		r.Count = h.recent[same].Count + 1
 		h.recent = slices.Delete(slices.Clone(h.recent), same, same+1)
 	}
-	h.mu.Unlock()
 	h.add(r)
 }
 
 // seed copies the history of an earlier process from the status, once.
 func (h *history) seed(recent []v1alpha1.DriftRecord) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if len(h.recent) == 0 {
 		h.recent = append(h.recent, recent...)
 	}
-}
-
-func (h *history) snapshot() ([]v1alpha1.DriftRecord, int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return append([]v1alpha1.DriftRecord(nil), h.recent...), h.reverted
-}
-
-func (h *history) locked() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.reverted = 0
 }
 
 // entries is the state of the HelmReleases, by their keys. It is safe for concurrent use; the zero value is empty.

@@ -3,7 +3,6 @@ package controller
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -88,14 +87,7 @@ func disconnected(err error) bool {
 }
 
 // transient reports whether an error means a missing answer, not a refusal.
-func transient(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return true
-	}
-	code := status.Status().Code
-	return code >= 500 || code == http.StatusTooManyRequests
-}
+func transient(err error) bool { return unanswered(err) || apierrors.IsTooManyRequests(err) }
 
 // isNamespaceMissing reports whether an object was not created because its namespace does not exist.
 func isNamespaceMissing(err error) bool {

@@ -3,12 +3,12 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -25,10 +25,7 @@ var helmReleasesGVR = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmRele
 // stillAsked reports whether the HelmRelease still asks for this lock, at a moment after the call. It is false when the
 // HelmRelease has been deleted, suspended or edited.
 func (c *common) stillAsked(ctx context.Context, l *lock.Lock) (bool, error) {
-	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
-	if err != nil {
-		return false, fmt.Errorf("key %q: %w", l.Key, err)
-	}
+	namespace, name, _ := strings.Cut(l.Key, "/")
 	// Use a list of one, because the operator has the permission to list HelmReleases, but not to get them.
 	list, err := c.clients.Dynamic.Resource(helmReleasesGVR).Namespace(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),

@@ -55,7 +55,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}
 		e.kinds, e.lockedAt = slices.Collect(maps.Keys(loaded.kinds)), rs.Clock.Now()
 		e.guarded = guardedBy(l)
-		e.history.locked()
+		e.history.reverted = 0
 	})
 	if outdated {
 		rs.queues.releases.Add(key)

@@ -31,11 +31,8 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 	if guarded := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionGuarded); guarded != nil {
 		conditions[v1alpha1.ConditionGuarded] = guarded.Status == metav1.ConditionTrue
 	}
-	n := s.Objects
 	state := metrics.State{Name: s.State,
-		Locked: v.lock != nil && v.coverage().reason == "", Conditions: conditions,
-		Objects: metrics.Counts{Tracked: n.Tracked, Drifted: n.Drifted, Contended: n.Contended, Waiting: n.Waiting,
-			Additions: n.Additions, Unmanaged: n.Unmanaged}}
+		Locked: v.lock != nil && v.coverage().reason == "", Conditions: conditions, Objects: s.Objects}
 	locked := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked)
 	if locked != nil && locked.Reason == v1alpha1.ReasonSuspended {
 		state.SuspendedSince = locked.LastTransitionTime.Time

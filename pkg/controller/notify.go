@@ -1,16 +1,18 @@
 package controller
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
 
@@ -22,7 +24,7 @@ type Notifier interface {
 // sent is the last report about the lock of a HelmRelease.
 type sent struct {
 	uid       types.UID // of the HelmRelease
-	release   v1alpha1.ReleaseReference
+	release   release.Key
 	lock      message.Lock
 	contended bool
 	writer    string // the message of ExpectedWriter while it is False
@@ -30,28 +32,21 @@ type sent struct {
 
 // send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the
 // same drift, and would repeat it. A controller that has just lost the lead sends those about its last writes.
-func (rep *reporter) send(namespace, name string, release message.Reference, m message.Message) {
+func (rep *reporter) send(key string, of release.Key, m message.Message) {
 	if rep.Notify == nil {
 		return
 	}
-	m.HelmRelease, m.Release = &message.Reference{Namespace: namespace, Name: name}, &release
+	namespace, name, _ := strings.Cut(key, "/")
+	m.HelmRelease, m.Release = &message.Reference{Namespace: namespace, Name: name}, new(message.Reference(of))
 	if m.Time.IsZero() {
 		m.Time = rep.Clock.Now()
 	}
 	rep.Notify.Send(&m)
 }
 
-func (rep *reporter) sendAbout(l *lock.Lock, m message.Message) {
-	namespace, name, err := cache.SplitMetaNamespaceKey(l.Key)
-	if err != nil {
-		return // no such key is ever locked
-	}
-	rep.send(namespace, name, message.Reference{Namespace: l.Release.Namespace, Name: l.Release.Name}, m)
-}
-
 // sendDrift sends a record of the drift history. The record must not be changed afterwards.
 func (rep *reporter) sendDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
-	rep.sendAbout(l, message.Message{Type: message.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
+	rep.send(l.Key, l.Release, message.Message{Type: message.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
 }
 
 func (rep *reporter) sendFight(l *lock.Lock, v *result) {
@@ -61,7 +56,7 @@ func (rep *reporter) sendFight(l *lock.Lock, v *result) {
 	if all := v.portions(); len(all) == 1 { // of several, the message says who changed what
 		manager = all[0].Manager
 	}
-	rep.sendAbout(l, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
+	rep.send(l.Key, l.Release, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
 		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
 		Message: v.summary() + ", again and again; " + paced,
 	}})
@@ -80,14 +75,14 @@ func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 	rep.sent[key] = after
 	rep.mu.Unlock()
 
-	release := message.Reference{Namespace: hr.Spec.Release.Namespace, Name: hr.Spec.Release.Name}
+	of := releaseKey(hr)
 	if b, a := before.lock, after.lock; b.Locked != a.Locked || b.Reason != a.Reason || b.Revision != a.Revision {
-		rep.send(hr.Namespace, hr.Name, release, message.Message{Type: message.LockChanged, Lock: &after.lock})
+		rep.send(key, of, message.Message{Type: message.LockChanged, Lock: &after.lock})
 	}
 	if after.writer != "" && after.writer != before.writer && by != nil {
 		e, _ := problemEvent(problem{v1alpha1.ReasonUnexpectedWriter, after.writer})
 		rep.event(hr, e)
-		rep.send(hr.Namespace, hr.Name, release, message.Message{Type: message.WriterUnexpected,
+		rep.send(key, of, message.Message{Type: message.WriterUnexpected,
 			Unexpected: &message.Writer{Revision: by.Revision, User: by.Writer}})
 	}
 	if before.contended && !after.contended {
@@ -95,13 +90,13 @@ func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 		if cond := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionContended); cond != nil {
 			m.Message = cond.Message
 		}
-		rep.send(hr.Namespace, hr.Name, release, message.Message{Type: message.ContentionEnded, Contention: &m})
+		rep.send(key, of, message.Message{Type: message.ContentionEnded, Contention: &m})
 	}
 }
 
 // sentBy returns the report in a status.
 func sentBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) sent {
-	t := sent{uid: hr.UID, release: hr.Spec.Release,
+	t := sent{uid: hr.UID, release: releaseKey(hr),
 		contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
 	t.lock = message.Lock{State: s.State, Revision: s.Revision}
 	if cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked); cond != nil {
@@ -121,8 +116,7 @@ func (rep *reporter) forgetSent(key string) {
 }
 
 // sendGone reports that this operator no longer manages a HelmRelease.
-func (rep *reporter) sendGone(namespace, name string) {
-	key := namespace + "/" + name
+func (rep *reporter) sendGone(key string) {
 	rep.mu.Lock()
 	before, known := rep.sent[key]
 	delete(rep.sent, key)
@@ -130,11 +124,8 @@ func (rep *reporter) sendGone(namespace, name string) {
 	if !known {
 		return
 	}
-	rep.send(namespace, name, message.Reference{Namespace: before.release.Namespace, Name: before.release.Name},
-		message.Message{
-			Type: message.LockChanged, Lock: &message.Lock{Reason: v1alpha1.EventReasonUntracked,
-				Message: "no longer locked by this operator"},
-		})
+	rep.send(key, before.release, message.Message{Type: message.LockChanged, Lock: &message.Lock{
+		Reason: v1alpha1.EventReasonUntracked, Message: "no longer locked by this operator"}})
 }
 
 // denied records a refused request. It is not drift: the object is unchanged.

@@ -77,13 +77,3 @@ func serve[T comparable](group *errgroup.Group, queue workqueue.TypedInterface[T
 		}
 	})
 }
-
-func work(group *errgroup.Group, workers int, next func() bool) {
-	for range workers {
-		group.Go(func() error {
-			for next() {
-			}
-			return nil
-		})
-	}
-}

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"reflect"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/sirupsen/logrus"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -83,20 +80,13 @@ func (rs *releases) recordChanged(key release.Key) {
 
 // reconcile brings the lock of one HelmRelease in line with its spec and the newest record of its release.
 func (rs *releases) reconcile(ctx context.Context, key string) error {
-	namespace, name, err := cache.SplitMetaNamespaceKey(key)
-	if err != nil {
-		return fmt.Errorf("key %q: %w", key, err)
-	}
-	if namespace != rs.Namespace {
-		return nil
-	}
-	hr, err := rs.clients.HelmReleases.Cache().Get(namespace, name)
-	if apierrors.IsNotFound(err) {
+	hr := rs.cached(key)
+	switch {
+	case hr == nil:
 		rs.untrack(key)
 		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read HelmRelease %s: %w", key, err)
+	case hr.Namespace != rs.Namespace:
+		return nil
 	}
 	mine, err := rs.claimer.claim(hr)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/guard"
@@ -76,17 +75,10 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 	if !st.leading.Load() {
 		return false, nil
 	}
-	namespace, name, err := cache.SplitMetaNamespaceKey(key)
-	if err != nil {
-		return false, fmt.Errorf("key %q: %w", key, err)
-	}
-	hr, err := st.clients.HelmReleases.Cache().Get(namespace, name)
-	if apierrors.IsNotFound(err) {
-		st.reporter.sendGone(namespace, name)
+	hr := st.cached(key)
+	if hr == nil {
+		st.reporter.sendGone(key)
 		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read HelmRelease: %w", err)
 	}
 	if !st.inShard(hr) {
 		st.reporter.forgetSent(key) // the operator that has it now reports it
@@ -94,7 +86,7 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 	}
 	view, ok := st.view(key)
 	if !ok || hr.DeletionTimestamp != nil {
-		st.reporter.sendGone(namespace, name)
+		st.reporter.sendGone(key)
 		return false, nil
 	}
 	if view.entry.uid != hr.UID || !view.entry.handled {
@@ -156,7 +148,7 @@ func (c *common) view(key string) (*view, bool) {
 	}
 	known := c.entries.update(key, func(e *entry) {
 		v.entry = e.facts
-		v.recent, v.reverted = e.history.snapshot()
+		v.recent, v.reverted = slices.Clone(e.history.recent), e.history.reverted
 	})
 	if !known {
 		return nil, false
@@ -221,8 +213,7 @@ func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmRelea
 	}
 	if v.lock != nil {
 		s.Revision, s.Trust = v.lock.Record.Revision, v.trust()
-		s.Objects = v1alpha1.ObjectCounts{Tracked: v.sum.Tracked, Drifted: v.sum.Drifted, Contended: v.sum.Contended,
-			Waiting: v.sum.Waiting, Additions: v.sum.Additions, Unmanaged: v.sum.Unmanaged}
+		s.Objects = v.sum.ObjectCounts
 		s.Exceptions = st.exceptions(v)
 		if more := len(s.Exceptions) - v1alpha1.MaxExceptions; more > 0 {
 			s.Exceptions, s.MoreExceptions = s.Exceptions[:v1alpha1.MaxExceptions], more

@@ -33,6 +33,5 @@ func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 // unanswered reports whether an error leaves open if the API server has carried out the request.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
-	return err != nil && (!errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
-		status.Status().Code >= 500)
+	return err != nil && (!errors.As(err, &status) || status.Status().Code >= 500)
 }

@@ -100,12 +100,7 @@ func writerOf(r *admissionv1.AdmissionRequest) string {
 
 // holder returns the HelmRelease that locks a release; nil for none.
 func (wi *witness) holder(key release.Key) *v1alpha1.HelmRelease {
-	named, err := wi.clients.HelmReleases.Cache().GetByIndex(byRelease, key.String())
-	if err != nil {
-		wi.Log.Errorf("look up the HelmReleases of release %s: %v", key, err)
-		return nil
-	}
-	for _, hr := range named {
+	for _, hr := range wi.named(key) {
 		if hr.Namespace == wi.Namespace && wi.claimable(hr) && wi.claimer.owner(hr) == nil {
 			return hr
 		}

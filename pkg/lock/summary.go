@@ -5,19 +5,15 @@ import (
 	"sort"
 	"time"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // Summary counts the objects of a lock for a status.
 type Summary struct {
-	Tracked   int // objects that the lock owns
-	Unjudged  int // not judged yet
-	Drifted   int // not as desired now
-	Contended int // fought over
-	Waiting   int // cannot be enforced yet (being deleted)
-	Additions int // others added something that is left alone
-	Unmanaged int // say that they belong to the release, and are not in its manifest
+	v1alpha1.ObjectCounts
+	Unjudged int // not judged yet
 	// Problems are the objects with a difference or an error, ordered by identity.
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
@@ -51,7 +47,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 	unmanaged := l.Unmanaged.count()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sum := Summary{Tracked: len(l.objects), Unmanaged: unmanaged,
+	sum := Summary{ObjectCounts: v1alpha1.ObjectCounts{Tracked: len(l.objects), Unmanaged: unmanaged},
 		Scalable: map[manifest.ID]*judge.Range{}}
 	for _, s := range l.objects {
 		id := s.ID

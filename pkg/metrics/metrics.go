@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -124,16 +125,13 @@ func (m *Metrics) Shard(controllerName string, selector fmt.Stringer) {
 	m.shard.WithLabelValues(controllerName, text).Set(1)
 }
 
-// Counts are the objects of a release by condition.
-type Counts struct{ Tracked, Drifted, Contended, Waiting, Additions, Unmanaged int }
-
 // State holds the metrics of a release.
 type State struct {
 	// Name is the state of the release, as status.state has it.
 	Name string
 	// Locked reports whether all objects of a revision are protected or, in mode Detect, watched.
 	Locked  bool
-	Objects Counts
+	Objects v1alpha1.ObjectCounts
 	// Conditions reports which conditions of its HelmRelease are True. It should contain every condition: a missing
 	// one has no sample.
 	Conditions map[string]bool

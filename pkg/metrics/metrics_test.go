@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -27,7 +28,7 @@ func TestForgetLeavesNothingOfARelease(t *testing.T) {
 	m.Drift(shop, "Deployment", "Refused", time.Second, false)
 	m.Contended(shop, "Deployment")
 	m.Yielded(shop)
-	m.Release(shop, State{Name: "Deployed", Locked: true, Objects: Counts{Tracked: 2}, Conditions: map[string]bool{"Ready": true}})
+	m.Release(shop, State{Name: "Deployed", Locked: true, Objects: v1alpha1.ObjectCounts{Tracked: 2}, Conditions: map[string]bool{"Ready": true}})
 	m.Forget(shop)
 	families, err := m.registry.Gather()
 	check.NoError(t, err)

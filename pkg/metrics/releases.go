@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -28,7 +29,7 @@ type record struct {
 	conditions unique.Handle[string] // see encode: there are few different ones, whatever the number of releases
 	yields     uint64
 	reverts    uint64
-	objects    Counts
+	objects    v1alpha1.ObjectCounts
 	locked     bool
 	suspended  int64 // since when, in seconds since 1970; 0 is not
 	stated     bool  // Release was called, so that more than the counters is known

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -21,7 +22,7 @@ func TestAReleaseIsServedAsItWasLastRecorded(t *testing.T) {
 	m.Drift(shop, "Service", "Reverted", time.Second, true)
 	m.Drift(shop, "Service", "Refused", time.Second, false)
 	m.Release(shop, State{Name: "Deployed", Locked: true,
-		Objects:    Counts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Additions: 6, Unmanaged: 1},
+		Objects:    v1alpha1.ObjectCounts{Tracked: 5, Drifted: 4, Contended: 3, Waiting: 2, Additions: 6, Unmanaged: 1},
 		Conditions: map[string]bool{"Ready": true, "Stalled": false}})
 	want := `
 # HELP helm_locker_condition 1 for a condition of a HelmRelease that is True, 0 for one that is not.
@@ -97,7 +98,7 @@ func many(n int) *Metrics {
 	m := New("v1", "abc")
 	for i := range n {
 		key := release.Key{Namespace: fmt.Sprintf("namespace-%d", i%10), Name: fmt.Sprintf("release-%d", i)}
-		m.Release(key, State{Name: "Deployed", Locked: true, Objects: Counts{Tracked: 25}, Conditions: map[string]bool{
+		m.Release(key, State{Name: "Deployed", Locked: true, Objects: v1alpha1.ObjectCounts{Tracked: 25}, Conditions: map[string]bool{
 			"Ready": i%2 == 0, "Locked": true, "Drifted": false, "Contended": false, "Stalled": false,
 			"Reconciling": false}})
 	}
