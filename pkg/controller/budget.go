@@ -3,11 +3,10 @@ package controller
 import (
 	"context"
 	"fmt"
-	"maps"
-	"sync"
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -23,62 +22,26 @@ const (
 	longestDebt = 5 * time.Second
 )
 
-// budget bounds the time to decode and parse the records of one namespace, and to compare their declared objects. It is
-// safe for concurrent use; the zero value is full.
-type budget struct {
-	mu    sync.Mutex
-	spent map[release.Key]spending // a Key without a Name stands for its namespace
-	tidy  int                      // number of entries to trigger a cleanup
-}
+// budget bounds the time to decode and parse the records of one release and of one namespace, and to compare their
+// declared objects. It is safe for concurrent use.
+type budget struct{ releases, namespaces *fair.Rate }
 
-// spending is the spent part of a burst at a time.
-type spending struct {
-	spent time.Duration
-	at    time.Time
-}
-
-// left returns the spent time at now, less the share earned since. After the clock was set back, nothing is earned.
-func (s spending) left(now time.Time) time.Duration {
-	return max(0, s.spent-time.Duration(workingShare*float64(max(0, now.Sub(s.at)))))
+func newBudget() *budget {
+	rate := func(burst time.Duration) *fair.Rate {
+		return fair.NewRate(workingShare, burst.Seconds(), longestDebt.Seconds())
+	}
+	return &budget{releases: rate(releaseBurst), namespaces: rate(namespaceBurst)}
 }
 
 // spend records the duration of work on a release until now.
 func (b *budget) spend(key release.Key, now time.Time, took time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spent == nil {
-		b.spent = map[release.Key]spending{}
-	}
-	b.add(key, releaseBurst, now, took)
-	b.add(release.Key{Namespace: key.Namespace}, namespaceBurst, now, took)
-	if len(b.spent) > b.tidy {
-		maps.DeleteFunc(b.spent, func(_ release.Key, s spending) bool { return s.left(now) == 0 })
-		b.tidy = 2*len(b.spent) + 100
-	}
-}
-
-// add adds spent time. It drops debt beyond the burst and longestDebt.
-func (b *budget) add(key release.Key, burst time.Duration, now time.Time, took time.Duration) {
-	b.spent[key] = spending{spent: min(b.spent[key].left(now)+took, burst+longestDebt), at: now}
+	b.releases.Use(key.String(), now, took.Seconds())
+	b.namespaces.Use(key.Namespace, now, took.Seconds())
 }
 
 // wait returns the time until the next record of a release may be read; zero for now.
 func (b *budget) wait(key release.Key, now time.Time) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return max(b.waitOf(key, releaseBurst, now), b.waitOf(release.Key{Namespace: key.Namespace}, namespaceBurst, now))
-}
-
-func (b *budget) waitOf(key release.Key, burst time.Duration, now time.Time) time.Duration {
-	s, known := b.spent[key]
-	left := s.left(now)
-	if known && now.Before(s.at) { // else a clock set back would stop the budget until then
-		b.spent[key] = spending{spent: left, at: now}
-	}
-	if left < burst {
-		return 0
-	}
-	return time.Duration(float64(left-burst)/workingShare) + time.Millisecond
+	return max(b.releases.Wait(key.String(), now), b.namespaces.Wait(key.Namespace, now))
 }
 
 // mayRead waits until the budget allows a read of the records of a release. Its error is the one of ctx.

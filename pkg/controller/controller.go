@@ -46,7 +46,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	}
 	shared := newCommon(clients, o)
 	c := &Controller{common: shared, ready: make(chan struct{}), warm: make(chan struct{})}
-	loader := &loader{common: shared, schemas: schemas}
+	loader := &loader{common: shared, schemas: schemas, budget: newBudget()}
 	reporter := newReporter(shared)
 	remembered := &memory{common: shared, releases: map[types.UID]*settledForms{}}
 	hasher, writer, trusted := drift.NewHasher(), &writer{common: shared}, newTrusted(shared)
@@ -55,10 +55,10 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	c.prover = &prover{common: shared, loader: loader, reporter: reporter, writer: writer,
 		trusted: trusted}
 	c.remediation = &remediation{
-		common: shared, budget: &loader.budget, ownership: c.ownership,
+		common: shared, budget: loader.budget, ownership: c.ownership,
 		reader:   &reader{common: shared, hasher: hasher},
 		comparer: &comparer{common: shared, reporter: reporter, memory: remembered},
-		reverter: &reverter{common: shared, budget: &loader.budget, reporter: reporter, writer: writer, hasher: hasher},
+		reverter: &reverter{common: shared, budget: loader.budget, reporter: reporter, writer: writer, hasher: hasher},
 	}
 	c.relist = newRelist(shared, c.observer)
 	c.releases = &releases{

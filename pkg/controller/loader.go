@@ -50,7 +50,7 @@ type loader struct {
 	*common
 	schemas     *drift.Schemas
 	definitions definitions
-	budget      budget
+	budget      *budget
 }
 
 // marks reports whether the objects of a release get ObjectSet metadata: what is only compared is never written.

@@ -36,7 +36,7 @@ type reporter struct {
 func newReporter(c *common) *reporter {
 	return &reporter{
 		common: c, sent: map[string]sent{},
-		eventBudget: fair.NewRate(eventsPerSecond, eventBurst),
+		eventBudget: fair.NewRate(eventsPerSecond, eventBurst, 0),
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // I12: a tenant that acts without end has its rate, and the others have theirs.
 func TestRate_EachTenantHasItsOwn(t *testing.T) {
-	r, now := NewRate(2, 10), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	r, now := NewRate(2, 10, 0), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	allowed := func(name string, times int) (n int) {
 		for range times {
 			if r.Allow(name, now) {
@@ -35,6 +35,7 @@ func TestRate_EachTenantHasItsOwn(t *testing.T) {
 	for i := range 1000 {
 		now = now.Add(time.Second)
 		allowed(fmt.Sprint(i), 1)
+		r.Use(fmt.Sprint("more ", i), now, 0.01)
 	}
 	if len(r.used) > 210 {
 		t.Errorf("%d tenants are remembered", len(r.used))
