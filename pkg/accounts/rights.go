@@ -3,6 +3,9 @@ package accounts
 import (
 	"context"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -21,6 +24,16 @@ type Object struct {
 	// Namespace is empty for a cluster-scoped object. Name is empty in a question about all objects of a resource
 	// and namespace.
 	Namespace, Name string
+}
+
+// Review returns a question to the API server's authorizer about a user; the access is to be added.
+func Review(user authenticationv1.UserInfo) *authorizationv1.SubjectAccessReview {
+	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
+	for key, values := range user.Extra {
+		extra[key] = authorizationv1.ExtraValue(values)
+	}
+	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra}}
 }
 
 // Ask asks the API server's authorizer whether some user may do some thing with an object.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/watch"
 )
 
 // definitions cache the compiled CustomResourceDefinitions of locked kinds. It is safe for concurrent use.
@@ -103,7 +104,7 @@ func (lo *loader) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plu
 		return known, nil
 	}
 	name := plural + "." + gvk.Group
-	crd, err := lo.clients.Dynamic.Resource(definitionsGVR).Get(ctx, name, metav1.GetOptions{})
+	crd, err := lo.clients.Dynamic.Resource(watch.DefinitionsGVR).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return lo.schemas.For(gvk), nil
@@ -119,6 +120,3 @@ func (lo *loader) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plu
 	lo.Log.Warnf("CustomResourceDefinition %s: %s; lists of %s are compared as a whole", name, safeError(err), gvk.Kind)
 	return lo.schemas.For(gvk), nil
 }
-
-var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-	Resource: "customresourcedefinitions"}

@@ -63,18 +63,11 @@ func (wi *witness) may(
 	ctx context.Context, user authenticationv1.UserInfo, verb string, o accounts.Object,
 ) (bool, error) {
 	resource, subresource, _ := strings.Cut(o.GVR.Resource, "/")
-	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	review, err := wi.clients.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx,
-		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user.Username, Groups: user.Groups, UID: user.UID, Extra: extra,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: verb, Group: o.GVR.Group, Version: "*", Resource: resource, Subresource: subresource,
-				Namespace: o.Namespace, Name: o.Name,
-			},
-		}}, metav1.CreateOptions{})
+	review := accounts.Review(user)
+	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: verb, Group: o.GVR.Group, Version: "*",
+		Resource: resource, Subresource: subresource, Namespace: o.Namespace, Name: o.Name}
+	review, err := wi.clients.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review,
+		metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("ask for the rights of the writer: %w", err)
 	}

@@ -42,23 +42,19 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 	if stored.UID != rec.UID || stored.ResourceVersion != rec.ResourceVersion {
 		return problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
 	}
-	r := lo.startReading(rec.Key)
-	defer r.end()
-	rel, err := release.DecodeRecord(payload, func() { r.alone(ctx) })
-	if errors.Is(err, release.ErrNoManifest) {
-		err = nil // a chart of hooks, or an empty one: there is nothing to lock
-	}
-	if err == nil {
-		err = rel.Matches(rec)
-	}
+	r := reading{loader: lo}
+	begun := lo.Clock.Now()
+	defer func() {
+		r.end()
+		now := lo.Clock.Now()
+		lo.budget.spend(rec.Key, now, max(0, now.Sub(begun)-r.waited))
+	}()
+	rel, err := r.decode(ctx, rec, payload)
 	if err == nil {
 		err = lo.belongs(rel, rec)
 	}
 	if err != nil {
 		return problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("%s: %v", rec.Object(), err)}, nil
-	}
-	if manifest.Large(rel.Manifest) {
-		r.alone(ctx)
 	}
 	if ctx.Err() != nil { // perhaps while this waited for others
 		return problem{}, ctx.Err()
@@ -109,36 +105,41 @@ func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, pr
 	return &contents{release: rel, Manifest: found}, problem{}, nil
 }
 
-// reading is the work on one record. It is not safe for concurrent use.
+// reading is the work on records of one release. It is not safe for concurrent use.
 type reading struct {
-	loader *loader
-	key    release.Key
-	begun  time.Time
+	*loader
 	waited time.Duration // for others
-	slot   func()        // gives the slot for what is large back; nil without one
+	slot   func()        // releases the slot for what is large; nil without one
 }
 
-func (lo *loader) startReading(key release.Key) *reading {
-	return &reading{loader: lo, key: key, begun: lo.Clock.Now()}
-}
-
-// alone returns when no other large record is in memory, or ctx has ended.
-func (r *reading) alone(ctx context.Context) {
-	if r.slot != nil {
-		return
+// decode decodes the payload of a record, and returns an error for one of another record. While a large one is in
+// memory, others wait until end. ctx may have ended then.
+func (r *reading) decode(ctx context.Context, rec release.Record, payload []byte) (*release.Release, error) {
+	alone := func() {
+		begin := r.Clock.Now()
+		if r.slot == nil {
+			if slot, err := r.slots.large.Acquire(ctx, rec.Key.Namespace); err == nil {
+				r.slot = slot
+			}
+		}
+		r.waited += r.Clock.Since(begin)
 	}
-	begin := r.loader.Clock.Now()
-	if slot, err := r.loader.slots.large.Acquire(ctx, r.key.Namespace); err == nil {
-		r.slot = slot
+	rel, err := release.DecodeRecord(payload, alone)
+	if errors.Is(err, release.ErrNoManifest) {
+		err = nil // a chart of hooks, or an empty one: there is nothing to lock
 	}
-	r.waited += r.loader.Clock.Since(begin)
+	if err == nil {
+		err = rel.Matches(rec)
+	}
+	if err == nil && manifest.Large(rel.Manifest) {
+		alone()
+	}
+	return rel, err
 }
 
-// end admits the next large record to memory, and charges the release with the elapsed time.
+// end admits the next large record to memory.
 func (r *reading) end() {
 	if r.slot != nil {
 		r.slot()
 	}
-	now := r.loader.Clock.Now()
-	r.loader.budget.spend(r.key, now, max(0, now.Sub(r.begun)-r.waited))
 }

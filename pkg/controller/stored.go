@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
@@ -63,27 +62,11 @@ func (wi *witness) sameContent(ctx context.Context, before, after *stored) (bool
 	return trust.Digest(before.Key.Namespace, old) == trust.Digest(after.Key.Namespace, now), nil
 }
 
-// decode decodes a record. While a large one is in memory, others wait.
+// decode decodes a record.
 func (wi *witness) decode(ctx context.Context, s *stored) (*release.Release, error) {
-	alone := func() {
-		if wi.slot == nil {
-			if slot, err := wi.slots.large.Acquire(ctx, s.Key.Namespace); err == nil {
-				wi.slot = slot
-			}
-		}
-	}
-	rel, err := release.DecodeRecord(s.payload, alone)
-	if errors.Is(err, release.ErrNoManifest) {
-		err = nil
-	}
-	if err == nil {
-		err = rel.Matches(s.Record)
-	}
+	rel, err := wi.reading.decode(ctx, s.Record, s.payload)
 	if err != nil {
 		return nil, err
-	}
-	if manifest.Large(rel.Manifest) {
-		alone()
 	}
 	return rel, ctx.Err() // perhaps while this waited for others
 }

@@ -87,12 +87,7 @@ func (td *trusted) write(
 		_, err = secrets.Update(ctx, read, metav1.UpdateOptions{})
 		return err
 	}
-	_, err = secrets.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: td.own.TrustName(hr.UID), OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind, Name: hr.Name, UID: hr.UID,
-		}}},
-		Data: map[string][]byte{trustKey: text},
-	}, metav1.CreateOptions{})
+	_, err = secrets.Create(ctx, secretOf(hr, td.own.TrustName(hr.UID), trustKey, text), metav1.CreateOptions{})
 	return err
 }
 

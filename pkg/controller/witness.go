@@ -23,21 +23,16 @@ import (
 // never refuses. A write without a judgement in time is not trusted by its writer.
 type witness struct {
 	*common
-	loader  *loader
+	reading reading
 	claimer *claimer
 	trusted *trusted
-	slot    func() // releases the slot for a large record; nil without one
 }
 
 // Witness records whether the writer of a release record may carry out the record. Every request passes.
 func (c *Controller) Witness(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
-	wi := &witness{common: c.common, loader: c.releases.loader, claimer: c.releases.claimer,
+	wi := &witness{common: c.common, reading: reading{loader: c.releases.loader}, claimer: c.releases.claimer,
 		trusted: c.releases.trusted}
-	defer func() {
-		if wi.slot != nil {
-			wi.slot()
-		}
-	}()
+	defer wi.reading.end()
 	begun := wi.Clock.Now()
 	result, err := wi.see(ctx, r)
 	if err != nil {
@@ -232,7 +227,7 @@ func (wi *witness) objects(rel *release.Release, rec release.Record) ([]trust.Ob
 	if known, ok := wi.trusted.parsed.Get(digest); ok {
 		return known.([]trust.Object), nil //nolint:forcetypeassert // nothing else is added
 	}
-	found, prob, err := wi.loader.parse(rel, rec)
+	found, prob, err := wi.reading.parse(rel, rec)
 	switch {
 	case err != nil:
 		return nil, err

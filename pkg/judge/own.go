@@ -22,9 +22,6 @@ type Own struct {
 	Guard string
 }
 
-// recordPrefix begins the names of the records of every Helm release, in Secrets and in ConfigMaps.
-const recordPrefix = "sh.helm.release.v1."
-
 // GuardSuffix ends the names of a guard's Secret and of its registration.
 const GuardSuffix = "-guard"
 
@@ -79,7 +76,7 @@ func (own Own) Reserved(o manifest.Object) string {
 	case schema.GroupKind{Kind: "Secret"}:
 		return own.reservedSecret(o, mine)
 	case schema.GroupKind{Kind: "ConfigMap"}:
-		if strings.HasPrefix(id.Name, recordPrefix) {
+		if strings.HasPrefix(id.Name, release.NamePrefix) {
 			return "it is a record of a Helm release, which only Helm writes"
 		}
 	}
@@ -97,7 +94,7 @@ func (own Own) reservedSecret(o manifest.Object, mine bool) string {
 		return "an operator remembers settled forms of objects in it"
 	case mine && strings.Contains(o.ID.Name, trustInfix):
 		return "an operator remembers in it which release records it trusts"
-	case o.Content["type"] == release.SecretType || strings.HasPrefix(o.ID.Name, recordPrefix):
+	case o.Content["type"] == release.SecretType || strings.HasPrefix(o.ID.Name, release.NamePrefix):
 		return "it is a record of a Helm release, which only Helm writes"
 	}
 	return ""

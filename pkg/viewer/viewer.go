@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/accounts"
 	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/serving"
@@ -157,10 +158,8 @@ func (r *Reviewer) Require(request *http.Request, access Access) (User, *Refusal
 
 // May reports whether a user may have an access.
 func (r *Reviewer) May(ctx context.Context, user User, access Access) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		ResourceAttributes: access.Resource, NonResourceAttributes: access.Path,
-		User: user.info.Username, UID: user.info.UID, Groups: user.info.Groups, Extra: extra(user.info.Extra),
-	}}
+	review := accounts.Review(user.info)
+	review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes = access.Resource, access.Path
 	encoded, err := json.Marshal(review.Spec)
 	if err != nil {
 		return false, fmt.Errorf("encode an access review: %w", err)
@@ -270,17 +269,6 @@ func (r *Reviewer) refusal(err error) *Refusal {
 	return &Refusal{
 		http.StatusBadGateway, "the API server did not answer whether you may read this; see the log of this server",
 	}
-}
-
-func extra(from map[string]authenticationv1.ExtraValue) map[string]authorizationv1.ExtraValue {
-	if from == nil {
-		return nil
-	}
-	to := make(map[string]authorizationv1.ExtraValue, len(from))
-	for key, value := range from {
-		to[key] = authorizationv1.ExtraValue(value)
-	}
-	return to
 }
 
 // Guard lets requests through to next when their sender may get a path, such as "/metrics".

@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+// DefinitionsGVR is the resource of CustomResourceDefinitions.
+var DefinitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
 // Definitions reports, by a metadata-only watch, possible changes of the served kinds.
@@ -31,7 +32,7 @@ type Definitions struct {
 func NewDefinitions(
 	client metadata.Interface, log logrus.FieldLogger, changed func(*metav1.PartialObjectMetadata),
 ) *Definitions {
-	crds := client.Resource(definitionsGVR)
+	crds := client.Resource(DefinitionsGVR)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return crds.List(ctx, o)
