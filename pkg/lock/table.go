@@ -134,7 +134,12 @@ func (t *Table) Owner(gvk schema.GroupVersionKind, id manifest.ID) *Lock {
 	t.mu.RLock()
 	l := t.owners[shortOf(id)]
 	t.mu.RUnlock()
-	if l == nil || !l.declares(gvk, id) {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.objects.of(id); s == nil || s.GVK != gvk {
 		return nil
 	}
 	return l
@@ -180,11 +185,4 @@ func (l *Lock) forget(ids map[manifest.ID]struct{}) {
 		delete(l.dirty, s)
 		return true
 	})
-}
-
-func (l *Lock) declares(gvk schema.GroupVersionKind, id manifest.ID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.objects.of(id)
-	return s != nil && s.GVK == gvk
 }
