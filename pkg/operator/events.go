@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
 	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
 	"github.com/rancher/helm-locker/pkg/controller"
@@ -188,24 +189,17 @@ func (l announcingLeases) Update(
 // no holder and no time, and so claims nothing about a leader.
 func (e *events) announceAlone(ctx context.Context, conn *connection, o ControllerOptions) {
 	client := conn.leases.Leases(o.Namespace)
-	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+	delay := wait.Backoff{Duration: time.Second, Factor: 2, Steps: 7, Cap: time.Minute}.DelayFunc()
+	// The error is that of ctx.
+	_ = delay.Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		written, err := e.writeAlone(ctx, client, o)
 		if err == nil {
 			e.begin(written)
-			return
+		} else if ctx.Err() == nil {
+			o.Log.Warnf("events: cannot announce them in the Lease %s/%s: %v; trying again", o.Namespace, o.lease, err)
 		}
-		if ctx.Err() != nil {
-			return
-		}
-		o.Log.Warnf("events: cannot announce them in the Lease %s/%s: %v; trying again in %s",
-			o.Namespace, o.lease, err, pause)
-		timer := o.Clock.NewTimer(pause)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-		}
-		timer.Stop()
-	}
+		return err == nil, nil
+	})
 }
 
 func (e *events) writeAlone(

@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -45,7 +44,7 @@ type checkedClient struct{ metadata.Interface }
 
 func (c checkedClient) Resource(gvr schema.GroupVersionResource) metadata.Getter {
 	all := c.Interface.Resource(gvr)
-	return checkedGetter{checkedResource{of: all}, all}
+	return checkedGetter{checkedResource{ResourceInterface: all}, all}
 }
 
 type checkedGetter struct {
@@ -54,12 +53,12 @@ type checkedGetter struct {
 }
 
 func (g checkedGetter) Namespace(namespace string) metadata.ResourceInterface {
-	return checkedResource{of: g.all.Namespace(namespace), namespace: namespace}
+	return checkedResource{g.all.Namespace(namespace), namespace}
 }
 
-// checkedResource embeds nothing, so every call of a method of client-go's passes a check.
+// checkedResource checks every read. boundedAnswers refuses the other methods of client-go's.
 type checkedResource struct {
-	of        metadata.ResourceInterface
+	metadata.ResourceInterface
 	namespace string
 }
 
@@ -69,37 +68,21 @@ func (r checkedResource) Get(
 	if err := checkSegments(r.namespace, name); err != nil {
 		return nil, err
 	}
-	return r.of.Get(ctx, name, o, subresources...)
+	return r.ResourceInterface.Get(ctx, name, o, subresources...)
 }
 
 func (r checkedResource) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	if err := checkSegments(r.namespace); err != nil {
 		return nil, err
 	}
-	return r.of.List(ctx, o)
+	return r.ResourceInterface.List(ctx, o)
 }
 
 func (r checkedResource) Watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 	if err := checkSegments(r.namespace); err != nil {
 		return nil, err
 	}
-	return r.of.Watch(ctx, o)
-}
-
-var errReadsOnly = errors.New("the client for metadata only reads")
-
-func (r checkedResource) Delete(context.Context, string, metav1.DeleteOptions, ...string) error {
-	return errReadsOnly
-}
-
-func (r checkedResource) DeleteCollection(context.Context, metav1.DeleteOptions, metav1.ListOptions) error {
-	return errReadsOnly
-}
-
-func (r checkedResource) Patch(
-	context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string,
-) (*metav1.PartialObjectMetadata, error) {
-	return nil, errReadsOnly
+	return r.ResourceInterface.Watch(ctx, o)
 }
 
 const (
@@ -109,11 +92,14 @@ const (
 	maxAnswer = 128 << 20
 )
 
-// boundedAnswers bounds the answers to all requests but watches, a list by its limit. client-go reads an answer into
-// memory before it decodes it, and bounds the events of a watch itself.
+// boundedAnswers lets reads pass, and bounds the answers to all but watches, a list by its limit. client-go reads an
+// answer into memory before it decodes it, and bounds the events of a watch itself.
 type boundedAnswers struct{ next http.RoundTripper }
 
 func (b boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		return nil, errors.New("the client for metadata only reads")
+	}
 	response, err := b.next.RoundTrip(r)
 	query := r.URL.Query()
 	if err != nil || query.Get("watch") == "true" {
