@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -36,8 +37,8 @@ func newInbox(t *testing.T) inbox {
 	return in
 }
 
-// denial returns the drift of the next message about a denied request.
-func (in inbox) denial(t *testing.T) map[string]any {
+// denial returns the drift of the next message about a denied request with an operation.
+func (in inbox) denial(t *testing.T, operation v1alpha1.DriftOperation) map[string]any {
 	t.Helper()
 	timeout := time.After(time.Minute)
 	for {
@@ -47,8 +48,9 @@ func (in inbox) denial(t *testing.T) map[string]any {
 				continue
 			}
 			data, _ := m["data"].(map[string]any)
-			drift, _ := data["drift"].(map[string]any)
-			return drift
+			if drift, _ := data["drift"].(map[string]any); drift["operation"] == string(operation) {
+				return drift
+			}
 		case <-timeout:
 			t.Fatal("no message about the denial")
 		}
@@ -66,7 +68,7 @@ func TestADenialIsNotified(t *testing.T) {
 	f.inForce(kit.ConfigMaps, "settings")
 	f.refused(kit.ConfigMaps, "settings", "helm-locker: ", "patch", "configmap", "settings", "--type=merge", "-p",
 		`{"data":{"key":"denied"}}`)
-	drift := all.denial(t)
+	drift := all.denial(t, v1alpha1.DriftModified)
 	if drift["user"] == "" || drift["user"] == nil || drift["action"] != "Denied" || drift["paths"] == nil {
 		t.Errorf("the message has the drift %v", drift)
 	}
@@ -88,13 +90,12 @@ func TestAStandbysDenialIsNotifiedWhenItLeads(t *testing.T) {
 	f.start(elected)
 	f.front.to(f.guardAddress(f.Running))
 	f.Until("the standby refuses", func() (any, bool) {
-		_, said := f.kubectl("patch", "configmap", "settings", "-p", `{"data":{"key":"standby"}}`)
+		_, said := f.kubectl("delete", "configmap", "settings") // which the leader was not asked about
 		return said, strings.Contains(said, "denied the request")
 	})
-	f.WaitEvent("shop", "Denied")
 	denied := time.Now()
 	leader.Stop()
-	drift := all.denial(t)
+	drift := all.denial(t, v1alpha1.DriftDeleted)
 	text, _ := drift["time"].(string)
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.After(denied) || drift["action"] != "Denied" {

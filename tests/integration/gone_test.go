@@ -115,7 +115,8 @@ func TestAnObjectThatNeverExistedIsReportedAsMissing(t *testing.T) {
 	w.Eventually("the event has the word, too", func() error {
 		drifted := metav1.ListOptions{FieldSelector: "reason=Drifted"}
 		events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, drifted)
-		if err == nil && (len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, "missing; not reverted")) {
+		const text = "missing; not reverted"
+		if err == nil && (len(events.Items) != 1 || !strings.Contains(events.Items[0].Message, text)) {
 			err = fmt.Errorf("the events are %+v", events.Items)
 		}
 		return err
