@@ -28,7 +28,8 @@ func TestForgetLeavesNothingOfARelease(t *testing.T) {
 	m.Drift(shop, "Deployment", "Refused", time.Second, false)
 	m.Contended(shop, "Deployment")
 	m.Yielded(shop)
-	m.Release(shop, State{Name: "Deployed", Locked: true, Objects: v1alpha1.ObjectCounts{Tracked: 2}, Conditions: map[string]bool{"Ready": true}})
+	m.Release(shop, State{Name: "Deployed", Locked: true, Objects: v1alpha1.ObjectCounts{Tracked: 2},
+		Conditions: map[string]bool{"Ready": true}})
 	m.Forget(shop)
 	families, err := m.registry.Gather()
 	check.NoError(t, err)
