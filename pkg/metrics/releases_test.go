@@ -99,8 +99,8 @@ func many(n int) *Metrics {
 	for i := range n {
 		key := release.Key{Namespace: fmt.Sprintf("namespace-%d", i%10), Name: fmt.Sprintf("release-%d", i)}
 		m.Release(key, State{Name: "Deployed", Locked: true, Objects: v1alpha1.ObjectCounts{Tracked: 25},
-			Conditions: map[string]bool{"Ready": i%2 == 0, "Locked": true, "Drifted": false, "Contended": false, "Stalled": false,
-			"Reconciling": false}})
+			Conditions: map[string]bool{"Ready": i%2 == 0, "Locked": true, "Drifted": false, "Contended": false,
+				"Stalled": false, "Reconciling": false}})
 	}
 	return m
 }
