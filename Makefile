@@ -51,7 +51,7 @@ VERSIONS ?=
 test-versions: ## Run the tests of the promises on several versions of Kubernetes and Helm: an hour (docs/compatibility.md)
 	@scripts/test-versions $(VERSIONS)
 
-# Flags for `make test-node`, as in: make test-node NODE="-v -run Guard"
+# Flags for `make test-node`, as in: make test-node NODE="-v -run InASoak -timeout 90m -args -soak 1h"
 NODE ?=
 
 .PHONY: test-node

@@ -98,12 +98,16 @@ func (f *fixture) hasReplicas(least, most int64) error {
 	return nil
 }
 
-// registerMetrics starts metrics-server, and registers its API.
+// registerMetrics starts metrics-server, and registers its API, unless an earlier test has.
 func (f *fixture) registerMetrics() {
 	f.Helper()
-	check.NoError(f, shared.StartMetrics(f.Ctx))
 	const name, namespace = "metrics-server", metav1.NamespaceSystem
-	_, err := f.Kube.CoreV1().Services(namespace).Create(f.Ctx, &corev1.Service{
+	_, err := f.Kube.CoreV1().Services(namespace).Get(f.Ctx, name, metav1.GetOptions{})
+	if err == nil {
+		return
+	}
+	check.NoError(f, shared.StartMetrics(f.Ctx))
+	_, err = f.Kube.CoreV1().Services(namespace).Create(f.Ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: lib.MetricsPort}}},
 	}, metav1.CreateOptions{})

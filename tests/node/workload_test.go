@@ -111,18 +111,8 @@ func TestNode_AWorkloadThatRuns(t *testing.T) {
 	begun := time.Now()
 	f.upgradeWorkload(h, 2)
 	f.WaitReady("work", 2)
-	f.Kubectl("delete", "pod", "-l", "app=web", "--wait=false")
-	f.Kubectl("delete", "pod", "data-0", "--wait=false")
-	f.crash("app=agent")
-	check.NoError(t, shared.StopKubelet())
-	check.NoError(t, shared.StartKubelet(f.Ctx))
-	check.NoError(t, shared.WaitReady(f.Ctx))
-	f.within(patience, "the Pods are Ready again, and a Job has ended", func() error {
-		for _, name := range []string{"deployment/web", "statefulset/data", "daemonset/agent"} {
-			if _, err := f.TryKubectl("rollout", "status", name, "--timeout=1s"); err != nil {
-				return err
-			}
-		}
+	f.disturb()
+	f.within(patience, "a Job has ended", func() error {
 		jobs, err := f.Kube.BatchV1().Jobs(f.Apps).List(f.Ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -145,6 +135,25 @@ func TestNode_AWorkloadThatRuns(t *testing.T) {
 	f.within(patience, "the DaemonSet runs again", func() error {
 		_, err := f.TryKubectl("rollout", "status", "daemonset/agent", "--timeout=1s")
 		return err
+	})
+}
+
+// disturb deletes the Pods of the workload, kills one and restarts the kubelet, and waits until all are Ready again.
+func (f *fixture) disturb() {
+	f.Helper()
+	f.Kubectl("delete", "pod", "-l", "app=web", "--wait=false")
+	f.Kubectl("delete", "pod", "data-0", "--wait=false")
+	f.crash("app=agent")
+	check.NoError(f, shared.StopKubelet())
+	check.NoError(f, shared.StartKubelet(f.Ctx))
+	check.NoError(f, shared.WaitReady(f.Ctx))
+	f.within(patience, "the Pods are Ready again", func() error {
+		for _, name := range []string{"deployment/web", "statefulset/data", "daemonset/agent"} {
+			if _, err := f.TryKubectl("rollout", "status", name, "--timeout=1s"); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
