@@ -35,6 +35,7 @@ var bookkeeping = map[string]string{
 	"(*pkg/process.loggedLock).Create":         "Lease",
 	"(*pkg/process.loggedLock).Update":         "Lease",
 	"(*pkg/process.throttledLock).Update":      "Lease",
+	"pkg/process.releasePredecessor":           "Lease",
 	"pkg/process.Recorder":                     "events",
 	"(*pkg/controller.memory).write":           "own Secret: settled forms",
 	"(*pkg/controller.claimer).claim":          "claim of HelmReleases",

@@ -41,6 +41,10 @@ func prepare(ctx context.Context, dir string) (plan, error) {
 	if _, err := cluster.BuildNode(ctx, os.Stderr); err != nil {
 		return p, err
 	}
+	// Inside of the namespaces there is no way to the module proxy.
+	if _, err := cluster.BuildMetrics(ctx, os.Stderr); err != nil {
+		return p, err
+	}
 	top, err := shell(ctx, ".", "git rev-parse --show-toplevel")
 	if err != nil {
 		return p, err
