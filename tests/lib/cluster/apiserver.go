@@ -117,8 +117,11 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error { return c.apiServer
 // StopAPIServer kills the API server, as APIServer.Kill does.
 func (c *Cluster) StopAPIServer() error { return c.apiServer.Kill() }
 
-// RestartAPIServer is StopAPIServer and StartAPIServer. args replace the flags of an earlier RestartAPIServer.
-func (c *Cluster) RestartAPIServer(ctx context.Context, args ...string) error {
+// RestartAPIServer is StopAPIServer and StartAPIServer.
+func (c *Cluster) RestartAPIServer(ctx context.Context) error { return c.RestartAPIServerWith(ctx) }
+
+// RestartAPIServerWith is RestartAPIServer with flags, which override those of the cluster until the next restart.
+func (c *Cluster) RestartAPIServerWith(ctx context.Context, args ...string) error {
 	if err := c.StopAPIServer(); err != nil {
 		return err
 	}
