@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -193,6 +194,8 @@ func environment(e *kit.Env, container *corev1.Container) map[string]string {
 			env[v.Name] = expand(v.Value, env)
 		case from.FieldRef != nil && from.FieldRef.FieldPath == "spec.nodeName":
 			env[v.Name] = nodeName
+		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.uid": // each process is a Pod of its own
+			env[v.Name] = string(uuid.NewUUID())
 		case from.SecretKeyRef != nil:
 			secret, err := e.Kube.CoreV1().Secrets(e.Operator).Get(e.Ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
 			check.NoError(e, err)
