@@ -61,6 +61,9 @@ func show(lines []string) string { return "    " + strings.Join(lines, "\n    ")
 func trimmed(lines []string) []string {
 	var list []string
 	for _, l := range lines {
+		if noise.MatchString(l) {
+			continue
+		}
 		if l = neutral(l); l != "" || len(list) > 0 {
 			list = append(list, l)
 		}
@@ -70,6 +73,9 @@ func trimmed(lines []string) []string {
 	}
 	return byRelease(list)
 }
+
+// noise is a line of kubectl wait that client-go logs when it ends its own watch, by chance.
+var noise = regexp.MustCompile(`^I\d{4} .* reflector\.go:\d+\] "Warning: watch ended with error"`)
 
 // progress is a line of --wait for several releases. Each release has an order of its own: the watch mixes them.
 var progress = regexp.MustCompile(`^release (\S+/\S+): (?:waiting for|done)`)

@@ -109,6 +109,8 @@ func TestOutputsAreComparedByTheRules(t *testing.T) {
 		"  password: <secret 1f2e3d4c>":       "  password: <secret 00000000>",
 		"helm-locker v0.0.0-0123456789ab":     "helm-locker v1.2.3",
 		"pod/helm-locker-6d4cf56db6-x7k2p ok": "pod/helm-locker-0123456789-abcde ok",
+		"met": `I1128 14:17:51.1 20891 reflector.go:664] "Warning: watch ended with error" reflector="x"` +
+			"\nmet",
 		// The watch mixes the progress of two releases.
 		"a\nrelease n/a: waiting for x\nrelease n/a: done\nrelease n/b: waiting for x\nb": "a\n" +
 			"release n/b: waiting for x\nrelease n/a: waiting for x\nrelease n/a: done\nb",
