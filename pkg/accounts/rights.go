@@ -26,7 +26,7 @@ type Object struct {
 	Namespace, Name string
 }
 
-// Review returns a question to the API server's authorizer about a user; the access is to be added.
+// Review returns a question to the API server's authorizer about a user. The caller adds the access.
 func Review(user authenticationv1.UserInfo) *authorizationv1.SubjectAccessReview {
 	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
 	for key, values := range user.Extra {

@@ -62,7 +62,8 @@ func (c *common) input(l *lock.Lock, w *lock.Work) (judge.Input, error) {
 		First: w.First, Baseline: w.Baseline, Owner: w.Owner, Excused: w.Excused,
 		GoneFor: c.Clock.Since(w.Seen), Manager: l.HelmManager, Blank: blank,
 	}
-	if in.Replicas != nil && c.table.Holder(in.Replicas.By) != l { // the live one of that name, maybe another, counts
+	// Where another lock holds the autoscaler, the live one counts, and not that of this manifest.
+	if in.Replicas != nil && c.table.Holder(in.Replicas.By) != l {
 		in.Replicas = nil
 	}
 	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID)), nil

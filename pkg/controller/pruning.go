@@ -161,7 +161,7 @@ func (pr *pruning) listUnmanaged(ctx context.Context, l *lock.Lock) (map[place]b
 		if listed[at] {
 			continue
 		}
-		listed[at] = true // after an error, none counts
+		listed[at] = true
 		if l.Unmanaged.Knows(o.GVK) {
 			continue
 		}

@@ -109,7 +109,7 @@ func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, pr
 type reading struct {
 	*loader
 	waited time.Duration // for others
-	slot   func()        // releases the slot for what is large; nil without one
+	slot   func()        // releases the slot of a large record; nil without one
 }
 
 // decode decodes the payload of a record, and returns an error for one of another record. While a large one is in

@@ -80,8 +80,8 @@ func (p portion) senders(requests []lock.Request, seen time.Time) (users, groups
 	return users[:min(len(users), v1alpha1.MaxPossibleUsers)], groups
 }
 
-// fits reports whether a request may have made the changes: a deletion or not, at one of the paths, no more than a few
-// seconds before they were seen, or at the time in managedFields.
+// fits reports whether a request may have made the changes: a deletion if no field has changed, and otherwise a request
+// at one of the paths. It came no more than a few seconds before they were seen, or at the time in managedFields.
 func (p portion) fits(r lock.Request, seen time.Time) bool {
 	changed := p.changedAt()
 	inTime := seen.Sub(r.At) <= missedAfter || !changed.IsZero() && r.At.Sub(changed).Abs() <= missedAfter

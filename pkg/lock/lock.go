@@ -63,8 +63,8 @@ type Lock struct {
 
 	Hooks release.Hooks
 
-	// Unmanaged are the objects with a claim on the release outside of its manifest, and Requests those that drifted
-	// objects of the lock.
+	// Unmanaged are the objects with a claim on the release outside of its manifest. Requests are the recent requests
+	// about its objects.
 	Unmanaged Unmanaged
 	Requests  Requests
 

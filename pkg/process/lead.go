@@ -117,6 +117,6 @@ func releasePredecessor(ctx context.Context, lock resourcelock.Interface, pod st
 		LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
 	})
 	if err == nil {
-		log.Infof("released the lease of %s, an earlier container of this Pod", held.HolderIdentity)
+		log.Infof("released the lease of %s, the predecessor in this Pod", held.HolderIdentity)
 	}
 }

@@ -106,21 +106,25 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 }
 
 // refusedIn waits until everything of an object but a field is restored, and again after a further change, and until
-// the status reports the field. The further change must be recorded as of its own time. It fails the test if the
-// operator continues to write.
+// the status reports the field. The further change must be recorded as of another time than the first one: it was seen
+// later. It fails the test if the operator continues to write.
 func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string, change func()) {
 	w.Helper()
 	w.WaitField(gvr, name, "metadata.labels.tier", "gold")
-	begun := metav1.NewMicroTime(time.Now())
 	change()
 	w.WaitField(gvr, name, "metadata.labels.tier", "gold")
-	w.Eventually("the further change is recorded as of its own time", func() error {
-		for _, r := range w.HelmRelease("app").Status.RecentDrift {
-			if r.Object.Name == name && slices.Contains(r.Paths, "/metadata/labels/tier") && !r.Time.Before(&begun) {
-				return nil
+	w.Eventually("each change is recorded as of its own time", func() error {
+		recent := w.HelmRelease("app").Status.RecentDrift
+		times := map[metav1.MicroTime]struct{}{}
+		for _, r := range recent {
+			if r.Object.Name == name && slices.Contains(r.Paths, "/metadata/labels/tier") {
+				times[r.Time] = struct{}{}
 			}
 		}
-		return fmt.Errorf("recorded are %+v", w.HelmRelease("app").Status.RecentDrift)
+		if len(times) < 2 {
+			return fmt.Errorf("recorded are %+v", recent)
+		}
+		return nil
 	})
 	c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
 	if !strings.Contains(c.Message, field) || strings.Contains(c.Message, "metadata.labels") {

@@ -60,7 +60,7 @@ func (f *fixture) denies() {
 func TestNode_TheGuardThroughItsService(t *testing.T) {
 	// The kubelet delays the second restart of a container, so the only replica is killed once.
 	for replicas := 1; replicas <= 2; replicas++ {
-		t.Run(fmt.Sprintf("%d replicas", replicas), func(t *testing.T) {
+		t.Run(fmt.Sprintf("replicas=%d", replicas), func(t *testing.T) {
 			f := newFixture(t)
 			f.guarded(fmt.Sprintf("replicas: %d\nleaseDuration: 1h", replicas))
 			f.denies()
