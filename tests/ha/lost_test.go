@@ -9,14 +9,37 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // A creation that ends with an error of the API server may have created the object or not. An object of its name
-// after the end of the release belongs to another user, unless its annotations name the release.
+// after the end of the release belongs to another user, unless Helm's manager made it and its annotations name the
+// release.
 func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	t.Parallel()
+	t.Run("a person's", func(t *testing.T) {
+		t.Parallel()
+		creationThatFailed(t, func(e *kit.Env) {
+			_, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: "app"}, Data: map[string]string{"key": "another's"},
+			}, metav1.CreateOptions{})
+			check.NoError(e, err)
+		})
+	})
+	t.Run("another release's", func(t *testing.T) {
+		t.Parallel()
+		creationThatFailed(t, func(e *kit.Env) {
+			e.Helm(kit.Shared.Helm3(), "install", "other", e.Chart("other", kit.ConfigMap("app", "another's")))
+		})
+	})
+}
+
+// creationThatFailed has the operator re-create an object while Helm uninstalls its release. Then another user makes an
+// object of that name, and the creation fails. It expects that the other user's object stays.
+func creationThatFailed(t *testing.T, other func(*kit.Env)) {
+	t.Helper()
 	e := kit.New(t, kit.Shared)
 	r := startReplica(e)
 	fence := &kit.Fence{}
@@ -35,11 +58,8 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	e.Delete(kit.ConfigMaps, "app")
 	e.WaitHeld(creation, 1)
 	e.Helm(kit.Shared.Helm3(), "uninstall", "app")
-	if _, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "app"}, Data: map[string]string{"key": "of a person"},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	other(e)
+	made := e.Get(kit.ConfigMaps, "app")
 	r.proxy.Reset()
 	creation.Release()
 	looked := func(request cluster.Request) bool {
@@ -52,7 +72,8 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	broken()
 	fence.Pass(e)
 	r.Stop()
-	if got := e.Get(kit.ConfigMaps, "app"); got == nil || kit.Field(got, "data.key") != "of a person" {
-		t.Errorf("the object of a person became %v", got)
+	if got := e.Get(kit.ConfigMaps, "app"); got == nil || got.GetUID() != made.GetUID() ||
+		kit.Field(got, "data.key") != "another's" {
+		t.Errorf("the object of another user became %v", got)
 	}
 }
