@@ -3,11 +3,13 @@ package fidelity
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -58,7 +60,17 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 			w.DeleteHelmRelease("app")
 			w.replace(kit.ConfigMaps, anew(w.Get(kit.ConfigMaps, "settings")), false)
 			w.Delete(kit.Services, "web")
-			w.Lock("app")
+			// The other object is not Helm's again before this one is created.
+			others := w.Proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPatch))
+			w.CreateHelmRelease("app")
+			w.Eventually("the deleted object is created", func() error {
+				if w.Get(kit.Services, "web") == nil {
+					return errors.New("it does not exist")
+				}
+				return nil
+			})
+			others.Release()
+			w.WaitReady("app", 1)
 		}},
 	} {
 		for version, helm := range kit.Helms(kit.Shared) {
