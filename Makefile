@@ -62,7 +62,7 @@ test-node: ## Install the chart on a real node, from the image of a release, and
 NEIGHBOURS ?=
 
 .PHONY: test-neighbours
-test-neighbours: ## Run releases beside the real Argo Rollouts, KEDA and cert-manager, which it builds (ten minutes, once)
+test-neighbours: ## Run releases beside real controllers and helmfile, which it builds (a quarter of an hour, once)
 	@scripts/test ./tests/real $(NEIGHBOURS)
 
 .PHONY: test-unit

@@ -2,7 +2,7 @@
 // flags, tools built on Helm, and controllers that write to objects of the release. docs/behaviours.md or
 // docs/reference.md has a row for each.
 //
-// Helm is real. Tools that are not available here (Flux, Terraform, Rancher, k3s, helmfile, controllers) have
+// Helm is real. Tools that are not available here (Flux, Terraform, Rancher, k3s, helm-diff, controllers) have
 // stand-ins; the comment of a test describes how faithful its stand-in is.
 package neighbours
 

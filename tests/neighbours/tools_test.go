@@ -1,9 +1,9 @@
 package neighbours
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,35 +138,31 @@ func TestNeighbour_K3s(t *testing.T) {
 	})
 }
 
-// helmfile runs `helm diff upgrade`, and then `helm upgrade --install`. The stand-in for the plugin helm-diff makes
-// its requests to Helm and the API server: the manifest of the record, the rendered chart, and a server-side dry run.
-// All of them only read. Reverted drift is no difference.
-func TestNeighbour_HelmfileAndHelmDiff(t *testing.T) {
+// The plugin helm-diff and `helm upgrade --dry-run` only read. Reverted drift is no difference. tests/real has
+// helmfile, which runs the plugin, too.
+//
+// The stand-in for helm-diff makes its requests to Helm and the API server (kit.HelmDiff).
+func TestNeighbour_HelmDiff(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		w := newFixture(t)
+		h.Plugins = w.HelmDiff()
 		w.CreateHelmRelease("app")
 		chart := w.Chart("app", settings)
-		apply := func(key string) []string {
-			return []string{"upgrade", "--install", "app", chart, "--create-namespace", "--cleanup-on-fail", "--wait",
-				"--values", w.values(key), "--reset-values", "--history-max", "10"}
-		}
-		for i, key := range []string{"one", "two"} {
-			w.Helm(h, apply(key)...)
-			w.protected(i+1, key)
-		}
+		w.Helm(h, "install", "app", chart, "--values", w.values("one"))
+		w.protected(1, "one")
 		before := w.records()
-		recorded := w.Helm(h, "get", "manifest", "app")
-		rendered := w.Helm(h, "template", "app", chart, "--values", w.values("two"), "--is-upgrade", "--validate")
-		if strings.TrimSpace(recorded) != strings.TrimSpace(rendered) {
-			t.Errorf("the record has %s, the chart renders to %s", recorded, rendered)
+		diff := func(key string) []string {
+			return []string{"diff", "upgrade", "app", chart, "--values", w.values(key), "--detailed-exitcode"}
 		}
-		w.Helm(h, append(apply("three"), "--dry-run=server")...)
+		w.Helm(h, diff("one")...)
+		w.fails(h, diff("two")...)
+		w.Helm(h, "upgrade", "app", chart, "--values", w.values("two"), "--dry-run=server")
 		w.PassFence()
 		w.ExpectNoWrites()
-		if after := w.records(); len(after) != len(before) {
-			t.Errorf("a difference stored a record: %v", after)
+		if after := w.records(); !maps.Equal(after, before) {
+			t.Errorf("a difference changed the records %v to %v", before, after)
 		}
-		w.protected(2, "two")
+		w.protected(1, "one")
 	})
 }

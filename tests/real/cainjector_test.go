@@ -41,9 +41,7 @@ var injector = neighbour{"cainjector of cert-manager", "cainjector", cluster.Cer
 // The real cainjector of cert-manager writes each new authority into a locked webhook configuration, in both scopes,
 // and nothing of it is reverted.
 func TestNeighbour_RealCAInjector(t *testing.T) {
-	if kit.Shared == nil {
-		t.Skip("needs a control plane")
-	}
+	binaries := injector.built(t)
 	own := kit.Start(t)
 	config, err := kit.Shared.UserConfig("cert-manager-cainjector", "system:masters")
 	check.NoError(t, err)

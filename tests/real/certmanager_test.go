@@ -79,9 +79,7 @@ var issuer = neighbour{"cert-manager", "certmanager", cluster.CertManagerModule,
 // The real cert-manager issues and renews the certificates of a locked release, and nothing of it is reverted. A user's
 // change of a Certificate is.
 func TestNeighbour_RealCertManager(t *testing.T) {
-	if kit.Shared == nil {
-		t.Skip("needs a control plane")
-	}
+	binaries := issuer.built(t)
 	own := kit.Start(t)
 	_, source, err := cluster.Module(own.Ctx, "certmanager", cluster.CertManagerModule)
 	check.NoError(t, err)

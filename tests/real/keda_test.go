@@ -45,9 +45,7 @@ var keda = neighbour{"KEDA", "keda", cluster.KEDAModule,
 // The real KEDA scales a locked workload to zero and back, while it is paused and while it is not, and no number of its
 // is reverted. Without the ScaledObject the number is Helm's again.
 func TestNeighbour_RealKEDA(t *testing.T) {
-	if kit.Shared == nil {
-		t.Skip("needs a control plane")
-	}
+	binaries := keda.built(t)
 	own := kit.Start(t)
 	_, source, err := cluster.Module(own.Ctx, "keda", cluster.KEDAModule)
 	check.NoError(t, err)

@@ -1,5 +1,6 @@
-// Package real tests locked releases beside the real controllers of others, built from their modules. Each is installed
-// by Helm from its own manifests, which are locked, too. tests/neighbours has stand-ins of these and of others.
+// Package real tests locked releases beside the real controllers and tools of others, built from their modules. A
+// controller is installed by Helm from its own manifests, which are locked, too. tests/neighbours has stand-ins of
+// these and of others.
 package real
 
 import (
@@ -26,15 +27,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// binaries are the programs of the neighbours.
-var binaries cluster.Binaries
-
 func TestMain(m *testing.M) {
-	var err error
-	if binaries, err = cluster.BuildNeighbours(context.Background(), os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := kit.Run(m, cluster.Options{ControllerManager: true})
 	if code == 0 && *record {
 		if err := all.write(); err != nil {
@@ -43,6 +36,18 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// built returns the programs of the neighbour, and builds the missing ones. Without a control plane the test is
+// skipped.
+func (n neighbour) built(t *testing.T) cluster.Binaries {
+	t.Helper()
+	if kit.Shared == nil {
+		t.Skip("needs a control plane")
+	}
+	binaries, err := cluster.BuildNeighbour(t.Context(), os.Stderr, n.folder)
+	check.NoError(t, err)
+	return binaries
 }
 
 // installOwn installs the manifests of a neighbour, in files of its module, into a namespace by Helm, and locks them.

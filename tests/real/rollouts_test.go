@@ -79,9 +79,7 @@ var argo = neighbour{"Argo Rollouts", "rollouts", cluster.RolloutsModule,
 // The real Argo Rollouts takes over a locked workload, and shifts two locked Rollouts to a new revision: none of its
 // writes is reverted. A user's change of a Service is reverted, and the controller completes the selector again.
 func TestNeighbour_RealArgoRollouts(t *testing.T) {
-	if kit.Shared == nil {
-		t.Skip("needs a control plane")
-	}
+	binaries := argo.built(t)
 	own := kit.Start(t)
 	_, source, err := cluster.Module(own.Ctx, "rollouts", cluster.RolloutsModule)
 	check.NoError(t, err)

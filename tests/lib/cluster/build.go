@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -26,11 +27,12 @@ type Binaries struct {
 	Kubelet   string
 	Proxy     string
 	Scheduler string
-	// These are empty but for BuildNeighbours.
+	// These are empty but for BuildNeighbour.
 	Rollouts    string
 	KEDA        string
 	CAInjector  string
 	CertManager string
+	Helmfile    string
 }
 
 // Build returns the paths of all binaries and builds the missing ones, one after another. It logs each build, its
@@ -56,14 +58,14 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 	return bins, err
 }
 
-// BuildNeighbours is Build with the controllers that tests/real runs beside the operator. They have a directory of
-// their own.
-func BuildNeighbours(ctx context.Context, log io.Writer) (Binaries, error) {
-	bins, err := Build(ctx, log)
-	if err != nil {
-		return bins, err
-	}
-	err = provide(ctx, log, neighbourPrograms, &bins)
+// BuildNeighbour returns the paths of the programs of one neighbour that tests/real runs beside the operator, and
+// builds the missing ones as Build does. The neighbour is a folder below tests/controlplane, and its programs have a
+// directory of their own.
+func BuildNeighbour(ctx context.Context, log io.Writer, neighbour string) (Binaries, error) {
+	var bins Binaries
+	err := provide(ctx, log, func(string) ([]program, error) {
+		return slices.DeleteFunc(neighbourPrograms(), func(p program) bool { return p.module != neighbour }), nil
+	}, &bins)
 	return bins, err
 }
 

@@ -63,16 +63,22 @@ func (h Helm) Run(ctx context.Context, args ...string) (output string, err error
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, h.Bin, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = append(environment(home), "KUBECONFIG="+h.Kubeconfig,
-		"HELM_CACHE_HOME="+filepath.Join(home, "cache"),
-		"HELM_CONFIG_HOME="+filepath.Join(home, "config"),
-		"HELM_DATA_HOME="+filepath.Join(home, "data"), "HELM_DRIVER="+h.Driver,
-		"HELM_PLUGINS="+cmp.Or(h.Plugins, filepath.Join(home, "data", "plugins")))
+	cmd.Env = h.Environment(home)
 	if err := cmd.Run(); err != nil {
 		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err,
 			strings.TrimSpace(stderr.String()))
 	}
 	return stdout.String(), nil
+}
+
+// Environment returns the whole environment of a Helm command, or of a program that runs Helm, with its directories
+// below home.
+func (h Helm) Environment(home string) []string {
+	return append(environment(home), "KUBECONFIG="+h.Kubeconfig,
+		"HELM_CACHE_HOME="+filepath.Join(home, "cache"),
+		"HELM_CONFIG_HOME="+filepath.Join(home, "config"),
+		"HELM_DATA_HOME="+filepath.Join(home, "data"), "HELM_DRIVER="+h.Driver,
+		"HELM_PLUGINS="+cmp.Or(h.Plugins, filepath.Join(home, "data", "plugins")))
 }
 
 // Chart writes a chart into dir/name, replacing an existing one, and returns its path. Templates maps file names

@@ -96,15 +96,16 @@ func nodePrograms(string) ([]program, error) {
 	}, nil
 }
 
-// Modules of controllers that are built by BuildNeighbours. Those below tests/controlplane/NAME require them.
+// Modules of controllers and tools that are built by BuildNeighbour. Those below tests/controlplane/NAME require them.
 const (
 	RolloutsModule    = "github.com/argoproj/argo-rollouts"
 	KEDAModule        = "github.com/kedacore/keda/v2"
 	CertManagerModule = "github.com/cert-manager/cert-manager"
+	HelmfileModule    = "github.com/helmfile/helmfile"
 )
 
-// neighbourPrograms returns controllers of others. Each has a module of its own, because of their replacements.
-func neighbourPrograms(string) ([]program, error) {
+// neighbourPrograms returns controllers and tools of others. Each has a module of its own, because of its replacements.
+func neighbourPrograms() []program {
 	return []program{
 		{name: "rollouts-controller", module: "rollouts", pkg: RolloutsModule + "/cmd/rollouts-controller",
 			versionOf: RolloutsModule, takes: 3 * time.Minute, path: func(b *Binaries) *string { return &b.Rollouts }},
@@ -114,7 +115,9 @@ func neighbourPrograms(string) ([]program, error) {
 			path: func(b *Binaries) *string { return &b.CertManager }},
 		{name: "keda", module: "keda", pkg: KEDAModule + "/cmd/operator", versionOf: KEDAModule, takes: 4 * time.Minute,
 			path: func(b *Binaries) *string { return &b.KEDA }},
-	}, nil
+		{name: "helmfile", module: "helmfile", pkg: HelmfileModule, versionOf: HelmfileModule, takes: 3 * time.Minute,
+			path: func(b *Binaries) *string { return &b.Helmfile }},
+	}
 }
 
 // programs returns the programs of a control plane and its clients, built from source, the directory

@@ -85,14 +85,16 @@ spec: {ports: [{port: 123456}]}
 `
 
 // ExpectNoWrites fails the test when the operator wrote to objects of releases since the proxy's Reset, the fence
-// excepted.
-func (f *Fixture) ExpectNoWrites() {
+// excepted. It returns their number.
+func (f *Fixture) ExpectNoWrites() (writes int) {
 	f.Helper()
 	for _, r := range ObjectWrites(f.Proxy) {
 		if !strings.HasSuffix(r.Path, "/configmaps/fence") {
 			f.Errorf("unexpected write: %s %s", r, r.Body)
+			writes++
 		}
 	}
+	return writes
 }
 
 // ExpectKey fails the test when the key of a ConfigMap in Apps is not the wanted one now.
