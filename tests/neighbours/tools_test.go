@@ -108,14 +108,16 @@ func TestNeighbour_Rancher(t *testing.T) {
 
 // The helm-controller of k3s and RKE2 runs Helm's command in a Job, through the script of klipper-helm: install or
 // upgrade with --set-string and values, a pending operation is set to failed, and a failed release is uninstalled and
-// installed again (failurePolicy: reinstall). The stand-in is those commands.
+// installed again (failurePolicy: reinstall). The stand-in is those commands; TestNode_K3sHelmController has the real
+// controller, which labels the records.
 func TestNeighbour_K3s(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		w := newFixture(t)
 		w.CreateHelmRelease("app")
 		chart := w.Chart("app", settings)
-		set := []string{"--set-string", "global.clusterCIDR=10.42.0.0/16", "--set-string", "global.systemDefaultRegistry="}
+		set := []string{"--set-string", "global.clusterCIDR=10.42.0.0/16", "--set-string", "global.systemDefaultRegistry=",
+			"--labels", "helmcharts.helm.cattle.io/configHash=0A1B"}
 		run := func(command, key string) []string {
 			return append(append([]string{command}, set...), "app", chart, "--values", w.values(key))
 		}

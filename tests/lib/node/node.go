@@ -28,8 +28,9 @@ type Node struct {
 	// EarlierChart is the chart of an earlier commit, whose image is on the node, too.
 	EarlierChart string
 
-	kube    kubernetes.Interface
-	kubelet *program
+	kube           kubernetes.Interface
+	kubelet        *program
+	helmController *program
 }
 
 // start starts the control plane and the node, and returns when Pods can run.
@@ -39,7 +40,7 @@ func start(ctx context.Context, p plan) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Cluster: c, Chart: p.Chart, EarlierChart: p.Earlier.Chart}
+	n := &Node{Cluster: c, Chart: p.Chart, EarlierChart: p.EarlierChart}
 	if n.kube, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
 		return nil, fmt.Errorf("create a client: %w", err)
 	}
@@ -70,10 +71,9 @@ func (n *Node) startRuntime(ctx context.Context, p plan) error {
 	}); err != nil {
 		return err
 	}
-	lines := []string{ctr + "images import --base-name " + workload + " " + p.Workload,
-		ctr + "images import --base-name " + repository + " " + p.Image}
-	if p.Earlier.Image != "" {
-		lines = append(lines, ctr+"images import --base-name "+repository+" "+p.Earlier.Image)
+	var lines []string
+	for _, i := range p.Images {
+		lines = append(lines, ctr+"images import --base-name "+i.Name+" "+i.File)
 	}
 	return commands(lines...)
 }
@@ -157,7 +157,8 @@ func (n *Node) WaitReady(ctx context.Context) error {
 // Logs returns the end of every log of the node that an error of a test may be about.
 func (n *Node) Logs() string {
 	var all string
-	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "containerd", "metrics-server"} {
+	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "containerd", "metrics-server",
+		"helm-controller"} {
 		all += tail(filepath.Join(root, name+".log")) + "\n"
 	}
 	return all

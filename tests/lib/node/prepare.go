@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	workload        = "localhost/helm-locker-node"
+	// own begins the names of the images of programs below tests/node.
+	own             = "localhost/helm-locker-"
 	workloadVersion = "1"
 	// Workload is the image of tests/node/workload: it pauses for the Pods themselves, and works for tests.
-	Workload = workload + ":" + workloadVersion
+	Workload = own + "workload:" + workloadVersion
 	// repository is the image of the chart.
 	repository = "docker.io/rancher/helm-locker"
 	// earlier is the commit to upgrade from: the last one with one process for everything.
@@ -29,34 +30,56 @@ const (
 
 // plan is what is built outside of the namespaces.
 type plan struct {
-	// Chart is the packed chart of the release, Image its image as an archive, and Workload that of the test's Pods.
-	Chart, Image, Workload string
-	// Earlier are Chart and Image of an earlier commit; empty in a checkout without it.
-	Earlier struct{ Chart, Image string }
+	// Chart is the packed chart of the release, and EarlierChart that of an earlier commit, empty in a checkout
+	// without it.
+	Chart, EarlierChart string
+	Images              []image
 }
+
+// image is the archive of an image, and the image's name without its version.
+type image struct{ Name, File string }
 
 // prepare builds all that a node needs into a directory.
 func prepare(ctx context.Context, dir string) (plan, error) {
 	var p plan
-	if _, err := cluster.BuildNode(ctx, os.Stderr); err != nil {
+	bins, err := cluster.BuildNode(ctx, os.Stderr)
+	if err != nil {
 		return p, err
 	}
 	// Inside of the namespaces there is no way to the module proxy.
 	if _, err := cluster.BuildMetrics(ctx, os.Stderr); err != nil {
 		return p, err
 	}
+	if _, err := cluster.BuildHelmController(ctx, os.Stderr); err != nil {
+		return p, err
+	}
 	top, err := shell(ctx, ".", "git rev-parse --show-toplevel")
 	if err != nil {
 		return p, err
 	}
-	if p.Chart, p.Image, err = makeRelease(ctx, top, filepath.Join(dir, "dist")); err != nil {
+	chart, file, err := makeRelease(ctx, top, filepath.Join(dir, "dist"))
+	if err != nil {
 		return p, err
 	}
-	if p.Earlier.Chart, p.Earlier.Image, err = makeEarlier(ctx, top, dir); err != nil {
+	p.Chart, p.Images = chart, []image{{repository, file}}
+	if chart, file, err = makeEarlier(ctx, top, dir); err != nil {
 		return p, err
 	}
-	p.Workload, err = makeWorkload(ctx, top, dir)
-	return p, err
+	if chart != "" {
+		p.EarlierChart, p.Images = chart, append(p.Images, image{repository, file})
+	}
+	for _, i := range []ownImage{
+		{source: "workload", version: workloadVersion},
+		{source: "helmjob", version: "3", helm: bins.Helm3},
+		{source: "helmjob", version: "4", helm: bins.Helm4},
+	} {
+		file, err := i.make(ctx, top, dir)
+		if err != nil {
+			return p, err
+		}
+		p.Images = append(p.Images, image{own + i.source, file})
+	}
+	return p, nil
 }
 
 // makeEarlier makes the release of the earlier commit. A checkout without that commit has none.
@@ -93,18 +116,25 @@ func makeRelease(ctx context.Context, tree, dist string) (chart, image string, e
 	return found[0], image, archive(filepath.Join(dist, "image"), image)
 }
 
-// makeWorkload makes the image of the test's Pods.
-func makeWorkload(ctx context.Context, top, dir string) (image string, err error) {
-	const source = "tests/node/workload"
-	layout := filepath.Join(dir, "workload-image")
-	program := filepath.Join(dir, "helm-locker-workload")
-	if _, err := shell(ctx, top, fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags '-s -w' -o %s ./%s && "+
-		"bin/release image -context %s -out %s -arg VERSION=%s -date 2026-01-01T00:00:00Z linux/%s:/out/helm-locker-workload=%s",
-		program, source, source, layout, workloadVersion, runtime.GOARCH, program), "CGO_ENABLED=0"); err != nil {
+// ownImage is an image of a program below tests/node, with Helm if that is set.
+type ownImage struct{ source, version, helm string }
+
+// make makes the image, and returns its archive.
+func (i ownImage) make(ctx context.Context, top, dir string) (file string, err error) {
+	source := "tests/node/" + i.source
+	program := "helm-locker-" + i.source
+	layout := filepath.Join(dir, i.source+i.version)
+	platform := " linux/" + runtime.GOARCH + ":/out/"
+	line := fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags '-s -w' -o %s/%s ./%s && "+
+		"bin/release image -context %s -out %s -arg VERSION=%s -date 2026-01-01T00:00:00Z", dir, program, source, source,
+		layout, i.version) + fmt.Sprintf("%s%s=%s/%s", platform, program, dir, program)
+	if i.helm != "" {
+		line += platform + "helm-locker-helm=" + i.helm
+	}
+	if _, err := shell(ctx, top, line, "CGO_ENABLED=0"); err != nil {
 		return "", err
 	}
-	image = filepath.Join(dir, "workload.tar")
-	return image, archive(layout, image)
+	return layout + ".tar", archive(layout, layout+".tar")
 }
 
 // archive packs a directory.
