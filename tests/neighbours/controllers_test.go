@@ -62,23 +62,23 @@ func (w *fixture) respec(patch string) {
 const requests = "/spec/template/spec/containers/0/resources/requests/cpu"
 
 // A controller that writes resources into a workload is a user like any other, until an ignore rule exempts them. The
-// Vertical Pod Autoscaler of Kubernetes itself writes to Pods only, which no release declares.
+// Vertical Pod Autoscaler of Kubernetes itself writes to Pods only, which no release declares (tests/real).
 //
-// The stand-in is one patch under the name of the VPA's updater, as rightsizing tools make it.
+// The stand-in is one patch, as rightsizing tools make it.
 func TestNeighbour_VerticalAutoscaler(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		w := newFixture(t)
 		w.installed(h)
 		resize := func() {
-			w.as("vpa-updater", kit.Deployments, "web", types.StrategicMergePatchType, `{"spec":{"template":{"spec":
+			w.as("rightsizer", kit.Deployments, "web", types.StrategicMergePatchType, `{"spec":{"template":{"spec":
 				{"containers":[{"name":"web","resources":{"requests":{"cpu":"250m"}}}]}}}}`)
 		}
 		resize()
 		w.becomes(kit.Deployments, "web", requests, "100m")
 		w.respec(`{"ignore":[{"paths":["/spec/template/spec/containers/*/resources"],"target":{"kind":"Deployment"}}]}`)
 		w.keeps(kit.Deployments, "web", requests, "250m", resize)
-		w.respec(`{"scope":"Strict","ignore":[{"managers":["vpa-*"]}]}`)
+		w.respec(`{"scope":"Strict","ignore":[{"managers":["rightsizer"]}]}`)
 		w.keeps(kit.Deployments, "web", requests, "250m", resize)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -132,7 +133,7 @@ func runPods(f *kit.Fixture) {
 		defer close(done)
 		for event := range pods.ResultChan() {
 			pod, isPod := event.Object.(*corev1.Pod)
-			if !isPod || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodRunning {
+			if !isPod || pod.DeletionTimestamp != nil || isPodReady(pod) {
 				continue
 			}
 			if err := makeReady(ctx, f.Kube, pod); err != nil && ctx.Err() == nil {
@@ -145,6 +146,13 @@ func runPods(f *kit.Fixture) {
 		cancel()
 		pods.Stop()
 		check.Report(f, <-done)
+	})
+}
+
+// isPodReady reports whether a Pod is Ready. The Pods of a node without a kubelet lose the condition after a while.
+func isPodReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 

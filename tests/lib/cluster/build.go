@@ -28,11 +28,14 @@ type Binaries struct {
 	Proxy     string
 	Scheduler string
 	// These are empty but for BuildNeighbour.
-	Rollouts    string
-	KEDA        string
-	CAInjector  string
-	CertManager string
-	Helmfile    string
+	Rollouts       string
+	KEDA           string
+	CAInjector     string
+	CertManager    string
+	Helmfile       string
+	VPAUpdater     string
+	VPAAdmission   string
+	VPARecommender string
 }
 
 // Build returns the paths of all binaries and builds the missing ones, one after another. It logs each build, its

@@ -102,6 +102,7 @@ const (
 	KEDAModule        = "github.com/kedacore/keda/v2"
 	CertManagerModule = "github.com/cert-manager/cert-manager"
 	HelmfileModule    = "github.com/helmfile/helmfile"
+	VPAModule         = "k8s.io/autoscaler/vertical-pod-autoscaler"
 )
 
 // neighbourPrograms returns controllers and tools of others. Each has a module of its own, because of its replacements.
@@ -117,7 +118,16 @@ func neighbourPrograms() []program {
 			path: func(b *Binaries) *string { return &b.KEDA }},
 		{name: "helmfile", module: "helmfile", pkg: HelmfileModule, versionOf: HelmfileModule, takes: 3 * time.Minute,
 			path: func(b *Binaries) *string { return &b.Helmfile }},
+		vpa("updater", func(b *Binaries) *string { return &b.VPAUpdater }),
+		vpa("admission-controller", func(b *Binaries) *string { return &b.VPAAdmission }),
+		vpa("recommender", func(b *Binaries) *string { return &b.VPARecommender }),
 	}
+}
+
+// vpa returns a program of the Vertical Pod Autoscaler.
+func vpa(name string, path func(*Binaries) *string) program {
+	return program{name: "vpa/" + name, module: "vpa", pkg: VPAModule + "/pkg/" + name, versionOf: VPAModule,
+		takes: 30 * time.Second, path: path}
 }
 
 // programs returns the programs of a control plane and its clients, built from source, the directory
