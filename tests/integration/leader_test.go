@@ -13,8 +13,9 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
+// elected makes operators compete for a lease. Only a lease that is given up lets another one lead within a test.
 func elected(o *operator.ControllerOptions) {
-	o.LeaderElection, o.LeaseDuration = true, 2*time.Second
+	o.LeaderElection, o.LeaseDuration = true, time.Hour
 }
 
 func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
@@ -51,9 +52,6 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered in between"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	t.Logf("the standby had reverted a drift %s after the leader stopped", time.Since(stopped).Round(time.Millisecond))
-	if took := time.Since(stopped); took > 2*time.Second {
-		t.Errorf("taking over took %s: the lease was not given up", took)
-	}
 	w.WaitReady("app", 1)
 	w.Reverts("settings", "declared")
 	standby.Stop()
