@@ -119,22 +119,31 @@ func hasTest(t *testing.T, suite, name string) bool {
 	})
 }
 
-// Each test of the node is in a part that .ci/run runs: the first each time, the others in turn.
-func TestEveryTestOfTheNodeRunsInCI(t *testing.T) {
+// Each test of the node, and each of the real neighbours, is in a part that .ci/run runs, in turn by the day of the year.
+func TestEveryTestThatTakesTurnsRunsInCI(t *testing.T) {
 	script := text(t, "../.ci/run")
-	listed := regexp.MustCompile(`(?m)^nodes=\((.*)\)$`).FindStringSubmatch(script)
-	first := regexp.MustCompile(`TestNode_\((\w+)\|`).FindStringSubmatch(script)
-	if listed == nil || first == nil {
-		t.Fatal("there are no parts in .ci/run")
+	first := regexp.MustCompile(`TestNode_\((\w+\|)`).FindStringSubmatch(script) // each time
+	if first == nil {
+		t.Fatal("there is no first part of the node in .ci/run")
 	}
-	parts := strings.NewReplacer("' '", "|", "'", "").Replace(listed[1])
-	runs := regexp.MustCompile("^TestNode_(" + first[1] + "|" + parts + ")")
-	files, err := filepath.Glob("node/*_test.go")
-	check.NoError(t, err)
-	for _, file := range files {
-		for _, found := range regexp.MustCompile(`(?m)^func (TestNode_\w+)\(`).FindAllStringSubmatch(text(t, file), -1) {
-			if !runs.MatchString(found[1]) {
-				t.Errorf("%s of %s is in no part", found[1], file)
+	for _, turns := range []struct{ list, folder, prefix, always string }{
+		{"nodes", "node", "TestNode_", first[1]},
+		{"neighbours", "real", "TestNeighbour_Real", ""},
+	} {
+		listed := regexp.MustCompile(`(?m)^` + turns.list + `=\((.*)\)$`).FindStringSubmatch(script)
+		if listed == nil {
+			t.Errorf("there are no parts of %s in .ci/run", turns.folder)
+			continue
+		}
+		parts := strings.NewReplacer("' '", "|", "'", "").Replace(listed[1])
+		runs := regexp.MustCompile("^" + turns.prefix + "(" + turns.always + parts + ")")
+		files, err := filepath.Glob(turns.folder + "/*_test.go")
+		check.NoError(t, err)
+		for _, file := range files {
+			for _, found := range regexp.MustCompile(`(?m)^func (Test[A-Z]\w*_\w+)\(`).FindAllStringSubmatch(text(t, file), -1) {
+				if !runs.MatchString(found[1]) {
+					t.Errorf("%s of %s is in no part", found[1], file)
+				}
 			}
 		}
 	}
