@@ -127,7 +127,7 @@ check: ## Run everything that CI runs: all tests, lint, verify, demo, bench, fuz
 	@.ci/run
 
 .PHONY: demo
-demo: ## Lock charts on a real control plane, tamper with them, and show every revert (builds ten minutes the first time)
+demo: ## Lock charts on a real control plane, tamper with them, and show every revert (the first time builds up to ten minutes)
 	@scripts/demo
 
 # Flags for `make bench`, as in: make bench BENCH="-only storm,scale" (`go run ./tests/cmd/bench -help` lists them)

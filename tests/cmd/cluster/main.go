@@ -1,6 +1,6 @@
 // Command cluster-cmd runs a control plane outside of tests, for the demo and for experiments.
 //
-//	up        build the missing programs and start a detached control plane, with its files in .cluster
+//	up        fetch or build the missing programs and start a detached control plane, with its files in .cluster
 //	down      stop it and remove .cluster
 //	build     only build the binaries
 //	bin       print the directory of the binaries
@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 }
 
 func up(ctx context.Context, root, dir string, out, log io.Writer) error {
-	binaries, err := cluster.Build(ctx, log)
+	binaries, err := cluster.BuildMinor(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func up(ctx context.Context, root, dir string, out, log io.Writer) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Detach: true,
+	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Minor: true, Detach: true,
 		Log: log}); err != nil {
 		// The error quotes the logs; the remaining files would only block the next attempt.
 		return errors.Join(err, os.RemoveAll(dir))

@@ -108,13 +108,13 @@ func run(ctx context.Context, s *screen) (err error) {
 }
 
 func startCluster(ctx context.Context, s *screen) (*cluster.Cluster, error) {
-	if _, err := cluster.Build(ctx, s); err != nil {
+	if _, err := cluster.BuildMinor(ctx, s); err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	c, err := cluster.Start(ctx, cluster.Options{ControllerManager: true, AuditLog: true, Log: s})
+	c, err := cluster.Start(ctx, cluster.Options{ControllerManager: true, AuditLog: true, Minor: true, Log: s})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Binaries holds the absolute paths of the programs of a control plane and of the clients used with it.
@@ -43,11 +44,18 @@ type Binaries struct {
 // minutes; later calls only check the disk. Concurrent calls, also from other processes, wait for each other.
 //
 // The binaries live in BinDir. A program in the directory named by KUBEBUILDER_ASSETS takes precedence, whatever its
-// version. A program missing from BinDir is taken from the PATH if it has exactly the version required by go.mod. The
+// version. A program missing from BinDir is taken from the PATH if it has exactly the version required by go.mod, or
+// fetched by setup-envtest in that version (HELM_LOCKER_ENVTEST_INDEX names the index; "off" fetches nothing). The
 // environment needs a Go toolchain and, for modules missing from the module cache, a module proxy.
-func Build(ctx context.Context, log io.Writer) (Binaries, error) {
+func Build(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, false) }
+
+// BuildMinor is Build for a control plane to look at, not for tests: fetched programs may be of another patch release
+// than the required one, because the index lacks most of these.
+func BuildMinor(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, true) }
+
+func build(ctx context.Context, log io.Writer, minor bool) (Binaries, error) {
 	var bins Binaries
-	err := provide(ctx, log, programs, &bins)
+	err := provide(ctx, programs, builder{log: log, bins: &bins, minor: minor})
 	return bins, err
 }
 
@@ -57,7 +65,7 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 	if err != nil {
 		return bins, err
 	}
-	err = provide(ctx, log, nodePrograms, &bins)
+	err = provide(ctx, nodePrograms, builder{log: log, bins: &bins})
 	return bins, err
 }
 
@@ -66,68 +74,72 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 // directory of their own.
 func BuildNeighbour(ctx context.Context, log io.Writer, neighbour string) (Binaries, error) {
 	var bins Binaries
-	err := provide(ctx, log, func(string) ([]program, error) {
+	err := provide(ctx, func(string) ([]program, error) {
 		return slices.DeleteFunc(neighbourPrograms(), func(p program) bool { return p.module != neighbour }), nil
-	}, &bins)
+	}, builder{log: log, bins: &bins})
 	return bins, err
 }
 
-// Module returns the version and the directory of the source of a module required by one below tests/controlplane.
-func Module(ctx context.Context, below, module string) (version, dir string, err error) {
-	source, err := sourceDir()
-	if err != nil {
-		return "", "", err
-	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}} {{.Dir}}", module)
-	cmd.Dir = filepath.Join(source, below)
-	out, err := cmd.Output()
-	if err != nil {
-		return "", "", fmt.Errorf("find the source of %s: %w", module, err)
-	}
-	version, dir, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
-	return version, dir, nil
+// builder provides programs.
+type builder struct {
+	log io.Writer
+	// source is tests/controlplane, and dir the directory of the binaries.
+	source, dir string
+	bins        *Binaries
+	// minor accepts fetched programs of another patch release.
+	minor bool
+	// patience is how long a server may be silent.
+	patience time.Duration
 }
 
-// provide puts the paths of some programs into bins, and builds the missing ones.
-func provide(ctx context.Context, log io.Writer, of func(source string) ([]program, error), bins *Binaries) error {
-	if log == nil {
-		log = io.Discard
+// provide puts the paths of some programs into b.bins, and fetches or builds the missing ones.
+func provide(ctx context.Context, of func(source string) ([]program, error), b builder) (err error) {
+	b.patience = serverPatience
+	if b.log == nil {
+		b.log = io.Discard
 	}
-	source, err := sourceDir()
+	if b.source, err = sourceDir(); err != nil {
+		return err
+	}
+	all, err := of(b.source)
 	if err != nil {
 		return err
 	}
-	all, err := of(source)
-	if err != nil {
+	if b.dir, err = binDir(b.source, all); err != nil {
 		return err
 	}
-	dir, err := binDir(source, all)
-	if err != nil {
-		return err
-	}
-	missing := withoutFound(ctx, log, source, bins, locate(dir, all, bins))
-	if len(missing) == 0 {
+	if len(b.withoutFound(ctx, b.log, locate(b.dir, all, b.bins))) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return fmt.Errorf("create the binary cache: %w", err)
 	}
-	unlock, err := lockFile(ctx, dir+".lock", log)
+	unlock, err := lockFile(ctx, b.dir+".lock", b.log)
 	if err != nil {
 		return err
 	}
 	// The previous holder of the lock may have built everything.
-	missing = withoutFound(ctx, io.Discard, source, bins, locate(dir, all, bins))
-	announce(log, missing, dir)
+	missing := b.withoutFound(ctx, io.Discard, locate(b.dir, all, b.bins))
+	return errors.Join(b.build(ctx, b.withoutFetched(ctx, missing)), unlock())
+}
+
+// build builds programs, one after another, and logs how long the rest takes at the pace of those before.
+func (b builder) build(ctx context.Context, missing []program) error {
+	announce(b.log, missing, b.dir)
+	began := time.Now()
 	for i, p := range missing {
-		err = Step(log, fmt.Sprintf("%s (%d/%d)", p.name, i+1, len(missing)), p.takes, func() error {
-			return buildProgram(ctx, source, dir, p)
-		})
+		what := fmt.Sprintf("%s (%d/%d)", p.name, i+1, len(missing))
+		err := Step(b.log, what, p.takes, func() error { return buildProgram(ctx, b.source, b.dir, p) })
 		if err != nil {
-			break
+			return err
+		}
+		if left := missing[i+1:]; len(left) > 0 {
+			pace := float64(time.Since(began)) / float64(estimate(missing[:i+1]))
+			fmt.Fprintf(b.log, "%d more to build: about %s at this pace\n", len(left),
+				time.Duration(float64(estimate(left))*pace).Round(10*time.Second))
 		}
 	}
-	return errors.Join(err, unlock())
+	return nil
 }
 
 // BinDir returns the directory filled by Build: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache
@@ -181,17 +193,23 @@ func buildProgram(ctx context.Context, source, dir string, p program) error {
 	// The rename below makes the binary appear complete or not at all: an interrupted build leaves no truncated
 	// binary for the next one.
 	partial := target + ".partial"
-	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags",
-		ldflags, "-o", partial, p.pkg)
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := inModule(ctx, module, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags",
+		ldflags, "-o", partial, p.pkg).CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", p.name, err, tail(out, 4000))
 	}
 	if err := os.Rename(partial, target); err != nil {
 		return fmt.Errorf("put %s in place: %w", p.name, err)
 	}
 	return nil
+}
+
+// inModule returns a command with the environment of a build in a module.
+func inModule(ctx context.Context, module string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.WaitDelay = time.Second // a program that go has started may outlive it, and hold the output
+	return cmd
 }
 
 // sourceDir returns the path of tests/controlplane. It is searched from the working directory upwards first, because

@@ -17,22 +17,31 @@ import (
 // versionTimeout bounds a program's version command.
 const versionTimeout = 10 * time.Second
 
-// withoutFound returns the programs that have to be built. It puts programs found in the PATH in the version required
-// by go.mod into bins, and logs their names.
-func withoutFound(ctx context.Context, log io.Writer, source string, bins *Binaries, missing []program) []program {
+// withoutFound returns the programs that are neither in the PATH, in exactly the version required by go.mod, nor
+// fetched. It puts the others into the binaries, and logs their names.
+func (b builder) withoutFound(ctx context.Context, log io.Writer, missing []program) []program {
 	return slices.DeleteFunc(missing, func(p program) bool {
-		path, err := exec.LookPath(filepath.Base(p.name))
+		want, err := b.required(p)
 		if err != nil {
 			return false
 		}
-		want, err := requiredVersion(filepath.Join(source, p.module, "go.mod"), p.versionOf)
-		if err != nil || !hasVersion(ctx, path, filepath.Base(p.name), want) {
-			return false
+		name := filepath.Base(p.name)
+		path, err := exec.LookPath(name)
+		got := want
+		if err != nil || !hasVersion(ctx, path, name, want) {
+			if path, got = b.fetched(ctx, p, want); path == "" {
+				return false
+			}
 		}
-		fmt.Fprintf(log, "using %s, which is %s\n", path, want)
-		*p.path(bins) = path
+		fmt.Fprintf(log, "using %s, which is %s\n", path, got)
+		*p.path(b.bins) = path
 		return true
 	})
+}
+
+// required returns the version of a program required by go.mod.
+func (b builder) required(p program) (string, error) {
+	return requiredVersion(filepath.Join(b.source, p.module, "go.mod"), p.versionOf)
 }
 
 // hasVersion reports whether a program reports exactly the wanted version, such as "v1.36.3".

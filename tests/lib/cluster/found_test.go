@@ -41,7 +41,7 @@ func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 	var bins Binaries
 	missing := locate(t.TempDir(), all, &bins)
 	var log bytes.Buffer
-	missing = withoutFound(t.Context(), &log, source, &bins, missing)
+	missing = builder{source: source, dir: t.TempDir(), bins: &bins}.withoutFound(t.Context(), &log, missing)
 	var names []string
 	for _, p := range missing {
 		names = append(names, p.name)

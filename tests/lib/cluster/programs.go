@@ -3,8 +3,10 @@ package cluster
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -156,6 +158,22 @@ func programs(source string) ([]program, error) {
 			versionVar: "helm.sh/helm/v4/internal/version.version", takes: 40 * time.Second,
 			path: func(b *Binaries) *string { return &b.Helm4 }},
 	}, nil
+}
+
+// Module returns the version and the directory of the source of a module required by one below tests/controlplane.
+func Module(ctx context.Context, below, module string) (version, dir string, err error) {
+	source, err := sourceDir()
+	if err != nil {
+		return "", "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}} {{.Dir}}", module)
+	cmd.Dir = filepath.Join(source, below)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", "", fmt.Errorf("find the source of %s: %w", module, err)
+	}
+	version, dir, _ = strings.Cut(strings.TrimSpace(string(out)), " ")
+	return version, dir, nil
 }
 
 // requiredVersion reads the required version of a module from a go.mod file.

@@ -38,10 +38,14 @@ func announce(log io.Writer, missing []program, dir string) {
 	if len(missing) == 0 {
 		return
 	}
-	var takes time.Duration
-	for _, p := range missing {
+	fmt.Fprintf(log, "building %d programs from source, once, about %s on two cores; they stay in %s\n",
+		len(missing), estimate(missing).Round(time.Minute), dir)
+}
+
+// estimate returns how long builds take on two otherwise idle cores.
+func estimate(of []program) (takes time.Duration) {
+	for _, p := range of {
 		takes += p.takes
 	}
-	fmt.Fprintf(log, "building %d programs from source, once, about %s on two cores; they stay in %s\n",
-		len(missing), takes.Round(time.Minute), dir)
+	return takes
 }

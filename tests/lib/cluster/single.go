@@ -27,6 +27,7 @@ func BuildHelmController(ctx context.Context, log io.Writer) (path string, err e
 // buildSingle builds a program with a directory of its own.
 func buildSingle(ctx context.Context, log io.Writer, p program) (path string, err error) {
 	p.path = func(*Binaries) *string { return &path }
-	err = provide(ctx, log, func(string) ([]program, error) { return []program{p}, nil }, &Binaries{})
+	err = provide(ctx, func(string) ([]program, error) { return []program{p}, nil },
+		builder{log: log, bins: &Binaries{}})
 	return path, err
 }
