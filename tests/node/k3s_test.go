@@ -65,8 +65,8 @@ spec:
 `
 
 // The helm-controller of k3s installs, upgrades and uninstalls a locked release by HelmCharts: its Jobs run Helm in
-// Pods, each as a ServiceAccount of its own. No setting is needed: their records are trusted, nothing that they write is
-// reverted or denied, and changes by hand are.
+// Pods, each as a ServiceAccount of its own. No setting is needed: their records are trusted, and nothing that they
+// write is reverted or denied. Changes by hand are.
 func TestNode_K3sHelmController(t *testing.T) {
 	for _, c := range []struct {
 		helm, image, namespace string // of the HelmChart; the release's own without one

@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 }
 
 func up(ctx context.Context, root, dir string, out, log io.Writer) error {
-	binaries, err := cluster.BuildMinor(ctx, log)
+	binaries, err := cluster.Build(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func up(ctx context.Context, root, dir string, out, log io.Writer) error {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Minor: true, Detach: true,
+	if _, err := cluster.Start(ctx, cluster.Options{Dir: dir, ControllerManager: true, Detach: true,
 		Log: log}); err != nil {
 		// The error quotes the logs; the remaining files would only block the next attempt.
 		return errors.Join(err, os.RemoveAll(dir))

@@ -108,18 +108,23 @@ func run(ctx context.Context, s *screen) (err error) {
 }
 
 func startCluster(ctx context.Context, s *screen) (*cluster.Cluster, error) {
-	if _, err := cluster.BuildMinor(ctx, s); err != nil {
+	binaries, err := cluster.BuildForDemo(ctx, s)
+	if err != nil {
 		return nil, err
+	}
+	programs := "etcd, kube-apiserver and kube-controller-manager"
+	if binaries.ControllerManager == "" {
+		programs = "etcd and kube-apiserver"
 	}
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	c, err := cluster.Start(ctx, cluster.Options{ControllerManager: true, AuditLog: true, Minor: true, Log: s})
+	c, err := cluster.Start(ctx, cluster.Options{ControllerManager: binaries.ControllerManager != "",
+		AuditLog: true, Demo: true})
 	if err != nil {
 		return nil, err
 	}
-	s.line("demo", fmt.Sprintf("started etcd, kube-apiserver and kube-controller-manager in %.1f s",
-		time.Since(began).Seconds()))
+	s.line("demo", fmt.Sprintf("started %s in %.1f s", programs, time.Since(began).Seconds()))
 	return c, nil
 }
 

@@ -40,7 +40,9 @@ func (d *demo) forge(ctx context.Context) error {
 	d.screen.act("Forge a release record as a user with the role edit")
 	for _, args := range [][]string{
 		{"kubectl", "-n", shop.namespace, "create", "serviceaccount", "ci"},
-		{"kubectl", "-n", shop.namespace, "create", "rolebinding", "ci", "--clusterrole=edit", "--serviceaccount=apps:ci"},
+		// The rules of the role edit, which is empty where no controller manager aggregates them.
+		{"kubectl", "-n", shop.namespace, "create", "rolebinding", "ci", "--clusterrole=system:aggregate-to-edit",
+			"--serviceaccount=apps:ci"},
 	} {
 		if _, err := d.shell.show(ctx, "person", "", args...); err != nil {
 			return err

@@ -44,18 +44,20 @@ type Binaries struct {
 // minutes; later calls only check the disk. Concurrent calls, also from other processes, wait for each other.
 //
 // The binaries live in BinDir. A program in the directory named by KUBEBUILDER_ASSETS takes precedence, whatever its
-// version. A program missing from BinDir is taken from the PATH if it has exactly the version required by go.mod, or
-// fetched by setup-envtest in that version (HELM_LOCKER_ENVTEST_INDEX names the index; "off" fetches nothing). The
+// version. A program missing from BinDir is taken from the PATH if it has exactly the version required by go.mod. The
 // environment needs a Go toolchain and, for modules missing from the module cache, a module proxy.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, false) }
 
-// BuildMinor is Build for a control plane to look at, not for tests: fetched programs may be of another patch release
-// than the required one, because the index lacks most of these.
-func BuildMinor(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, true) }
+// BuildForDemo is Build for a control plane to look at, not for tests. An API server, etcd and kubectl that are missing
+// are fetched by setup-envtest first (HELM_LOCKER_ENVTEST_INDEX names the index; "off" fetches nothing), in any patch
+// release of the required minor version, because the index lacks most of these. Beside a fetched API server a missing
+// controller manager is neither fetched nor built, and its path is empty: setup-envtest has none, and it takes nearly
+// as long to build as both.
+func BuildForDemo(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, true) }
 
-func build(ctx context.Context, log io.Writer, minor bool) (Binaries, error) {
+func build(ctx context.Context, log io.Writer, demo bool) (Binaries, error) {
 	var bins Binaries
-	err := provide(ctx, programs, builder{log: log, bins: &bins, minor: minor})
+	err := provide(ctx, programs, builder{log: log, bins: &bins, demo: demo})
 	return bins, err
 }
 
@@ -86,8 +88,8 @@ type builder struct {
 	// source is tests/controlplane, and dir the directory of the binaries.
 	source, dir string
 	bins        *Binaries
-	// minor accepts fetched programs of another patch release.
-	minor bool
+	// demo is that of BuildForDemo.
+	demo bool
 	// patience is how long a server may be silent.
 	patience time.Duration
 }
@@ -108,7 +110,7 @@ func provide(ctx context.Context, of func(source string) ([]program, error), b b
 	if b.dir, err = binDir(b.source, all); err != nil {
 		return err
 	}
-	if len(b.withoutFound(ctx, b.log, locate(b.dir, all, b.bins))) == 0 {
+	if len(b.spared(b.withoutFound(ctx, b.log, locate(b.dir, all, b.bins)))) == 0 {
 		return nil
 	}
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
@@ -120,7 +122,10 @@ func provide(ctx context.Context, of func(source string) ([]program, error), b b
 	}
 	// The previous holder of the lock may have built everything.
 	missing := b.withoutFound(ctx, io.Discard, locate(b.dir, all, b.bins))
-	return errors.Join(b.build(ctx, b.withoutFetched(ctx, missing)), unlock())
+	if b.demo {
+		missing = b.withoutFetched(ctx, missing)
+	}
+	return errors.Join(b.build(ctx, b.spared(missing)), unlock())
 }
 
 // build builds programs, one after another, and logs how long the rest takes at the pace of those before.

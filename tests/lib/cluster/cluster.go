@@ -48,7 +48,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Log == nil {
 		options.Log = io.Discard
 	}
-	binaries, err := build(ctx, options.Log, options.Minor)
+	binaries, err := build(ctx, options.Log, options.Demo)
 	if err != nil {
 		return nil, err
 	}

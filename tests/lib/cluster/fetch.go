@@ -27,17 +27,17 @@ const (
 	fetchTakes = 3 * time.Minute
 )
 
-// fetched returns the path and the version of a fetched program of the wanted version, or "". Fetched programs have
-// directories of their own, one per release, and never get into the directory of those that were built.
+// fetched returns the path and the version of a fetched program of the wanted minor version, or "". Fetched programs
+// have directories of their own, one per release, and never get into the directory of those that were built.
 func (b builder) fetched(ctx context.Context, p program, want string) (path, got string) {
 	entries, err := os.ReadDir(b.dir + ".fetched")
-	if err != nil {
+	if err != nil || !b.demo {
 		return "", ""
 	}
 	for _, release := range slices.Backward(entries) {
 		path := filepath.Join(b.dir+".fetched", release.Name(), p.name)
 		got, err := versionOf(ctx, path, p.name)
-		if err == nil && (got == want || b.minor && strings.HasPrefix(got, minorOf(want)+".")) {
+		if err == nil && strings.HasPrefix(got, minorOf(want)+".") {
 			return path, got
 		}
 	}
@@ -46,6 +46,20 @@ func (b builder) fetched(ctx context.Context, p program, want string) (path, got
 
 // minorOf returns "v1.36" of "v1.36.3".
 func minorOf(version string) string { return version[:strings.LastIndex(version, ".")] }
+
+// spared returns the programs to build without the controller manager, if the API server was fetched.
+func (b builder) spared(missing []program) []program {
+	if filepath.Dir(filepath.Dir(b.bins.APIServer)) != b.dir+".fetched" {
+		return missing
+	}
+	return slices.DeleteFunc(missing, func(p program) bool {
+		spared := p.name == "kube-controller-manager"
+		if spared {
+			b.bins.ControllerManager = ""
+		}
+		return spared
+	})
+}
 
 // withoutFetched fetches the prebuilt programs if the API server is missing, and returns the programs to build. It
 // logs the result in a line, with the reason for building.
@@ -84,9 +98,7 @@ func (b builder) fetch(ctx context.Context, server program) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.minor {
-		want = minorOf(want) + ".x"
-	}
+	want = minorOf(want) + ".x"
 	work := b.dir + ".fetching"
 	if err := errors.Join(os.RemoveAll(work), os.MkdirAll(work, 0o700)); err != nil {
 		return fmt.Errorf("make a directory to fetch into: %w", err)

@@ -84,7 +84,7 @@ func newBuilder(t *testing.T) (b builder, log *bytes.Buffer, missing []program, 
 	check.NoError(t, err)
 	log = &bytes.Buffer{}
 	b = builder{log: log, source: source, dir: filepath.Join(t.TempDir(), "programs"), bins: &Binaries{},
-		patience: serverPatience}
+		demo: true, patience: serverPatience}
 	missing = slices.DeleteFunc(all, func(p program) bool { return !slices.Contains(prebuilt, p.name) })
 	version, err = b.required(missing[1])
 	check.NoError(t, err)
@@ -120,13 +120,12 @@ func TestAControlPlaneStartsWithFetchedPrograms(t *testing.T) {
 	t.Setenv("HELM_LOCKER_CACHE", t.TempDir())
 	dir, err := BinDir()
 	check.NoError(t, err)
-	for name, path := range map[string]string{"kube-controller-manager": built.ControllerManager,
-		"helm3/helm": built.Helm3, "helm4/helm": built.Helm4} { // what the archives lack
+	for name, path := range map[string]string{"helm3/helm": built.Helm3, "helm4/helm": built.Helm4} {
 		check.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		check.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
 	}
 	var log bytes.Buffer
-	c := ForTest(t, Options{ControllerManager: true, Log: &log})
+	c := ForTest(t, Options{Demo: true, Log: &log})
 	release := fmt.Sprintf("%s-%s-%s", version[1:], runtime.GOOS, runtime.GOARCH)
 	fetched := filepath.Join(dir+".fetched", release)
 	for _, name := range prebuilt {
@@ -138,11 +137,14 @@ func TestAControlPlaneStartsWithFetchedPrograms(t *testing.T) {
 			t.Errorf("the fetched %s is among those that were built", name)
 		}
 	}
+	if got := c.binaries.ControllerManager; got != "" {
+		t.Errorf("the controller manager is %s", got)
+	}
 	if text := log.String(); strings.Count(text, "fetched "+release) != 1 || strings.Contains(text, "\nbuilding") {
 		t.Errorf("log:\n%s", text)
 	}
 	t.Setenv(indexVariable, noIndex) // they stay
-	again, err := Build(t.Context(), &log)
+	again, err := BuildForDemo(t.Context(), &log)
 	check.NoError(t, err)
 	if again != c.binaries {
 		t.Errorf("then %+v are used", again)
@@ -156,20 +158,13 @@ func TestAnotherPatchReleaseIsFetchedForTheDemoOnly(t *testing.T) {
 	newer := minorOf(version) + ".99"
 	path, sum := pack(t, scripts(t, newer, minorOf(etcd)[1:]+".98")...)
 	t.Setenv(indexVariable, serve(t, path, sum, newer, minorOf(version)+".98", "v1.999.0"))
-	if left := b.withoutFetched(t.Context(), slices.Clone(missing)); len(left) != len(missing) {
-		t.Errorf("fetched for tests: %+v", *b.bins)
-	}
-	if !strings.Contains(log.String(), "building kube-apiserver, because") {
-		t.Errorf("log:\n%s", log)
-	}
-	b.minor = true
 	if left := b.withoutFetched(t.Context(), slices.Clone(missing)); len(left) != 0 {
 		t.Fatalf("to be built for the demo: %v\n%s", left, log)
 	}
 	if dir := filepath.Dir(b.bins.APIServer); !strings.HasPrefix(filepath.Base(dir), newer[1:]+"-") {
 		t.Errorf("used are %+v", b.bins)
 	}
-	b.minor = false
+	b.demo = false
 	if left := b.withoutFound(t.Context(), log, slices.Clone(missing)); len(left) != len(missing) {
 		t.Errorf("tests use what was fetched for the demo: %+v", b.bins)
 	}
@@ -212,7 +207,7 @@ func TestWithoutPrebuiltProgramsTheyAreBuilt(t *testing.T) {
 		{name: "an archive that stops", patience: short, reason: "i/o timeout",
 			index: serving(answer(listing(sum, stalling, version)))},
 		{name: "modules that never come", proxy: never, patience: short, reason: "get the modules of setup-envtest"},
-		{name: "no such version", index: serve(t, path, sum, "v1.2.3"), reason: "unable to find archive for 1."},
+		{name: "no such version", index: serve(t, path, sum, "v1.2.3"), reason: "unable to find a version that was supported"},
 		{name: "no sum", index: serve(t, path, `""`, version), reason: "checksum mismatch"},
 		{name: "a damaged archive", index: serve(t, path, impostorSum, version), reason: "checksum mismatch"},
 		{name: "other programs", index: serve(t, impostor, impostorSum, version), reason: "none in the version wanted"},

@@ -18,7 +18,7 @@ import (
 const versionTimeout = 10 * time.Second
 
 // withoutFound returns the programs that are neither in the PATH, in exactly the version required by go.mod, nor
-// fetched. It puts the others into the binaries, and logs their names.
+// fetched for the demo. It puts the others into the binaries, and logs their names.
 func (b builder) withoutFound(ctx context.Context, log io.Writer, missing []program) []program {
 	return slices.DeleteFunc(missing, func(p program) bool {
 		want, err := b.required(p)

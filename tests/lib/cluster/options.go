@@ -58,8 +58,8 @@ type Options struct {
 	// Unrecorded excludes the cluster from the recordings for the oracle: its etcd loses writes, so that there is no
 	// single order for the oracle.
 	Unrecorded bool
-	// Minor accepts programs of another patch release, as BuildMinor does.
-	Minor bool
+	// Demo takes the programs of BuildForDemo.
+	Demo bool
 	// Log receives the progress of Build (nil discards).
 	Log io.Writer
 }

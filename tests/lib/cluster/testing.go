@@ -75,7 +75,7 @@ func startFor(ctx context.Context, options Options) (*Cluster, error) {
 		options.Log = os.Stderr
 	}
 	// The build is left to the timeout of the tests: the first one on a machine takes minutes.
-	if _, err := Build(ctx, options.Log); err != nil {
+	if _, err := build(ctx, options.Log, options.Demo); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
