@@ -119,7 +119,8 @@ func hasTest(t *testing.T, suite, name string) bool {
 	})
 }
 
-// Each test of the node, and each of the real neighbours, is in a part that .ci/run runs, in turn by the day of the year.
+// Each test of the node, and each of the real neighbours, is in a part that .ci/run runs in turn, by the day of the
+// year.
 func TestEveryTestThatTakesTurnsRunsInCI(t *testing.T) {
 	script := text(t, "../.ci/run")
 	first := regexp.MustCompile(`TestNode_\((\w+\|)`).FindStringSubmatch(script) // each time
