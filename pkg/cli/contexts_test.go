@@ -93,7 +93,7 @@ func TestContextsAreReadInTheirOrder(t *testing.T) {
 	}
 }
 
-// A program by which a kubeconfig logs in cannot be interrupted. That of the test ends with the test.
+// The login program of a kubeconfig cannot be interrupted. The program here ends with the test.
 func TestALoginThatHangsEnds(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	check.NoError(t, syscall.Mkfifo(pipe, 0o600))

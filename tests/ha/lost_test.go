@@ -14,9 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A creation that ends with an error of the API server may have created the object or not. An object of its name
-// after the end of the release belongs to another user, unless Helm's manager made it and its annotations name the
-// release.
+// After an error of the API server, a creation may have created the object or not. After the end of the release, an
+// object of its name belongs to another user, unless Helm's manager made it and its annotations name the release.
 func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 	t.Parallel()
 	t.Run("a person's", func(t *testing.T) {
@@ -37,7 +36,7 @@ func TestI2_CreationThatFailedTakesNobodysObjectBack(t *testing.T) {
 }
 
 // creationThatFailed has the operator re-create an object while Helm uninstalls its release. Then another user makes an
-// object of that name, and the creation fails. It expects that the other user's object stays.
+// object of the same name, and the creation fails. The other user's object has to stay.
 func creationThatFailed(t *testing.T, other func(*kit.Env)) {
 	t.Helper()
 	e := kit.New(t, kit.Shared)

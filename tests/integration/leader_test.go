@@ -13,7 +13,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// elected makes operators compete for a lease. Only a lease that is given up lets another one lead within a test.
+// elected makes operators compete for a lease. Unless the leader gives it up, no other one leads within a test.
 func elected(o *operator.ControllerOptions) {
 	o.LeaderElection, o.LeaseDuration = true, time.Hour
 }

@@ -61,8 +61,8 @@ func (w *fixture) respec(patch string) {
 
 const requests = "/spec/template/spec/containers/0/resources/requests/cpu"
 
-// A controller that writes resources into a workload is a user like any other, until an ignore rule exempts them. The
-// Vertical Pod Autoscaler of Kubernetes itself writes to Pods only, which no release declares (tests/real).
+// A controller with its own resources for a workload is a user like any other, until an ignore rule exempts them. The
+// Vertical Pod Autoscaler of Kubernetes itself writes to Pods only, and no release declares these (tests/real).
 //
 // The stand-in is one patch, as rightsizing tools make it.
 func TestNeighbour_VerticalAutoscaler(t *testing.T) {

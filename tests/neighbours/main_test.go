@@ -37,8 +37,8 @@ func newFixture(t *testing.T) *fixture {
 	return w
 }
 
-// settings is a chart of a ConfigMap whose key is a value, and of a Service that the API server refuses where broken
-// is set: Helm has changed the ConfigMap by then.
+// settings is a chart of a ConfigMap with a value as its key, and of a Service. With the value broken, the API server
+// refuses the Service: Helm has changed the ConfigMap by then.
 const settings = `
 apiVersion: v1
 kind: ConfigMap
@@ -46,7 +46,7 @@ metadata: {name: settings}
 data: {key: "{{ .Values.key }}"}
 {{- if .Values.broken }}` + kit.RefusedService + "{{ end }}\n"
 
-// isGone fails the test when a ConfigMap exists that Helm has deleted or rolled back.
+// isGone fails the test when a ConfigMap exists. Helm has deleted it, or rolled it back.
 func (w *fixture) isGone(name string) {
 	w.Helper()
 	if w.Get(kit.ConfigMaps, name) != nil {
@@ -64,7 +64,7 @@ func (w *fixture) locked(h cluster.Helm, args ...string) (chart string) {
 	return chart
 }
 
-// fails runs a Helm command in Apps that has to fail.
+// fails runs a Helm command in Apps, and expects it to fail.
 func (w *fixture) fails(h cluster.Helm, args ...string) {
 	w.Helper()
 	if out, err := h.Run(w.Ctx, append(args, "--namespace", w.Apps)...); err == nil {

@@ -108,8 +108,8 @@ func TestNeighbour_Rancher(t *testing.T) {
 
 // The helm-controller of k3s and RKE2 runs Helm's command in a Job, through the script of klipper-helm: install or
 // upgrade with --set-string and values, a pending operation is set to failed, and a failed release is uninstalled and
-// installed again (failurePolicy: reinstall). The stand-in is those commands; TestNode_K3sHelmController has the real
-// controller, which labels the records.
+// installed again (failurePolicy: reinstall). The stand-in is those commands with the controller's label.
+// TestNode_K3sHelmController has the real one.
 func TestNeighbour_K3s(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -140,8 +140,8 @@ func TestNeighbour_K3s(t *testing.T) {
 	})
 }
 
-// The plugin helm-diff and `helm upgrade --dry-run` only read. Reverted drift is no difference. tests/real has
-// helmfile, which runs the plugin, too.
+// The plugin helm-diff and `helm upgrade --dry-run` only read. Reverted drift is no difference. tests/real runs
+// the plugin by helmfile, too.
 //
 // The stand-in for helm-diff makes its requests to Helm and the API server (kit.HelmDiff).
 func TestNeighbour_HelmDiff(t *testing.T) {

@@ -24,12 +24,12 @@ import (
 	lib "github.com/rancher/helm-locker/tests/lib/node"
 )
 
-// configHash is the label of records by which the controller knows its own deployments.
+// configHash is the controller's label of records with the hash of the HelmChart.
 const configHash = "helmcharts.helm.cattle.io/configHash"
 
 var helmCharts = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1", Resource: "helmcharts"}
 
-// shopChart is a chart of a workload that runs. Some values have one object more, or a hook that holds up an upgrade.
+// shopChart is a chart of a running workload. Some values have one object more, or a hook without an end.
 const shopChart = `
 apiVersion: v1
 kind: ConfigMap
@@ -65,8 +65,8 @@ spec:
 `
 
 // The helm-controller of k3s installs, upgrades and uninstalls a locked release by HelmCharts: its Jobs run Helm in
-// Pods, each as a ServiceAccount of its own. No setting is needed: their records are trusted, and nothing that they
-// write is reverted or denied. Changes by hand are.
+// Pods, each as a ServiceAccount of its own. No setting is needed: their records are trusted, and none of their
+// writes is reverted or denied. Changes by hand are.
 func TestNode_K3sHelmController(t *testing.T) {
 	for _, c := range []struct {
 		helm, image, namespace string // of the HelmChart; the release's own without one
@@ -217,7 +217,7 @@ func (k k3s) expectOnlyHelms(history *kit.History) {
 	}
 }
 
-// delete deletes the HelmChart, whose Job uninstalls the release. Nothing of it comes back.
+// delete deletes the HelmChart. Its Job uninstalls the release, and nothing of it comes back.
 func (k k3s) delete() {
 	k.Helper()
 	check.NoError(k, k.In(helmCharts, k.namespace).Delete(k.Ctx, "shop", metav1.DeleteOptions{}))

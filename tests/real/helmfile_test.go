@@ -29,8 +29,8 @@ var helmfile = neighbour{"helmfile", "helmfile", cluster.HelmfileModule,
 	"`sync`, `diff`, `apply` and `destroy`, with Helm 3 and Helm 4, and a change by hand before `diff` and `apply`",
 	"no rule: Helm writes"}
 
-// The real helmfile installs, upgrades and uninstalls a release whose lock follows, and nothing that it did is
-// reverted. A change by hand is, and is no difference for helmfile. Its plugin helm-diff is a stand-in.
+// The real helmfile installs, upgrades and uninstalls a release. The lock follows, and reverts no work of helmfile. It
+// reverts a change by hand, and that is no difference for helmfile. Its plugin helm-diff is a stand-in.
 func TestNeighbour_RealHelmfile(t *testing.T) {
 	binaries := helmfile.built(t)
 	t.Run("releases", func(t *testing.T) {
@@ -63,7 +63,7 @@ func isAppliedByHelmfile(t *testing.T, h cluster.Helm, program string) {
 	run("sync", "two", 0)
 	follows(f, 3, "two")
 
-	// A drift that stays is no difference either: the record is as the chart.
+	// A drift during a pause is no difference either: the record is as the chart.
 	f.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 	f.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
 	f.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
@@ -99,8 +99,8 @@ func follows(f *kit.Fixture, revision int, key string) {
 	helmfile.expectNoReverts(f)
 }
 
-// runHelmfile returns a function that runs a command of helmfile with a Helm and the key of the only object, and
-// expects an exit code.
+// runHelmfile returns a function for commands of helmfile with a Helm, the key of the only object, and the expected exit
+// code.
 func runHelmfile(
 	f *kit.Fixture, h cluster.Helm, program string,
 ) func(command, key string, code int, args ...string) {

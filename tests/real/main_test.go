@@ -1,6 +1,6 @@
-// Package real tests locked releases beside the real controllers and tools of others, built from their modules. A
-// controller is installed by Helm from its own manifests, which are locked, too. tests/neighbours has stand-ins of
-// these and of others.
+// Package real tests locked releases beside the real controllers and tools of others, built from their modules. Helm
+// installs a controller from its own manifests, and these are locked, too. tests/neighbours has stand-ins of these and
+// of others.
 package real
 
 import (

@@ -48,7 +48,7 @@ metadata: {name: stable}
 spec: {selector: {app: web}, ports: [{port: 80}]}
 `
 
-// blueGreen is a Rollout with a template of its own, whose two Services the controller switches.
+// blueGreen is a Rollout with a template of its own. The controller switches its two Services.
 const blueGreen = `
 apiVersion: argoproj.io/v1alpha1
 kind: Rollout

@@ -60,7 +60,7 @@ func (n neighbour) done(f *kit.Fixture) {
 		all.reverts[n.name], n.rule, time.Now().UTC().Format(time.DateOnly)))
 }
 
-// write replaces the table in docs/compatibility.md. The rows of neighbours that did not run stay.
+// write replaces the table in docs/compatibility.md. Rows of other neighbours stay.
 func (o *outcome) write() error {
 	text, err := os.ReadFile(compatibility)
 	if err != nil {

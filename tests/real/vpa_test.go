@@ -24,7 +24,7 @@ var (
 		Resource: "mutatingwebhookconfigurations"}
 )
 
-// resized is a workload whose Pods are bound to vpaNode, with its autoscaler. The webhook fills in the update mode.
+// resized is a workload with Pods on vpaNode, and its autoscaler. The webhook fills in the update mode.
 const resized = `
 apiVersion: apps/v1
 kind: Deployment
@@ -59,7 +59,7 @@ var vpa = neighbour{"Vertical Pod Autoscaler", "vpa", cluster.VPAModule,
 	"no rule: it writes to Pods, and to the status of its objects"}
 
 // The real Vertical Pod Autoscaler writes the status of its locked object, evicts Pods of a locked workload and
-// changes those that follow: nothing of it is reverted. A user's changes of both objects are.
+// changes their successors: nothing of it is reverted. A user's changes of both objects are.
 func TestNeighbour_RealVerticalAutoscaler(t *testing.T) {
 	binaries := vpa.built(t)
 	own := kit.Start(t)
@@ -140,7 +140,7 @@ func isResized(t *testing.T, h cluster.Helm) {
 	f.WaitField(verticals, "web", "spec.targetRef.name", "web")
 	f.WaitField(verticals, "web", "spec.updatePolicy.updateMode", "Recreate")
 	waitResized(f, "2")
-	// Statuses are written all the time, and a write to what was not seen is refused.
+	// Statuses change all the time. The API server refuses a write with an old version.
 	writes := slices.DeleteFunc(kit.ObjectWrites(f.Proxy), func(r cluster.Request) bool {
 		return r.Code == http.StatusConflict || r.Code == http.StatusUnprocessableEntity
 	})

@@ -1,6 +1,6 @@
 // Command cluster-cmd runs a control plane outside of tests, for the demo and for experiments.
 //
-//	up        fetch or build the missing programs and start a detached control plane, with its files in .cluster
+//	up        build the missing programs and start a detached control plane, with its files in .cluster
 //	down      stop it and remove .cluster
 //	build     only build the binaries
 //	bin       print the directory of the binaries

@@ -35,12 +35,12 @@ func (d *demo) witness() error {
 	return nil
 }
 
-// forge writes a release record by which a user with the role edit would become an administrator.
+// forge writes a release record. Applied, it would make a user with the role edit an administrator.
 func (d *demo) forge(ctx context.Context) error {
 	d.screen.act("Forge a release record as a user with the role edit")
 	for _, args := range [][]string{
 		{"kubectl", "-n", shop.namespace, "create", "serviceaccount", "ci"},
-		// The rules of the role edit, which is empty where no controller manager aggregates them.
+		// These are the rules of the role edit. Without a controller manager that role has none.
 		{"kubectl", "-n", shop.namespace, "create", "rolebinding", "ci", "--clusterrole=system:aggregate-to-edit",
 			"--serviceaccount=apps:ci"},
 	} {

@@ -48,11 +48,10 @@ type Binaries struct {
 // environment needs a Go toolchain and, for modules missing from the module cache, a module proxy.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, false) }
 
-// BuildForDemo is Build for a control plane to look at, not for tests. An API server, etcd and kubectl that are missing
-// are fetched by setup-envtest first (HELM_LOCKER_ENVTEST_INDEX names the index; "off" fetches nothing), in any patch
-// release of the required minor version, because the index lacks most of these. Beside a fetched API server a missing
-// controller manager is neither fetched nor built, and its path is empty: setup-envtest has none, and it takes nearly
-// as long to build as both.
+// BuildForDemo is Build for the demo, not for tests. It fetches a missing API server, etcd and kubectl by setup-envtest
+// (HELM_LOCKER_ENVTEST_INDEX names the index; "off" fetches nothing), in any patch release of the required minor
+// version, because the index lacks most of these. Beside a fetched API server it leaves out a missing controller
+// manager, with an empty path: setup-envtest has none, and it takes nearly as long to build as both.
 func BuildForDemo(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, true) }
 
 func build(ctx context.Context, log io.Writer, demo bool) (Binaries, error) {
@@ -71,9 +70,8 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 	return bins, err
 }
 
-// BuildNeighbour returns the paths of the programs of one neighbour that tests/real runs beside the operator, and
-// builds the missing ones as Build does. The neighbour is a folder below tests/controlplane, and its programs have a
-// directory of their own.
+// BuildNeighbour returns the paths of the programs of one neighbour in tests/real, and builds the missing ones as Build
+// does. The neighbour is a folder below tests/controlplane, and its programs have a directory of their own.
 func BuildNeighbour(ctx context.Context, log io.Writer, neighbour string) (Binaries, error) {
 	var bins Binaries
 	err := provide(ctx, func(string) ([]program, error) {
@@ -88,7 +86,7 @@ type builder struct {
 	// source is tests/controlplane, and dir the directory of the binaries.
 	source, dir string
 	bins        *Binaries
-	// demo is that of BuildForDemo.
+	// demo fetches programs, as BuildForDemo does.
 	demo bool
 	// patience is how long a server may be silent.
 	patience time.Duration
@@ -122,10 +120,7 @@ func provide(ctx context.Context, of func(source string) ([]program, error), b b
 	}
 	// The previous holder of the lock may have built everything.
 	missing := b.withoutFound(ctx, io.Discard, locate(b.dir, all, b.bins))
-	if b.demo {
-		missing = b.withoutFetched(ctx, missing)
-	}
-	return errors.Join(b.build(ctx, b.spared(missing)), unlock())
+	return errors.Join(b.build(ctx, b.spared(b.withoutFetched(ctx, missing))), unlock())
 }
 
 // build builds programs, one after another, and logs how long the rest takes at the pace of those before.

@@ -2,8 +2,8 @@
 // kube-controller-manager) as child processes on loopback, for tests, benchmarks and the demo. There are no nodes:
 // objects are stored, validated, defaulted, watched and garbage collected as in any cluster, but no Pod ever runs.
 //
-// The binaries are built from source by the nested modules under tests/controlplane, or fetched, once per machine and
-// version.
+// The binaries are built from source by the nested modules under tests/controlplane, once per machine and version. The
+// demo may fetch some.
 //
 //	c := cluster.ForTest(t, cluster.Options{ControllerManager: true})
 //	client := kubernetes.NewForConfigOrDie(c.RESTConfig())

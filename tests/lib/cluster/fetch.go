@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// indexVariable is the URL of the index that setup-envtest fetches programs from, by https or on a loopback address.
-// The default is setup-envtest's own, and off fetches nothing.
+// indexVariable has the URL of setup-envtest's index, by https or on a loopback address. The default is its own, and
+// off fetches nothing.
 const (
 	indexVariable = "HELM_LOCKER_ENVTEST_INDEX"
 	noIndex       = "off"
@@ -27,15 +27,17 @@ const (
 	fetchTakes = 3 * time.Minute
 )
 
-// fetched returns the path and the version of a fetched program of the wanted minor version, or "". Fetched programs
-// have directories of their own, one per release, and never get into the directory of those that were built.
+// releases returns the directory with a directory for each fetched release. Built programs never get into it.
+func (b builder) releases() string { return b.dir + ".fetched" }
+
+// fetched returns the path and the version of a fetched program of the wanted minor version, or "".
 func (b builder) fetched(ctx context.Context, p program, want string) (path, got string) {
-	entries, err := os.ReadDir(b.dir + ".fetched")
+	entries, err := os.ReadDir(b.releases())
 	if err != nil || !b.demo {
 		return "", ""
 	}
 	for _, release := range slices.Backward(entries) {
-		path := filepath.Join(b.dir+".fetched", release.Name(), p.name)
+		path := filepath.Join(b.releases(), release.Name(), p.name)
 		got, err := versionOf(ctx, path, p.name)
 		if err == nil && strings.HasPrefix(got, minorOf(want)+".") {
 			return path, got
@@ -47,25 +49,21 @@ func (b builder) fetched(ctx context.Context, p program, want string) (path, got
 // minorOf returns "v1.36" of "v1.36.3".
 func minorOf(version string) string { return version[:strings.LastIndex(version, ".")] }
 
-// spared returns the programs to build without the controller manager, if the API server was fetched.
+// spared returns the programs to build: without the controller manager if the API server was fetched.
 func (b builder) spared(missing []program) []program {
-	if filepath.Dir(filepath.Dir(b.bins.APIServer)) != b.dir+".fetched" {
+	manager := slices.IndexFunc(missing, func(p program) bool { return p.name == "kube-controller-manager" })
+	if manager < 0 || !strings.HasPrefix(b.bins.APIServer, b.releases()+string(filepath.Separator)) {
 		return missing
 	}
-	return slices.DeleteFunc(missing, func(p program) bool {
-		spared := p.name == "kube-controller-manager"
-		if spared {
-			b.bins.ControllerManager = ""
-		}
-		return spared
-	})
+	b.bins.ControllerManager = ""
+	return slices.Delete(missing, manager, manager+1)
 }
 
-// withoutFetched fetches the prebuilt programs if the API server is missing, and returns the programs to build. It
-// logs the result in a line, with the reason for building.
+// withoutFetched fetches prebuilt programs for the demo if the API server is missing, and returns the programs to
+// build. It logs the result in a line, with the reason for building.
 func (b builder) withoutFetched(ctx context.Context, missing []program) []program {
 	server := slices.IndexFunc(missing, func(p program) bool { return p.name == "kube-apiserver" })
-	if server < 0 {
+	if server < 0 || !b.demo {
 		return missing
 	}
 	err := b.fetch(ctx, missing[server])
@@ -87,7 +85,7 @@ func (b builder) withoutFetched(ctx context.Context, missing []program) []progra
 	return missing
 }
 
-// fetch downloads the release of an API server by tools/envtest, which checks its sum. The release appears complete
+// fetch downloads the release of an API server. Its program, tools/envtest, checks the sum. The release appears complete
 // or not at all.
 func (b builder) fetch(ctx context.Context, server program) (err error) {
 	index := os.Getenv(indexVariable)
@@ -127,7 +125,7 @@ func (b builder) fetch(ctx context.Context, server program) (err error) {
 	if err := os.Chmod(release, 0o755); err != nil {
 		return fmt.Errorf("unlock what was fetched: %w", err)
 	}
-	target := filepath.Join(b.dir+".fetched", filepath.Base(release))
+	target := filepath.Join(b.releases(), filepath.Base(release))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(target), 0o755), os.RemoveAll(target),
 		os.Rename(release, target)); err != nil {
 		return fmt.Errorf("put what was fetched in place: %w", err)
@@ -140,7 +138,7 @@ func (b builder) fetch(ctx context.Context, server program) (err error) {
 // buildTool builds tools/envtest into a directory and returns its path.
 func (b builder) buildTool(ctx context.Context, dir string) (string, error) {
 	module := filepath.Join(b.source, "..", "..", "tools", "envtest")
-	// The modules first: where the module proxy does not answer, programs whose modules are there can be built.
+	// The modules first, and not for long: without a module proxy, other programs may have their modules already.
 	limited, cancel := context.WithTimeout(ctx, 2*b.patience)
 	defer cancel()
 	if out, err := inModule(limited, module, "go", "list", "-mod=readonly", "-deps", ".").CombinedOutput(); err != nil {

@@ -74,8 +74,8 @@ func answer(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
-// newBuilder returns a builder with an empty directory that finds no program elsewhere, its log, the programs of an
-// archive, and the version of kube-apiserver in go.mod.
+// newBuilder returns a builder for the demo with an empty directory, its log, the programs of an archive, and the
+// version of kube-apiserver in go.mod.
 func newBuilder(t *testing.T) (b builder, log *bytes.Buffer, missing []program, version string) {
 	t.Helper()
 	source, err := sourceDir()
@@ -91,7 +91,7 @@ func newBuilder(t *testing.T) (b builder, log *bytes.Buffer, missing []program, 
 	return b, log, missing, version
 }
 
-// scripts writes programs that print a version of Kubernetes, or etcd's, and returns their paths.
+// scripts writes programs. They print a version of Kubernetes, or etcd's. It returns their paths.
 func scripts(t *testing.T, kubernetes, etcd string) (paths []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -106,7 +106,7 @@ func scripts(t *testing.T, kubernetes, etcd string) (paths []string) {
 	return paths
 }
 
-// TestAControlPlaneStartsWithFetchedPrograms serves the programs that are built already.
+// TestAControlPlaneStartsWithFetchedPrograms serves the built programs.
 func TestAControlPlaneStartsWithFetchedPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
@@ -165,6 +165,10 @@ func TestAnotherPatchReleaseIsFetchedForTheDemoOnly(t *testing.T) {
 		t.Errorf("used are %+v", b.bins)
 	}
 	b.demo = false
+	log.Reset()
+	if left := b.withoutFetched(t.Context(), slices.Clone(missing)); len(left) != len(missing) || log.Len() > 0 {
+		t.Errorf("fetched for tests: %+v\n%s", b.bins, log)
+	}
 	if left := b.withoutFound(t.Context(), log, slices.Clone(missing)); len(left) != len(missing) {
 		t.Errorf("tests use what was fetched for the demo: %+v", b.bins)
 	}

@@ -71,8 +71,7 @@ func (h Helm) Run(ctx context.Context, args ...string) (output string, err error
 	return stdout.String(), nil
 }
 
-// Environment returns the whole environment of a Helm command, or of a program that runs Helm, with its directories
-// below home.
+// Environment returns the whole environment of a Helm command, or of a tool with Helm, with its directories below home.
 func (h Helm) Environment(home string) []string {
 	return append(environment(home), "KUBECONFIG="+h.Kubeconfig,
 		"HELM_CACHE_HOME="+filepath.Join(home, "cache"),

@@ -98,7 +98,7 @@ func nodePrograms(string) ([]program, error) {
 	}, nil
 }
 
-// Modules of controllers and tools that are built by BuildNeighbour. Those below tests/controlplane/NAME require them.
+// Modules of the controllers and tools of BuildNeighbour. The modules below tests/controlplane/NAME require them.
 const (
 	RolloutsModule    = "github.com/argoproj/argo-rollouts"
 	KEDAModule        = "github.com/kedacore/keda/v2"

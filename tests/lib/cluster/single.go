@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Modules of programs that tests/node runs beside the node.
+// Modules of the programs beside the node of tests/node.
 const (
 	MetricsModule        = "sigs.k8s.io/metrics-server"
 	HelmControllerModule = "github.com/k3s-io/helm-controller"

@@ -7,8 +7,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// helmDiff answers `helm diff upgrade [flags] NAME CHART`. It takes the flags of values and --detailed-exitcode, by
-// which a difference exits with 2, and ignores others.
+// helmDiff answers `helm diff upgrade [flags] NAME CHART`. It takes the flags of values and --detailed-exitcode (a
+// difference exits with 2), and ignores others.
 const helmDiff = `#!/bin/sh
 set -eu
 shift
@@ -37,9 +37,9 @@ if [ "$recorded" != "$rendered" ]; then
 fi
 `
 
-// HelmDiff writes the stand-in of Helm's plugin helm-diff, whose module cannot be had, and returns the directory for
-// cluster.Helm's Plugins. The stand-in makes the requests of the plugin to Helm and the API server: the manifest of
-// the record, the rendered chart, and a server-side dry run.
+// HelmDiff writes the stand-in of Helm's plugin helm-diff, and returns the directory for cluster.Helm's Plugins. The
+// module proxy has no module of the plugin. The stand-in makes its requests to Helm and the API server: the manifest
+// of the record, the rendered chart, and a server-side dry run.
 func (e *Env) HelmDiff() (plugins string) {
 	e.Helper()
 	plugins = e.TempDir()

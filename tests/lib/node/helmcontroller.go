@@ -15,8 +15,8 @@ const (
 	HelmJob4 = own + "helmjob:4"
 )
 
-// StartHelmController starts the helm-controller of k3s beside the node, unless it runs, until the end of the tests. It
-// has the rights that it has in k3s: all.
+// StartHelmController starts the helm-controller of k3s beside the node, unless it runs, until the end of the tests. As
+// in k3s, it has all rights.
 func (n *Node) StartHelmController(ctx context.Context) error {
 	if n.helmController != nil {
 		return nil

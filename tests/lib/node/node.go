@@ -25,7 +25,7 @@ type Node struct {
 	Cluster *cluster.Cluster
 	// Chart is the packed chart of the release of this tree. Its image is on the node.
 	Chart string
-	// EarlierChart is the chart of an earlier commit, whose image is on the node, too.
+	// EarlierChart is the chart of an earlier commit. Its image is on the node, too.
 	EarlierChart string
 
 	kube           kubernetes.Interface
@@ -154,7 +154,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 	})
 }
 
-// Logs returns the end of every log of the node that an error of a test may be about.
+// Logs returns the end of every log of the node, for the error of a test.
 func (n *Node) Logs() string {
 	var all string
 	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "containerd", "metrics-server",

@@ -28,7 +28,7 @@ const (
 	earlier = "e4b7886"
 )
 
-// plan is what is built outside of the namespaces.
+// plan is the outcome of the builds outside of the namespaces.
 type plan struct {
 	// Chart is the packed chart of the release, and EarlierChart that of an earlier commit, empty in a checkout
 	// without it.
@@ -39,7 +39,7 @@ type plan struct {
 // image is the archive of an image, and the image's name without its version.
 type image struct{ Name, File string }
 
-// prepare builds all that a node needs into a directory.
+// prepare builds all needs of a node into a directory.
 func prepare(ctx context.Context, dir string) (plan, error) {
 	var p plan
 	bins, err := cluster.BuildNode(ctx, os.Stderr)
@@ -116,7 +116,7 @@ func makeRelease(ctx context.Context, tree, dist string) (chart, image string, e
 	return found[0], image, archive(filepath.Join(dist, "image"), image)
 }
 
-// ownImage is an image of a program below tests/node, with Helm if that is set.
+// ownImage is an image of a program below tests/node, with Helm unless helm is empty.
 type ownImage struct{ source, version, helm string }
 
 // make makes the image, and returns its archive.

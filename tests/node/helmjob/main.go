@@ -1,5 +1,5 @@
-// Command helmjob is what a Job of k3s' helm-controller runs in tests/node: it takes the arguments, the environment and
-// the volumes that this controller gives to the image klipper-helm, and runs Helm.
+// Command helmjob is the program of the Jobs of k3s' helm-controller in tests/node. It takes the arguments, environment
+// and volumes of the image klipper-helm from that controller, and runs Helm.
 //
 //	helmjob install [FLAGS OF HELM]   installs the release, upgrades it, or installs a failed or interrupted one again
 //	helmjob delete                    uninstalls the release, if there is one
@@ -25,7 +25,7 @@ const (
 	helm = "/helm"
 	// home has a writable directory for each of Helm's.
 	home = "/home/klipper-helm"
-	// hashLabel is the label of a record by which the controller knows that the release is as the HelmChart wants it.
+	// hashLabel is the label of a record with the hash of the HelmChart. The controller compares it.
 	hashLabel = "helmcharts.helm.cattle.io/configHash"
 )
 
@@ -79,7 +79,7 @@ func newest(ctx context.Context) (*revision, error) {
 	return &all[0], nil
 }
 
-// install does what the newest revision asks for.
+// install installs, upgrades, or installs again, by the state of the newest revision.
 func install(ctx context.Context, last *revision, flags []string) error {
 	switch {
 	case last == nil:
@@ -145,7 +145,7 @@ func uninstall(ctx context.Context) error {
 	return inNamespace(ctx, "uninstall", os.Getenv("NAME"))
 }
 
-// inNamespace runs a command of Helm that changes the release.
+// inNamespace runs a command of Helm on the release.
 func inNamespace(ctx context.Context, args ...string) error {
 	args = append(args, "--namespace", os.Getenv("TARGET_NAMESPACE"))
 	if timeout := os.Getenv("TIMEOUT"); timeout != "" {
@@ -156,7 +156,7 @@ func inNamespace(ctx context.Context, args ...string) error {
 	return err
 }
 
-// output runs Helm, and returns what it prints.
+// output runs Helm, and returns its output and its error output.
 func output(ctx context.Context, args ...string) (out []byte, failure string, err error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, helm, args...)

@@ -1,5 +1,5 @@
-// Package vals takes the place of helmfile's library for secrets of cloud providers and vaults, which is half of what
-// helmfile compiles. It has what helmfile calls. Values come back as they are, and a reference to a secret is an error.
+// Package vals takes the place of helmfile's library for secrets of cloud providers and vaults, a third of its packages.
+// It has the calls of helmfile. Values come back as they are, and a reference to a secret is an error.
 package vals
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Options are the settings that helmfile makes. None has an effect.
+// Options are helmfile's settings. None has an effect.
 type Options struct {
 	LogOutput             io.Writer
 	AWSLogLevel           string
