@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -140,9 +141,13 @@ func (a *Attack) Lock() {
 }
 
 // Survived waits until every release is locked and restored, or refused with a reason. between is called a few times
-// meanwhile.
+// meanwhile. The operator reverts the namespace's large objects one after the other, and its small ones in their turn:
+// on a busy machine that took a minute.
 func (a *Attack) Survived(between func()) {
 	a.Helper()
+	patient := *a.Env
+	patient.Patience = 10 * time.Minute
+	a.Env = &patient
 	a.WaitReady("claims", 1)
 	// The object names a release whose record has the maximum size.
 	for i := range maxWithin {

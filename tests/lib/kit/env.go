@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -32,7 +33,7 @@ var (
 	Deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// patience is the timeout of Eventually. It is long enough for a busy machine; no measurement depends on it.
+// patience is the default timeout of Eventually. It is long enough for a busy machine; no measurement depends on it.
 const patience = 60 * time.Second
 
 // Env is one test's part of a control plane: a namespace for HelmReleases, a namespace for releases, and clients with
@@ -45,6 +46,8 @@ type Env struct {
 	Kube    kubernetes.Interface
 	// Operator is the namespace of the HelmReleases and the controller's name; Apps is where releases go.
 	Operator, Apps string
+	// Patience is the timeout of Eventually for objects that wait for much other work; zero is the default.
+	Patience time.Duration
 }
 
 // New returns an environment of its own on a control plane, with the CustomResourceDefinition installed. Without one
@@ -199,7 +202,7 @@ func (e *Env) Get(gvr schema.GroupVersionResource, name string) *unstructured.Un
 // has waited the less often it asks: a question costs the API server, etcd and the test milliseconds of a processor.
 func (e *Env) Eventually(what string, holds func() error) {
 	e.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(cmp.Or(e.Patience, patience))
 	defer deadline.Stop()
 	begun := time.Now()
 	for {
