@@ -72,7 +72,7 @@ func Additions(
 	desired, object map[string]any, managedFields []metav1.ManagedFieldsEntry, keep func(manager string) bool,
 	opt Options,
 ) []Addition {
-	c := newComparer(opt)
+	c := newCursor(opt)
 	f := additionFinder{
 		stripper: stripper{c: &c, desired: desired, kept: keptFieldsOf(desired)},
 		owners:   NewOwnership(managedFields, nil, object),
@@ -82,7 +82,7 @@ func Additions(
 	return f.found
 }
 
-// additionFinder walks a desired state and an object side by side. The comparer has the path in the desired state.
+// additionFinder walks a desired state and an object side by side. The cursor is in the desired state.
 type additionFinder struct {
 	stripper
 	owners *Ownership

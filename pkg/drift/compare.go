@@ -2,6 +2,17 @@ package drift
 
 import "maps"
 
+// comparer is one comparison. Its merge methods find the changes and build the target.
+type comparer struct {
+	recorder
+	complete bool // see Schema
+	tries    int  // searches for the partner of an element so far, see maxTries
+}
+
+func newComparer(opt Options) comparer {
+	return comparer{recorder: recorder{cursor: newCursor(opt), adopted: opt.Adopted}, complete: opt.Schema.complete}
+}
+
 // equal reports whether a live value, at the current path, has all declared content. It stops at the first change.
 func (c *comparer) equal(want, have any, n *node) bool {
 	before := c.asking
@@ -134,7 +145,7 @@ func (c *comparer) mergeValue(want, have any, n *node) (any, bool) {
 
 // withoutIgnored returns a copy of a declared value that the live object lacks, without the ignored fields. It also
 // reports whether there is anything left to restore.
-func (c *comparer) withoutIgnored(want any) (any, bool) {
+func (c *cursor) withoutIgnored(want any) (any, bool) {
 	declared, ok := want.(map[string]any)
 	if !ok || c.ignore == nil {
 		return deepCopy(want), true

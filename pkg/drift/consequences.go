@@ -10,7 +10,7 @@ import (
 
 // withoutConsequences removes from the target the side effects of a reverted change: values that the API server set
 // then, and would keep afterwards.
-func (c *comparer) withoutConsequences(desired, live, target map[string]any) map[string]any {
+func (c *recorder) withoutConsequences(desired, live, target map[string]any) map[string]any {
 	switch kind := desired["kind"]; {
 	case kind == "Service" && desired["apiVersion"] == "v1":
 		return c.withoutNodePorts(desired, target)
@@ -23,7 +23,7 @@ func (c *comparer) withoutConsequences(desired, live, target map[string]any) map
 // withoutNodePorts removes the undeclared node ports of a Service that is declared without their allocation, if a
 // change of its type or of the allocation made the API server allocate them. A revert of that change alone does not
 // free them.
-func (c *comparer) withoutNodePorts(desired, target map[string]any) map[string]any {
+func (c *recorder) withoutNodePorts(desired, target map[string]any) map[string]any {
 	isCause := func(change Change) bool {
 		return change.Path == "/spec/type" || change.Path == "/spec/allocateLoadBalancerNodePorts"
 	}
@@ -62,7 +62,7 @@ func isPortDeclared(ports []any, nodePort any) bool {
 
 // withoutTemplateLabels removes the labels that the API server copies from the template of an object without labels:
 // the removal of all declared labels made it such an object.
-func (c *comparer) withoutTemplateLabels(desired, live, target map[string]any) map[string]any {
+func (c *recorder) withoutTemplateLabels(desired, live, target map[string]any) map[string]any {
 	declared := nested(desired, "metadata", "labels")
 	have := nested(live, "metadata", "labels")
 	inTemplate := nested(live, "spec", "template", "metadata", "labels")

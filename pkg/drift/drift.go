@@ -81,11 +81,6 @@
 // afterwards.
 package drift
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Operation classifies the departure of a live object at a path.
 type Operation string
 
@@ -169,99 +164,4 @@ func compareDeclared(desired, live map[string]any, opt Options) Result {
 	}
 	target = c.withoutOwners(desired, live, target)
 	return c.result(c.withoutFreeze(desired, live, target))
-}
-
-func newComparer(opt Options) comparer {
-	return comparer{ignore: opt.Ignore, adopted: opt.Adopted, accepted: opt.Accepted, complete: opt.Schema.complete,
-		path: make([]string, 0, 16)}
-}
-
-// comparer holds the state of one comparison. Its merge methods find the changes and build the target.
-type comparer struct {
-	ignore   func([]string) bool
-	adopted  func(map[string]any) bool
-	complete bool // see Schema
-	accepted Baseline
-	learnt   Baseline // when set, report records what it sees here
-
-	path    []string // where we are, in desired
-	buf     []byte   // scratch for pointers
-	asking  bool     // only whether something changed is asked for: nothing is recorded, and the target does not matter
-	quiet   bool     // report records nothing
-	tries   int      // similarity comparisons so far, see maxTries
-	changes []Change
-	foreign bool
-	// unproven is Result.Unproven.
-	unproven bool
-}
-
-func (c *comparer) result(target map[string]any) Result {
-	if len(c.changes) == 0 {
-		return Result{}
-	}
-	slices.SortFunc(c.changes, func(a, b Change) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Op, b.Op))
-	})
-	return Result{Changes: slices.Compact(c.changes), Target: target, RemovesForeign: c.foreign,
-		Unproven: c.unproven}
-}
-
-func (c *comparer) push(segment string) { c.path = append(c.path, segment) }
-func (c *comparer) pop()                { c.path = c.path[:len(c.path)-1] }
-
-// ignored reports whether the current path is out of bounds.
-func (c *comparer) ignored() bool { return c.ignore != nil && c.ignore(c.path) }
-
-// ignoredAt is ignored for a child of the current path.
-func (c *comparer) ignoredAt(segment string) bool {
-	if c.ignore == nil {
-		return false
-	}
-	c.push(segment)
-	defer c.pop()
-	return c.ignore(c.path)
-}
-
-func (c *comparer) silent() bool { return c.asking || c.quiet }
-
-// report records a change at the current path. seen returns the fingerprint of the live value.
-func (c *comparer) report(op Operation, seen func() uint64) {
-	if c.silent() {
-		return
-	}
-	pointer := Pointer(c.path...)
-	c.changes = append(c.changes, Change{Path: pointer, Op: op})
-	if c.learnt != nil {
-		c.learnt[pointer] = seen()
-	}
-}
-
-// reportAdded records the removal of the child segment of the current path.
-func (c *comparer) reportAdded(segment string) {
-	c.push(segment)
-	defer c.pop()
-	if c.silent() {
-		return
-	}
-	c.changes = append(c.changes, Change{Path: Pointer(c.path...), Op: Added})
-	c.foreign = true
-}
-
-// outside reports whether a key at the current path is never compared: the object's identity, and the metadata that the
-// server owns.
-func (c *comparer) outside(key string) bool {
-	switch len(c.path) {
-	case 0:
-		return key == "apiVersion" || key == "kind" || key == "status"
-	case 1:
-		if c.path[0] != "metadata" {
-			return false
-		}
-		switch key {
-		case "name", "namespace", "generateName", "uid", "resourceVersion", "generation", "managedFields",
-			"selfLink", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds":
-			return true
-		}
-	}
-	return false
 }

@@ -37,18 +37,3 @@ func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
 		c.pop()
 	}
 }
-
-// additionKey is the key in a Baseline of the undeclared field at the current path.
-func (c *comparer) additionKey() string {
-	return string(append(appendPointer(nil, c.path), additionSuffix...))
-}
-
-// acceptsAddition reports whether the undeclared field at the current path was learnt.
-func (c *comparer) acceptsAddition(have any) bool {
-	if len(c.accepted) == 0 {
-		return false
-	}
-	c.buf = append(appendPointer(c.buf[:0], c.path), additionSuffix...)
-	learnt, ok := c.accepted[string(c.buf)]
-	return ok && learnt == fingerprint(have)
-}

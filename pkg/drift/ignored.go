@@ -18,13 +18,13 @@ import (
 func WithoutIgnored(
 	desired, target, live map[string]any, opt Options, owned func(path []string) bool,
 ) map[string]any {
-	c := newComparer(opt)
-	s := ignorer{comparer: &c, owned: owned}
+	c := newCursor(opt)
+	s := ignorer{cursor: &c, owned: owned}
 	return s.object(desired, target, live, opt.Schema.root)
 }
 
 type ignorer struct {
-	*comparer
+	*cursor
 	owned  func([]string) bool
 	atomic int // above zero, inside of an atomic list
 }

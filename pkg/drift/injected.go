@@ -187,7 +187,7 @@ func (s *Strict) learnInjected(desired, live map[string]any, opt Options, learnt
 }
 
 func (s *Strict) injectedFinder(desired, live map[string]any, opt Options) *injectedFinder {
-	c := newComparer(opt)
+	c := newCursor(opt)
 	return &injectedFinder{
 		stripper: stripper{c: &c, desired: desired, kept: keptFieldsOf(desired)}, strict: s, live: live,
 	}

@@ -86,7 +86,7 @@ func unionsOf(t reflect.Type, fields map[string]*node) []union {
 
 // rivals returns the fields of live that others set although they exclude the declared field key. With changed set, key
 // exists with another value, and only the fields that depend on it as a discriminator are rivals.
-func (c *comparer) rivals(n *node, key string, changed bool, desired, live map[string]any) []string {
+func (c *cursor) rivals(n *node, key string, changed bool, desired, live map[string]any) []string {
 	if n == nil || n.object == nil || len(n.object.unions) == 0 {
 		return nil
 	}

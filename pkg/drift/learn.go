@@ -31,7 +31,9 @@ const additionSuffix = "~+"
 // Never learn from an object that others could have changed since: their changes would be accepted for good.
 func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 	learnt := Baseline{}
-	c := comparer{ignore: opt.Ignore, adopted: opt.Adopted, learnt: learnt}
+	opt.Accepted = nil
+	c := newComparer(opt)
+	c.learnt = learnt
 	c.mergeMap(desired, canonicalLive, opt.Schema.root)
 	c.withoutOwners(desired, canonicalLive, canonicalLive)
 	c.withoutFreeze(desired, canonicalLive, canonicalLive)
@@ -40,26 +42,6 @@ func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 		opt.Strict.learn(desired, canonicalLive, opt, learnt)
 	}
 	return learnt
-}
-
-// accepts reports whether the value at the current path is the learnt one.
-func (c *comparer) accepts(seen func() uint64) bool {
-	if len(c.accepted) == 0 {
-		return false
-	}
-	c.buf = appendPointer(c.buf[:0], c.path)
-	learnt, ok := c.accepted[string(c.buf)]
-	return ok && learnt == seen()
-}
-
-// acceptsAt is accepts for a child of the current path.
-func (c *comparer) acceptsAt(segment string, seen func() uint64) bool {
-	if len(c.accepted) == 0 {
-		return false
-	}
-	c.buf = append(append(appendPointer(c.buf[:0], c.path), '/'), segment...)
-	learnt, ok := c.accepted[string(c.buf)]
-	return ok && learnt == seen()
 }
 
 // fingerprint is a cryptographic hash of a value. No user can find a second value with the same hash, and so put one

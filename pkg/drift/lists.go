@@ -23,7 +23,7 @@ func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 }
 
 // kindOf returns the list kind of the schema, or atomic if the manifest does not fit it.
-func (c *comparer) kindOf(want []any, n *node) listKind {
+func (c *cursor) kindOf(want []any, n *node) listKind {
 	switch {
 	case n == nil:
 		return atomicList
@@ -158,14 +158,14 @@ func (c *comparer) replacement(i int, want, have any, n *node) any {
 	return deepCopy(want)
 }
 
-func (c *comparer) adoptAt(i int, want, have any) any {
+func (c *cursor) adoptAt(i int, want, have any) any {
 	c.push(strconv.Itoa(i))
 	defer c.pop()
 	return c.adopt(want, have)
 }
 
 // adopt returns a copy of a desired value with the live values of ignored fields.
-func (c *comparer) adopt(want, have any) any {
+func (c *cursor) adopt(want, have any) any {
 	w, ok := want.(map[string]any)
 	if !ok || c.ignore == nil {
 		if list, ok := want.([]any); ok && c.ignore != nil {
@@ -204,7 +204,7 @@ func (c *comparer) adopt(want, have any) any {
 	return out
 }
 
-func (c *comparer) adoptList(want []any, have any) any {
+func (c *cursor) adoptList(want []any, have any) any {
 	h, ok := have.([]any)
 	if !ok || len(h) != len(want) {
 		return deepCopy(want)

@@ -48,7 +48,7 @@ func DeclaresNull(v any) bool {
 const maxNulls = 50
 
 // learnNulls records the declared nulls that the live object has.
-func (c *comparer) learnNulls(desired, live map[string]any, n *node) {
+func (c *recorder) learnNulls(desired, live map[string]any, n *node) {
 	for _, key := range slices.Sorted(maps.Keys(desired)) {
 		want := desired[key]
 		if len(c.path) < 2 && c.outside(key) {
@@ -67,7 +67,7 @@ func (c *comparer) learnNulls(desired, live map[string]any, n *node) {
 	}
 }
 
-func (c *comparer) learnNullsBelow(want, have any, n *node) {
+func (c *recorder) learnNullsBelow(want, have any, n *node) {
 	switch w := want.(type) {
 	case map[string]any:
 		if h, ok := have.(map[string]any); ok {

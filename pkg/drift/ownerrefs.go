@@ -8,7 +8,7 @@ import (
 
 // withoutOwners removes the undeclared owner references from the target, in both scopes. The garbage collector deletes
 // an object without existing owners, at once or when they are deleted, so an added reference deletes the object.
-func (c *comparer) withoutOwners(desired, live, target map[string]any) map[string]any {
+func (c *recorder) withoutOwners(desired, live, target map[string]any) map[string]any {
 	declared, have := ownerReferences(desired), ownerReferences(live)
 	if len(have) == 0 {
 		return target

@@ -19,7 +19,7 @@ func checkRestores(t *testing.T, desired, live map[string]any, opt Options) Resu
 	if (len(r.Changes) == 0) != (r.Target == nil) {
 		t.Fatalf("%d changes, but target is nil: %v", len(r.Changes), r.Target == nil)
 	}
-	c := comparer{ignore: opt.Ignore, accepted: opt.Accepted}
+	c := newComparer(opt)
 	if opt.Strict == nil && c.equal(desired, live, opt.Schema.root) != (len(r.Changes) == 0) {
 		t.Fatalf("asked whether something changed, the answer is another one; changes %q", changes(r.Changes))
 	}

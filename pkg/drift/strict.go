@@ -31,7 +31,7 @@ func (s *Strict) compare(desired, live map[string]any, found Result, opt Options
 	if additions = append(additions, injected...); len(additions) == 0 {
 		return found
 	}
-	c := comparer{changes: slices.Clone(found.Changes), foreign: true, unproven: len(injected) > 0}
+	c := recorder{changes: slices.Clone(found.Changes), foreign: true, unproven: len(injected) > 0}
 	for _, a := range additions {
 		c.changes = append(c.changes, a.Change)
 	}
@@ -47,7 +47,6 @@ func (s *Strict) HasAdditions(desired, live map[string]any, opt Options) bool {
 
 // learn records in learnt the additions of others that live still has after its restoration.
 func (s *Strict) learn(desired, live map[string]any, opt Options, learnt Baseline) {
-	opt.Accepted = nil
 	_, additions := s.strip(desired, live, live, opt)
 	for _, a := range additions {
 		learnt[a.key] = a.seen
@@ -62,7 +61,7 @@ func (s *Strict) strip(desired, target, live map[string]any, opt Options) (map[s
 	if foreign == nil {
 		return target, nil
 	}
-	c, kept := newComparer(opt), keptFieldsOf(desired)
+	c, kept := newCursor(opt), keptFieldsOf(desired)
 	// Mostly all fields of others are declared, or removed already: then the other owners need not be read.
 	run := func(others *fieldpath.Set) (map[string]any, []addition) {
 		st := stripper{c: &c, desired: desired, kept: kept}

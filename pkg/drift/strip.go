@@ -10,7 +10,7 @@ import (
 
 // stripper removes the additions of others from an object. It visits only the parts with foreign fields.
 type stripper struct {
-	c         *comparer
+	c         *cursor
 	desired   map[string]any
 	kept      []keptField
 	additions []addition
