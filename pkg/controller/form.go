@@ -32,7 +32,7 @@ func (cp *comparer) form(
 		if err != nil {
 			return v.unknownForm(err)
 		}
-		v.found = v.in.Recall(v.found, remembered)
+		v.found = v.in.Unsettled(v.found).Recall(remembered)
 		v.found.Excused = excused
 		if outcome := cp.outcome(l, v); v.found.State != judge.Drifted {
 			v.logTo(cp.debug(l.Release))
@@ -46,11 +46,11 @@ func (cp *comparer) form(
 		return &lock.Outcome{Again: v.readAgain()} // another writer came in between
 	case err != nil: // the revert itself will report the cause
 		cp.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
-		if v.found = v.in.WithoutUnproven(v.found); len(v.found.Changes) == 0 {
+		if v.found = v.in.Unsettled(v.found).WithoutUnproven(); len(v.found.Changes) == 0 {
 			return v.unknownForm(err)
 		}
 	default:
-		v.found = v.in.AfterDryRun(v.found, after)
+		v.found = v.in.Unsettled(v.found).AfterDryRun(after)
 	}
 	if unproven { // a later judgement without refused fields must not remove an element that no webhook injects
 		v.in.Baseline = v.found.Options.Accepted
@@ -60,7 +60,7 @@ func (cp *comparer) form(
 		if err != nil {
 			return v.unknownForm(err)
 		}
-		v.found = v.in.Excuse(v.found, metav1.NewTime(at), l.Fresh)
+		v.found = v.in.Unsettled(v.found).Excuse(metav1.NewTime(at), l.Fresh)
 	}
 	v.logTo(cp.debug(l.Release))
 	return cp.outcome(l, v)

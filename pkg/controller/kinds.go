@@ -85,10 +85,10 @@ func (c *common) kindWait() time.Duration {
 }
 
 // otherVersions returns the served versions of kinds with an unserved declared version.
-func (rs *releases) otherVersions(ld *loaded) map[schema.GroupKind][]string {
+func (ld *loaded) otherVersions(versions func(schema.GroupKind) []string) map[schema.GroupKind][]string {
 	served := map[schema.GroupKind][]string{}
 	for gvk := range ld.waiting {
-		served[gvk.GroupKind()] = rs.kinds.Versions(gvk.GroupKind())
+		served[gvk.GroupKind()] = versions(gvk.GroupKind())
 	}
 	return served
 }

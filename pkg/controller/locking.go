@@ -35,7 +35,7 @@ func (rs *releases) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Tim
 
 // begin activates a lock: from then on, its objects are watched and drift is reverted.
 func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock) {
-	key, served := l.Key, rs.otherVersions(loaded)
+	key, served := l.Key, loaded.otherVersions(rs.kinds.Versions)
 	var conflicts []lock.Conflict
 	var displaced []string
 	outdated := false

@@ -91,9 +91,9 @@ func (c *comparer) compareOnce(ctx context.Context, o *judge.Object) (answer, er
 		return answer{}, err
 	}
 	if after != nil {
-		found = in.AfterDryRun(found, after)
+		found = in.Unsettled(found).AfterDryRun(after)
 	} else {
-		found = in.Locally(found)
+		found = in.Unsettled(found).Locally()
 	}
 	a := c.answer(ctx, in, found)
 	if a.difference != nil {

@@ -91,7 +91,7 @@ func (a *Admission) describe(changes []drift.Change) string {
 // Kubernetes kinds are the only values in a text: a user with the right to update an object may have no right to read
 // it.
 func (a *Admission) replicas(changes []drift.Change) (before, after int64, ok bool) {
-	if len(changes) != 1 || !HasReplicas(a.ID) || !a.isReplicas(changes[0].Segments()) {
+	if len(changes) != 1 || !HasReplicas(a.ID) || !a.scaling().isAt(changes[0].Segments()) {
 		return 0, 0, false
 	}
 	before, had, err := unstructured.NestedInt64(a.Before.Object, "spec", "replicas")

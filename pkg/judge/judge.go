@@ -144,7 +144,7 @@ func (in *Input) compared() Result {
 	if in.Live.GetDeletionTimestamp() != nil {
 		desired = drift.WithoutDoneFinalizers(desired, in.Live)
 	}
-	desired = in.rescaled(desired)
+	desired = in.scaling().rescaled(desired)
 	options := drift.Options{
 		Schema: in.Schema, Accepted: in.Baseline, Ignore: in.Ignore(desired), Strict: in.strict(in.Live),
 		Adopted: in.adopted(),
@@ -188,7 +188,7 @@ func (in *Input) absent() Result {
 	if why := in.notRecreated(); why != "" {
 		return Result{State: NotRecreated, Why: why}
 	}
-	return Result{State: Missing, Desired: in.recreatedScaled(in.Desired), Owner: in.owner(in.Last, nil)}
+	return Result{State: Missing, Desired: in.scaling().recreated(in.Desired), Owner: in.owner(in.Last, nil)}
 }
 
 func (in *Input) strict(live *unstructured.Unstructured) *drift.Strict {
@@ -231,8 +231,8 @@ func (in *Input) Ignore(desired map[string]any) func(path []string) bool {
 	if names := ofControllers(in.ID, desired); len(names) > 0 {
 		ignored = also(ignored, annotated(names))
 	}
-	if in.autoscaled() {
-		ignored = also(ignored, in.isReplicas)
+	if scaling := in.scaling(); scaling.isLeft() {
+		ignored = also(ignored, scaling.isAt)
 	}
 	if len(in.Left) > 0 {
 		ignored = also(ignored, in.left)

@@ -210,7 +210,7 @@ func TestSettle(t *testing.T) {
 	} {
 		in := input(t, config, tampered)
 		in.First = true
-		got := in.AfterDryRun(Judge(in), object(t, test.after))
+		got := in.Unsettled(Judge(in)).AfterDryRun(object(t, test.after))
 		if got.State != test.want {
 			t.Errorf("%s: %s", name, got.State)
 		}

@@ -19,14 +19,16 @@ func (in Input) Scaled(live *Autoscalers, trusted func(scaler manifest.ID) bool)
 	return in
 }
 
-// Rescales reports whether the number of replicas is among changes. Live autoscalers decide whether it is drift.
-func (in *Input) Rescales(changes []drift.Change) bool {
-	return slices.ContainsFunc(changes, func(c drift.Change) bool { return in.isReplicas(c.Segments()) })
+// scaling is the number of replicas of an object, and the range within which an autoscaler sets it; nil for none.
+type scaling struct {
+	in     *Input
+	active *Range
+	path   []string // of the number
 }
 
-// autoscaler returns the range within which an autoscaler sets the replicas of the object: one of the manifest, or a
-// live one; nil for none.
-func (in *Input) autoscaler() *Range { return ScaledBy(in.Replicas, in.LiveRange) }
+func (in *Input) scaling() scaling {
+	return scaling{in: in, active: ScaledBy(in.Replicas, in.LiveRange), path: in.Schema.Replicas()}
+}
 
 // ScaledBy returns the active range of a declared and a live one; either may be nil. The declared one wins, but with
 // the number of a paused live one: the pause is an undeclared annotation, and scope Strict removes it.
@@ -42,53 +44,65 @@ func ScaledBy(declared, live *Range) *Range {
 	return declared
 }
 
+// Rescales reports whether the number of replicas is among changes. Live autoscalers decide whether it is drift.
+func (in *Input) Rescales(changes []drift.Change) bool {
+	s := in.scaling()
+	return slices.ContainsFunc(changes, func(c drift.Change) bool { return s.isAt(c.Segments()) })
+}
+
 // ChosenIn returns the number of replicas of a live object if it is within the range of its autoscaler; nil otherwise.
 func (in *Input) ChosenIn(live *unstructured.Unstructured) *int64 {
-	replicas, ok, err := unstructured.NestedInt64(live.Object, in.Schema.Replicas()...)
-	if !ok || err != nil || !in.autoscaler().Contains(replicas) {
+	s := in.scaling()
+	replicas, ok := s.of(live.Object)
+	if !ok || !s.active.Contains(replicas) {
 		return nil
 	}
 	return &replicas
 }
 
-// autoscaled reports whether the replica count of the object is not compared: the manifest leaves it to an autoscaler,
-// it is within the range of one, or there may be one.
-func (in *Input) autoscaled() bool {
-	if in.ScalersUnknown && in.Replicas == nil {
+// isAt reports whether path is that of the number.
+func (s scaling) isAt(path []string) bool { return slices.Equal(path, s.path) }
+
+// of returns the number in an object.
+func (s scaling) of(object map[string]any) (int64, bool) {
+	n, ok, err := unstructured.NestedInt64(object, s.path...)
+	return n, ok && err == nil
+}
+
+// isLeft reports whether the number is not compared: the manifest leaves it to an autoscaler, it is within the range of
+// one, or there may be one.
+func (s scaling) isLeft() bool {
+	if s.in.ScalersUnknown && s.in.Replicas == nil {
 		return true
 	}
-	if !in.Scalable {
-		return in.autoscaler() != nil
+	if !s.in.Scalable {
+		return s.active != nil
 	}
-	return in.ChosenIn(in.Live) != nil
+	return s.in.ChosenIn(s.in.Live) != nil
 }
 
-func (in *Input) isReplicas(path []string) bool { return slices.Equal(path, in.Schema.Replicas()) }
-
-// rescaled returns the state to restore if the replica count is neither the declared one nor within the range of the
-// autoscaler. Its count is the one within the range nearest to the number that the autoscaler wanted. A count that Helm
+// rescaled returns the state to restore if the number is neither the declared one nor within the range of the
+// autoscaler. Its number is the one within the range nearest to the one that the autoscaler wanted. A number that Helm
 // has just written is the declared one, and stays.
-func (in *Input) rescaled(desired map[string]any) map[string]any {
-	r := in.autoscaler()
-	if !in.Scalable || r == nil || r.Min > r.Max {
+func (s scaling) rescaled(desired map[string]any) map[string]any {
+	r := s.active
+	if !s.in.Scalable || r == nil || r.Min > r.Max {
 		return desired
 	}
-	declared, _, _ := unstructured.NestedInt64(desired, in.Schema.Replicas()...)
-	live, ok, err := unstructured.NestedInt64(in.Live.Object, in.Schema.Replicas()...)
-	if !ok || err != nil || live == declared || r.Contains(live) {
+	declared, _ := s.of(desired)
+	live, ok := s.of(s.in.Live.Object)
+	if !ok || live == declared || r.Contains(live) {
 		return desired
 	}
-	return withNumber(desired, in.Schema.Replicas(), r.Within(live, in.Chosen, in.Wanted))
+	return withNumber(desired, s.path, r.Within(live, s.in.Chosen, s.in.Wanted))
 }
 
-// recreatedScaled returns the state to create for a deleted object, with the autoscaler's last choice of replicas, if
-// any.
-func (in *Input) recreatedScaled(desired map[string]any) map[string]any {
-	r := in.autoscaler()
-	if !in.Scalable || in.Chosen == nil || !r.Contains(*in.Chosen) {
+// recreated returns the state to create for a deleted object, with the autoscaler's last choice, if any.
+func (s scaling) recreated(desired map[string]any) map[string]any {
+	if !s.in.Scalable || s.in.Chosen == nil || !s.active.Contains(*s.in.Chosen) {
 		return desired
 	}
-	return withNumber(desired, in.Schema.Replicas(), *in.Chosen)
+	return withNumber(desired, s.path, *s.in.Chosen)
 }
 
 // withNumber returns an object with another number at path. object stays as it is.

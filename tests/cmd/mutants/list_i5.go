@@ -38,7 +38,7 @@ func noDriftLost() []mutant {
 			edit{feed, `	f.sink.listed(present)
 `, ``}, integration, "TestI5_DriftMadeBeforeTheLock/helm_3"),
 		breaks("I5", "what an object is like at the first look is taken for the form that the API server gave it",
-			edit{"pkg/judge/settled.go", `	r.found(drift.Compare(r.Desired, in.Live.Object, r.Options))`,
+			edit{"pkg/judge/settled.go", `	r.found(drift.Compare(r.Desired, live, r.Options))`,
 				`	r.found(drift.Result{})`}, integration, "TestI5_DriftWhileTheOperatorIsDown"),
 		breaks("I5", "the loss of Helm's label is not looked at",
 			edit{sink, `	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: version(obj), Seen: ob.Clock.Now()}
@@ -64,8 +64,8 @@ func noDriftLost() []mutant {
 			edit{"pkg/drift/injected.go", `if f.c.kindOf(p.want, n) == keyedList && f.changed(`, `if f.changed(`},
 			"./pkg/drift", "TestNothingIsInjectedIntoAListOfDuplicates"),
 		breaks("I6", "an injected container goes though no webhook injects it again",
-			edit{"pkg/judge/settled.go", `return in.accepting(r, in.injected(r), learnt, r.Options.Accepted.WithoutInjected())`,
-				`return in.accepting(r, learnt, r.Options.Accepted.WithoutInjected())`}, "./tests/fidelity",
+			edit{"pkg/judge/settled.go", `return u.accepting(u.form().Injected(), learnt, u.r.Options.Accepted.WithoutInjected())`,
+				`return u.accepting(learnt, u.r.Options.Accepted.WithoutInjected())`}, "./tests/fidelity",
 			"TestI6_StrictLeavesInjectedElementsWithoutTheirWebhook"),
 		breaks("I5", "a Pod that its deletion ended is taken for one that has run",
 			edit{"pkg/judge/jobs.go", `!ended.Before(requested)`, `ended.Before(requested)`}, "./pkg/judge", "TestJudge"),

@@ -8,8 +8,8 @@ func lateViews() []mutant {
 			edit{"pkg/controller/remediation.go", `	differing = rm.comparer.rescaled(ctx, l, differing)`, ``}, integration,
 			"TestHostile_AutoscalerIsDeliveredLate"),
 		breaks("I6", "autoscalers that are not known are none",
-			edit{"pkg/judge/replicas.go", `	if in.ScalersUnknown && in.Replicas == nil {
-		return true`, `	if in.ScalersUnknown && in.Replicas == nil {
+			edit{"pkg/judge/replicas.go", `	if s.in.ScalersUnknown && s.in.Replicas == nil {
+		return true`, `	if s.in.ScalersUnknown && s.in.Replicas == nil {
 		return false`}, integration, "TestHostile_AutoscalersThatCannotBeListed"),
 		breaks("I5", "a number of replicas that was left alone is not looked at again",
 			edit{"pkg/controller/judge.go", `	if v.unknown != nil {`, `	if v.unknown != nil && v.Live == nil {`}, integration,
