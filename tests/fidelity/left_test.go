@@ -15,7 +15,7 @@ import (
 )
 
 // patience is the timeout of a revert. It is shorter than that of the kit, because of the number of reverts here.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // comes waits until the object has the wanted content and, if requested, field ownership, and reports whether it
 // does.

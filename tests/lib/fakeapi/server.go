@@ -149,7 +149,7 @@ func (s *Server) Delete(path string) {
 }
 
 // Patience is the timeout of Await. It is long enough for a busy machine; a passing test does not use it up.
-const Patience = 20 * time.Second
+const Patience = 60 * time.Second
 
 // Await waits until ok returns true for the object at a path, or for nil if there is none.
 func (s *Server) Await(what, path string, ok func(*unstructured.Unstructured) bool) {
