@@ -2,31 +2,17 @@ package controller
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
+	"github.com/rancher/helm-locker/pkg/apierror"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/status"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
-
-// denial is an object outside the rights of its release's account, and so not owned by the release.
-type denial struct {
-	id  manifest.ID
-	gvr schema.GroupVersionResource
-}
-
-// denials are the denied objects of one HelmRelease. entries guards them.
-type denials struct {
-	account string
-	objects []denial
-	asked   int // number of repeated checks of the denials
-}
 
 const (
 	// The delay between checks of denied objects, doubled every time.
@@ -42,7 +28,7 @@ type rights struct{ *common }
 // author's rights. Without an account, the operator writes in its own name and may change everything.
 func (rt *rights) admit(
 	ctx context.Context, account string, objects []*lock.Object,
-) (admitted []*lock.Object, denied []denial, err error) {
+) (admitted []*lock.Object, denied []status.Denial, err error) {
 	if account == "" {
 		return objects, nil, nil
 	}
@@ -59,7 +45,7 @@ func (rt *rights) admit(
 			admitted = append(admitted, o)
 			continue
 		}
-		denied = append(denied, denial{o.ID, o.GVR})
+		denied = append(denied, status.Denial{ID: o.ID, GVR: o.GVR})
 	}
 	return admitted, denied, nil
 }
@@ -73,7 +59,7 @@ func (rt *rights) mayPatch(account string) accounts.Ask {
 
 // hold sets the account under which the objects of a release are written. It removes the objects outside the rights of
 // the account, and returns them.
-func (rt *rights) hold(ctx context.Context, account string, ld *loaded) ([]denial, error) {
+func (rt *rights) hold(ctx context.Context, account string, ld *loaded) ([]status.Denial, error) {
 	admitted, denied, err := rt.admit(ctx, account, ld.objects)
 	if err != nil {
 		return nil, err
@@ -85,7 +71,7 @@ func (rt *rights) hold(ctx context.Context, account string, ld *loaded) ([]denia
 	}
 	ld.objects, ld.kinds = admitted, kinds // a kind without owned objects is not watched
 	for _, d := range denied {
-		ld.untracked[d.id] = struct{}{} // declared all the same, so never a prune candidate
+		ld.untracked[d.ID] = struct{}{} // declared all the same, so never a prune candidate
 	}
 	return denied, nil
 }
@@ -93,32 +79,33 @@ func (rt *rights) hold(ctx context.Context, account string, ld *loaded) ([]denia
 // granted reports whether an account has received one of the denied rights. If not, it asks again later, at growing
 // intervals.
 func (rt *rights) granted(ctx context.Context, key string) bool {
-	var d denials
+	var d status.Denials
+	asked := 0
 	rt.entries.update(key, func(e *entry) {
-		d = e.denials
-		if len(d.objects) > 0 {
-			e.denials.asked++
+		d, asked = e.Denials, e.asked
+		if len(d.Objects) > 0 {
+			e.asked++
 		}
 	})
-	if len(d.objects) == 0 {
+	if len(d.Objects) == 0 {
 		return false
 	}
 	// Check another part of the objects each time, because they may be many.
-	first := d.asked * accounts.QuestionsAtOnce
-	mayPatch := rt.mayPatch(d.account)
-	answers, err := accounts.AskAll(min(len(d.objects), accounts.QuestionsAtOnce), func(i int) (bool, error) {
-		o := d.objects[(first+i)%len(d.objects)]
-		return mayPatch(ctx, accounts.Object{GVR: o.gvr, Namespace: o.id.Namespace, Name: o.id.Name})
+	first := asked * accounts.QuestionsAtOnce
+	mayPatch := rt.mayPatch(d.Account)
+	answers, err := accounts.AskAll(min(len(d.Objects), accounts.QuestionsAtOnce), func(i int) (bool, error) {
+		o := d.Objects[(first+i)%len(d.Objects)]
+		return mayPatch(ctx, accounts.Object{GVR: o.GVR, Namespace: o.ID.Namespace, Name: o.ID.Name})
 	})
 	if err != nil {
-		rt.Log.WithField("helmrelease", key).Debugf("what was denied is asked for again later: %s", safeError(err))
+		rt.Log.WithField("helmrelease", key).Debugf("what was denied is asked for again later: %s", apierror.Safe(err))
 	}
 	for _, yes := range answers {
 		if yes {
 			return true
 		}
 	}
-	rt.askLater(key, d.asked)
+	rt.askLater(key, asked)
 	return false
 }
 
@@ -128,18 +115,4 @@ func (rt *rights) askLater(key string, asked int) {
 		wait = min(denialSoonest<<asked, denialLatest)
 	}
 	rt.queues.releases.AddAfter(key, wait)
-}
-
-// message describes the missing rights of the account, in the words of the API server's authorizer.
-func (d denials) message() string {
-	var texts []string
-	for _, o := range d.objects[:min(named, len(d.objects))] {
-		where := "at the cluster scope"
-		if o.id.Namespace != "" {
-			where = fmt.Sprintf("in the namespace %q", o.id.Namespace)
-		}
-		texts = append(texts, fmt.Sprintf("%s is not protected: User %q cannot patch resource %q in API group %q %s",
-			o.id, d.account, o.gvr.Resource, o.gvr.Group, where))
-	}
-	return strings.Join(texts, "; ") + andMore(len(d.objects)-len(texts))
 }

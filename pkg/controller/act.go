@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -189,7 +190,8 @@ func (rv *reverter) restored(
 	}
 	switch {
 	case err != nil:
-		rv.Log.WithField("object", v.ID.String()).Debugf("field ownership after a revert: %s", errorAbout(v.ID, err))
+		rv.Log.WithField("object", v.ID.String()).Debugf("field ownership after a revert: %s",
+			apierror.About(v.ID.GroupKind(), err))
 		good = lock.Outcome{Again: v.readAgain(), Failed: true, Transient: transient(err),
 			Problem: problemOf(v.ID, err, true)}
 	case isFinalized(done), v.unknown != nil:

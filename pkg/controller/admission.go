@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/fair"
@@ -51,7 +52,7 @@ func (ad *admission) decide(ctx context.Context, r *admissionv1.AdmissionRequest
 	q, reason, err := ad.question(ctx, r)
 	if err != nil {
 		ad.Log.WithField("object", r.Namespace+"/"+r.Name).Debugf("guard: a request passes that cannot be judged: %v",
-			safeError(err))
+			apierror.Safe(err))
 	}
 	var decision guard.Decision
 	if q != nil {
@@ -238,7 +239,7 @@ func (ad *admission) mayPass(ctx context.Context, q *question) judge.AdmissionRe
 	switch {
 	case err != nil:
 		ad.Log.WithField("object", q.ID.String()).
-			Debugf("guard: cannot determine whether Helm is at work: %s", safeError(err))
+			Debugf("guard: cannot determine whether Helm is at work: %s", apierror.Safe(err))
 		return judge.AdmitUnknown
 	case !holds:
 		return judge.AdmitHelm

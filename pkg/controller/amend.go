@@ -63,8 +63,8 @@ func (pr *prover) declares(
 		if err != nil {
 			return nil, false, err
 		}
-		if prob.reason != "" {
-			return nil, false, fmt.Errorf("%w: %s", errNotReadable, prob.message)
+		if prob.Reason != "" {
+			return nil, false, fmt.Errorf("%w: %s", errNotReadable, prob.Message)
 		}
 		r.loaded = loaded
 	}

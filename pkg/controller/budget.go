@@ -2,12 +2,12 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/status"
 )
 
 // The processor time for the records of one namespace, and of one release: a burst at once, then a share of one
@@ -67,9 +67,9 @@ func (rs *releases) readLater(key string, rec release.Record, wait time.Duration
 	old := rs.table.Get(key)
 	goesOn = old != nil && old.Record.Same(rec)
 	if !goesOn {
-		rs.unlock(key, problem{v1alpha1.ReasonLocking,
-			fmt.Sprintf("what changes of release %s, or of others in its namespace, takes so long to read and to "+
-				"compare that the next record waits; make the releases smaller, or change them less often", rec.Key)})
+		rs.unlock(key, status.Problemf(v1alpha1.ReasonLocking,
+			"what changes of release %s, or of others in its namespace, takes so long to read and to "+
+				"compare that the next record waits; make the releases smaller, or change them less often", rec.Key))
 	}
 	rs.entries.update(key, func(e *entry) { e.reload = true })
 	rs.queues.releases.AddAfter(key, wait)

@@ -148,10 +148,10 @@ func (pr *pruning) readRemoved(ctx context.Context, l *lock.Lock, rec release.Re
 		return err
 	}
 	known.read[rec.UID] = unknown
-	if prob.reason != "" {
+	if prob.Reason != "" {
 		pr.Log.WithField(
 			"release", l.Release.String(),
-		).Debugf("revision %d is passed over when prune candidates are collected: %s", rec.Revision, prob.message)
+		).Debugf("revision %d is passed over when prune candidates are collected: %s", rec.Revision, prob.Message)
 	}
 	return nil
 }

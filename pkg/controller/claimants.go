@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -70,7 +71,8 @@ var errClaimsTimeout = errors.New("the records of other releases take too long t
 
 // unknown returns the reason to pass a request after a failed question to the API server.
 func (ad *admission) unknown(ctx context.Context, q *question, err error) judge.AdmissionReason {
-	ad.Log.WithField("object", q.ID.String()).Debugf("guard: read the records of other releases: %s", safeError(err))
+	ad.Log.WithField("object", q.ID.String()).Debugf("guard: read the records of other releases: %s",
+		apierror.Safe(err))
 	if errors.Is(context.Cause(ctx), errClaimsTimeout) {
 		return ""
 	}
@@ -221,7 +223,7 @@ func (ad *admission) inRecord(
 	go func() {
 		found, err := ad.loader.declaredBy(ctx, rec)
 		if err != nil {
-			ad.debug(rec.Key).Debugf("guard: read %s: %s", rec.Object(), safeError(err))
+			ad.debug(rec.Key).Debugf("guard: read %s: %s", rec.Object(), apierror.Safe(err))
 			found = &declaration{record: rec}
 		} else {
 			ad.declared.put(found)

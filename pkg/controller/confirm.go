@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -46,7 +47,7 @@ func (pr *prover) next(ctx context.Context, key release.Key) {
 	if pr.queues.confirm.NumRequeues(key) > 0 { // the same again is no news
 		log = pr.Log.WithField("release", key.String()).Debugf
 	}
-	log("writes around which Helm may have begun to work: %s; trying again", safeError(err))
+	log("writes around which Helm may have begun to work: %s; trying again", apierror.Safe(err))
 	pr.queues.confirm.AddRateLimited(key)
 }
 
@@ -58,7 +59,7 @@ func (pr *prover) last(ctx context.Context) {
 			if err := pr.prove(ctx, key); err != nil {
 				pr.Log.WithField("release", key.String()).Warnf(
 					"the operator stops and does not know whether Helm began to work around its last writes: %s",
-					safeError(err))
+					apierror.Safe(err))
 			}
 		})
 	}
@@ -114,7 +115,7 @@ func (pr *prover) withoutLate(ctx context.Context, writes []lock.Write) (over []
 				err = errMayComeLate
 			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %s", w.Object.ID, errorAbout(w.Object.ID, err)))
+				errs = append(errs, fmt.Errorf("%s: %s", w.Object.ID, apierror.About(w.Object.ID.GroupKind(), err)))
 				continue
 			}
 		}
@@ -149,7 +150,8 @@ func (pr *prover) confirmWrites(ctx context.Context, over []lock.Write, r *newes
 	var errs []error
 	for i := range over {
 		if err := pr.confirmWrite(ctx, over[i], r); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %s", over[i].Object.ID, errorAbout(over[i].Object.ID, err)))
+			id := over[i].Object.ID
+			errs = append(errs, fmt.Errorf("%s: %s", id, apierror.About(id.GroupKind(), err)))
 		}
 	}
 	return errors.Join(errs...)

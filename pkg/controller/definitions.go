@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
@@ -117,6 +118,7 @@ func (lo *loader) schemaOf(ctx context.Context, gvk schema.GroupVersionKind, plu
 			return compiled, nil
 		}
 	}
-	lo.Log.Warnf("CustomResourceDefinition %s: %s; lists of %s are compared as a whole", name, safeError(err), gvk.Kind)
+	lo.Log.Warnf("CustomResourceDefinition %s: %s; lists of %s are compared as a whole", name,
+		apierror.Safe(err), gvk.Kind)
 	return lo.schemas.For(gvk), nil
 }

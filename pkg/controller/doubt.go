@@ -15,7 +15,7 @@ import (
 func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	hr := pr.cached(l.Key)
 	v, known := pr.view(l.Key)
-	if hr == nil || !known || v.lock != l || v.sum.Unjudged > 0 || v.watchErr != nil {
+	if hr == nil || !known || v.Lock != l || v.Sum.Unjudged > 0 || v.WatchErr != nil {
 		return nil //nolint:nilerr // the rest of the comparison, or the watch that works again, calls reviewDoubt
 	}
 	state, _, err := pr.trusted.of(ctx, hr.UID)
@@ -27,7 +27,7 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	switch {
 	case pr.wouldWrite(v) || left || state.Uninstaller != "":
 		announced := true
-		pr.entries.update(l.Key, func(e *entry) { announced, e.doubted = e.doubted, true })
+		pr.entries.update(l.Key, func(e *entry) { announced, e.Doubted = e.Doubted, true })
 		if !announced {
 			pr.reporter.announceDoubt(hr, l)
 		}
@@ -67,9 +67,8 @@ func (c *common) helmWorksBefore(rec release.Record) bool {
 // on an earlier revision, what is as declared now may be about to go. An excused object is not as declared: its next
 // revert would write what is.
 func (pr *pruning) wouldWrite(v *view) bool {
-	e := v.entry
-	return v.lock.Unknown || len(e.conflicts) > 0 || len(e.waiting) > 0 || len(v.sum.Excused) > 0 ||
-		slices.ContainsFunc(v.sum.Problems, func(p lock.ObjectProblem) bool {
+	return v.Lock.Unknown || len(v.Conflicts) > 0 || len(v.Waiting) > 0 || len(v.Sum.Excused) > 0 ||
+		slices.ContainsFunc(v.Sum.Problems, func(p lock.ObjectProblem) bool {
 			return p.Reason != v1alpha1.ReasonNotRecreated
-		}) || pr.helmWorksBefore(v.lock.Record)
+		}) || pr.helmWorksBefore(v.Lock.Record)
 }

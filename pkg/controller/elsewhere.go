@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -39,7 +40,7 @@ func (lo *loader) findElsewhere(ctx context.Context, rel release.Key) (known loc
 		case apierrors.IsForbidden(err):
 			known.Unknown = fmt.Sprintf("the operator may not list %ss in namespace %s", storage.Kind(), rel.Namespace)
 		case err != nil:
-			known.Unknown = fmt.Sprintf("%ss: %s", storage.Kind(), safeError(err))
+			known.Unknown = fmt.Sprintf("%ss: %s", storage.Kind(), apierror.Safe(err))
 		default:
 			known.Record, known.Found = release.Newest(records)
 		}

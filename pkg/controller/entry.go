@@ -6,21 +6,21 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/status"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
 
 // entry is the state of one HelmRelease beside its lock. entries guards it.
 type entry struct {
-	facts
+	status.Facts
+	bookkeeping
 	as release.Key // what the objects said they belong to when the release was last locked
 	// names is the release in the record's payload, if it is in another namespace; zero for none.
 	names release.Key
@@ -36,6 +36,8 @@ type entry struct {
 	noticed time.Time
 	// reload requests a new lock for the same record.
 	reload bool
+	// asked is the number of repeated checks of Denials.
+	asked int
 	// candidates is the state of the search for prune candidates.
 	candidates candidates
 
@@ -44,36 +46,17 @@ type entry struct {
 	manager string
 }
 
-// facts are the inputs of the status of a HelmRelease, beside its lock and its history. A worker that changes one of
-// its maps or slices replaces it.
-type facts struct {
+// bookkeeping are the facts about a release that a status does not show.
+type bookkeeping struct {
 	uid types.UID // of the HelmRelease
 	// handled is set once the lock of the HelmRelease, or its absence, follows the spec of this generation.
-	handled    bool
-	generation int64
-
-	release  release.Key
-	decision lock.Decision
-	record   release.Record
-	found    bool
-
-	// problem is the reason why a release that should be locked is not, or only in part; zero reason for none.
-	problem problem
-	// info is of the revision last read.
-	info      info
-	waiting   map[schema.GroupVersionKind][]manifest.ID // kinds that are not served
-	served    map[schema.GroupKind][]string             // of these, the versions that are served instead
-	conflicts []lock.Conflict
-	denials   denials
-	skipped   []manifest.Skipped
-	kinds     []schema.GroupVersionKind
-	// doubted is set once the doubt about the locked record is known to stay.
-	doubted bool
+	handled bool
+	release release.Key
+	kinds   []schema.GroupVersionKind
+	// writtenBy is the last writer of a record, see Facts.Writer.
+	writtenBy *trust.Writer
 	// guarded describes the requests for the guard; nil for none.
 	guarded *guard.Wanted
-	// writer is the condition about the last writer of a record, writtenBy; zero while it is not known.
-	writer    metav1.Condition
-	writtenBy *trust.Writer
 	// lockedAt is the beginning of the lock.
 	lockedAt time.Time
 }
@@ -81,17 +64,10 @@ type facts struct {
 // sees compares the newest record with that in facts, and sets fresh. The first record after a start may have been
 // deployed long ago.
 func (e *entry) sees(rec release.Record, found bool) {
-	same := found && e.found && rec.UID == e.record.UID
-	if e.handled && !(same && e.record.Status == rec.Status) {
+	same := found && e.Found && rec.UID == e.Record.UID
+	if e.handled && !(same && e.Record.Status == rec.Status) {
 		e.fresh = found && rec.Status == release.StatusDeployed
 	}
-}
-
-type problem struct{ reason, message string }
-
-type info struct {
-	revision           int
-	description, notes string
 }
 
 // history remembers the newest drifts of a release.
@@ -168,7 +144,7 @@ func (es *entries) enter(key string, uid types.UID) (stale bool) {
 	if es.of == nil {
 		es.of = map[string]*entry{}
 	}
-	es.of[key] = &entry{facts: facts{uid: uid}}
+	es.of[key] = &entry{bookkeeping: bookkeeping{uid: uid}}
 	return false
 }
 

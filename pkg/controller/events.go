@@ -9,11 +9,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/status"
 )
 
 // event is an event about a HelmRelease or an object. Its text has names and paths, and never a value. All events are
@@ -97,16 +99,16 @@ var problemEvents = map[string]string{
 }
 
 // problemEvent is for a problem of a lock; false when no user has to act on it.
-func problemEvent(p problem) (event, bool) {
-	reason, ok := problemEvents[p.reason]
-	return warning(reason, "%s", p.message), ok
+func problemEvent(p status.Problem) (event, bool) {
+	reason, ok := problemEvents[p.Reason]
+	return warning(reason, "%s", p.Message), ok
 }
 
 // conflictEvents are for objects of a release locked by others: one for each of the first few.
 func conflictEvents(conflicts []lock.Conflict) (events []event) {
-	for _, cf := range conflicts[:min(named, len(conflicts))] {
+	for _, cf := range conflicts[:min(plain.MaxNamed, len(conflicts))] {
 		events = append(events, warning(v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
-			cf.Owner, andMore(len(conflicts)-1)))
+			cf.Owner, plain.AndMore(len(conflicts)-1)))
 	}
 	return events
 }
@@ -128,11 +130,13 @@ func exemptEvent(e v1alpha1.Exception) event {
 }
 
 // deniedEvent is for the objects outside the rights of a release's account.
-func deniedEvent(d denials) event { return warning(v1alpha1.EventReasonForbidden, "%s", d.message()) }
+func deniedEvent(d status.Denials) event {
+	return warning(v1alpha1.EventReasonForbidden, "%s", d.Message())
+}
 
 // fightEvent is for an object changed again and again by another writer.
 func fightEvent(v *result) event {
-	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; "+paced, v.ID,
+	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; "+status.Paced, v.ID,
 		v.account())
 }
 
@@ -143,7 +147,7 @@ func refusedEvent(v *result, p *lock.Problem) event {
 
 // requestDeniedEvent is for a user's request refused by the guard.
 func requestDeniedEvent(id manifest.ID, p portion) event {
-	what := "a change of " + drift.Describe(p.Changes, named)
+	what := "a change of " + drift.Describe(p.Changes, plain.MaxNamed)
 	if p.operation == v1alpha1.DriftDeleted {
 		what = "its deletion"
 	}
@@ -196,7 +200,7 @@ func lockedBy(l *lock.Lock) string {
 // pruneRefusedEvent is for a failed deletion of an object of an earlier revision.
 func pruneRefusedEvent(id manifest.ID, err error) event {
 	return warning(v1alpha1.EventReasonRevertFailed,
-		"%s is left over from an earlier revision and cannot be deleted: %s", id, errorAbout(id, err))
+		"%s is left over from an earlier revision and cannot be deleted: %s", id, apierror.About(id.GroupKind(), err))
 }
 
 // The events of a write superseded by Helm's work: the action taken on it.
@@ -209,7 +213,7 @@ func rewrittenEvent(id manifest.ID, revision int) event {
 func notRewrittenEvent(id manifest.ID, revision int, err error) event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was reverted while Helm began to work; it cannot be written as revision %d declares it: %s", id, revision,
-		errorAbout(id, err))
+		apierror.About(id.GroupKind(), err))
 }
 
 func recreatedAgainEvent(id manifest.ID, revision int) event {
@@ -225,7 +229,7 @@ func takenBackEvent(id manifest.ID, why string) event {
 func notTakenBackEvent(id manifest.ID, why string, err error) event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was re-created while Helm began to work; %s, but it cannot be deleted again: %s", id, why,
-		errorAbout(id, err))
+		apierror.About(id.GroupKind(), err))
 }
 
 func holdsDataEvent(id manifest.ID, why string) event {

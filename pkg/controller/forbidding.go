@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -36,7 +37,7 @@ func (ad *admission) forbidding(ctx context.Context, q *question) []drift.Change
 	all, err := salvage.New(ad.enforcer, in, found, update, refusal).Additions(ctx)
 	if err != nil {
 		ad.Log.WithField("object", q.ID.String()).
-			Debugf("guard: cannot determine whether a request forbids the declared values: %s", safeError(err))
+			Debugf("guard: cannot determine whether a request forbids the declared values: %s", apierror.Safe(err))
 		return nil
 	}
 	var changes []drift.Change

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -45,7 +46,7 @@ func (cp *comparer) form(
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return &lock.Outcome{Again: v.readAgain()} // another writer came in between
 	case err != nil: // the revert itself will report the cause
-		cp.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", errorAbout(v.ID, err))
+		cp.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", apierror.About(v.ID.GroupKind(), err))
 		if v.found = v.in.Unsettled(v.found).WithoutUnproven(); len(v.found.Changes) == 0 {
 			return v.unknownForm(err)
 		}

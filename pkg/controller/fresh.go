@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -63,7 +64,7 @@ func (cp *comparer) rescaled(ctx context.Context, l *lock.Lock, differing []*res
 		live, err := cp.scalers.List(ctx, namespace)
 		slot()
 		if err != nil {
-			cp.debug(l.Release).Debugf("numbers of replicas are left alone: %s", safeError(err))
+			cp.debug(l.Release).Debugf("numbers of replicas are left alone: %s", apierror.Safe(err))
 		}
 		judging, full := cp.slots.judging.Acquire(ctx, l.Release.Namespace)
 		if full != nil { // the operator stops
@@ -97,7 +98,7 @@ func (v *result) rejudge(live *judge.Autoscalers, err error, trusted func(manife
 func (ad *admission) rescaled(ctx context.Context, q *question) (judge.AdmissionReason, []drift.Change) {
 	live, err := ad.scalers.List(ctx, q.ID.Namespace)
 	if err != nil {
-		ad.Log.WithField("object", q.ID.String()).Debugf("guard: %s", safeError(err))
+		ad.Log.WithField("object", q.ID.String()).Debugf("guard: %s", apierror.Safe(err))
 	}
 	if err == nil || q.Replicas == nil { // the range of a manifest is known all the same
 		q.Input = q.Scaled(live, ad.trusts(q.lock.Ignore, q.ID))

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -99,22 +98,6 @@ func (c *Controller) SetGuard(s guard.State) {
 		return
 	}
 	c.entries.each(func(key string, _ *entry) { c.statusChanged(key) })
-}
-
-// guardedCondition reports whether the requested guard of a HelmRelease is in force.
-func guardedCondition(v *view, set setter) {
-	switch wanted := v.entry.guarded; {
-	case v.guard.Reason != "":
-		set(v1alpha1.ConditionGuarded, metav1.ConditionFalse, v.guard.Reason, v.guard.Message)
-	case wanted == nil:
-		set(v1alpha1.ConditionGuarded, metav1.ConditionFalse, v1alpha1.ReasonNotLocked, "the release is not locked")
-	case !v.guard.Asked.Covers(wanted):
-		set(v1alpha1.ConditionGuarded, metav1.ConditionFalse, v1alpha1.ReasonGuardNotRegistered,
-			"the registration of the guard is being updated for the objects of the release")
-	default:
-		set(v1alpha1.ConditionGuarded, metav1.ConditionTrue, v1alpha1.ReasonGuarded,
-			"the API server asks the guard before it changes or deletes an object of the release")
-	}
 }
 
 // notServed is the state of an operator without a guard.

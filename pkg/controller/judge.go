@@ -85,7 +85,7 @@ func (cp *comparer) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
 func (v *result) logTo(log *logrus.Entry) {
 	fields := logrus.Fields{"object": v.ID.String(), "state": string(v.found.State)}
 	for name, text := range map[string]string{
-		"paths": drift.Describe(v.found.Changes, named), "why": v.found.Why, "deletion": v.found.Deletion,
+		"paths": drift.Describe(v.found.Changes, plain.MaxNamed), "why": v.found.Why, "deletion": v.found.Deletion,
 	} {
 		if text != "" {
 			fields[name] = text

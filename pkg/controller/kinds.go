@@ -26,7 +26,7 @@ func (rs *releases) definitionChanged(crd *metav1.PartialObjectMetadata) {
 		concerned := reload && slices.ContainsFunc(e.kinds,
 			func(gvk schema.GroupVersionKind) bool { return gvk.Group == group })
 		e.reload = e.reload || concerned
-		if concerned || len(e.waiting) > 0 {
+		if concerned || len(e.Waiting) > 0 {
 			rs.queues.releases.Add(key)
 		}
 		if e.candidates.waits != nil {
@@ -39,7 +39,7 @@ func (rs *releases) definitionChanged(crd *metav1.PartialObjectMetadata) {
 func (rs *releases) kindArrived(key string) bool {
 	var kinds []schema.GroupVersionKind
 	rs.entries.update(key, func(e *entry) {
-		for gvk := range e.waiting {
+		for gvk := range e.Waiting {
 			kinds = append(kinds, gvk)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -16,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/rules"
+	"github.com/rancher/helm-locker/pkg/status"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -34,7 +36,7 @@ type loaded struct {
 	// ignore are the compiled rules of the spec.
 	ignore *rules.Rules
 	// denials are the objects outside the rights of the release's account.
-	denials denials
+	denials status.Denials
 	judged
 	// strict is set in scope Strict. scalable is set when the release has an object with replicas for an autoscaler to
 	// set.
@@ -62,11 +64,12 @@ func (lo *loader) marks(spec v1alpha1.HelmReleaseSpec) bool {
 // returned as a problem; an error means to try again. Objects get ObjectSet metadata if marked is set.
 func (lo *loader) load(
 	ctx context.Context, rec release.Record, spec v1alpha1.HelmReleaseSpec, marked bool,
-) (*loaded, problem, error) {
+) (*loaded, status.Problem, error) {
 	ignore, err := rules.Compile(spec.Ignore)
 	if err != nil {
 		// A user has to fix it; another attempt does not help.
-		return nil, problem{v1alpha1.ReasonInvalidRule, strings.ReplaceAll(err.Error(), "\n", "; ")}, nil
+		return nil, status.Problem{Reason: v1alpha1.ReasonInvalidRule,
+			Message: strings.ReplaceAll(err.Error(), "\n", "; ")}, nil
 	}
 	var out *loaded
 	definitions := lo.definitions.changesSoFar()
@@ -100,14 +103,14 @@ func (lo *loader) load(
 		}
 		return nil
 	})
-	if err != nil && prob.reason == "" {
-		prob = problem{v1alpha1.ReasonLocking,
-			fmt.Sprintf("revision %d cannot be loaded yet: %s", rec.Revision, safeError(err))}
+	if err != nil && prob.Reason == "" {
+		prob = status.Problemf(v1alpha1.ReasonLocking, "revision %d cannot be loaded yet: %s", rec.Revision,
+			apierror.Safe(err))
 	}
-	if err != nil || prob.reason != "" {
+	if err != nil || prob.Reason != "" {
 		return nil, prob, err
 	}
-	return out, problem{}, nil
+	return out, status.Problem{}, nil
 }
 
 // addObject adds an object to lock to the loaded release.

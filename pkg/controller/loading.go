@@ -2,14 +2,15 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/status"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
 
@@ -18,10 +19,10 @@ import (
 // Helm does not write.
 func (rs *releases) loadTrusted(
 	ctx context.Context, account string, rec release.Record, hr *v1alpha1.HelmRelease, spec v1alpha1.HelmReleaseSpec,
-) (*loaded, problem, error) {
+) (*loaded, status.Problem, error) {
 	marked := rs.loader.marks(spec)
 	ld, prob, err := rs.loadOwned(ctx, account, rec, spec, marked)
-	if err != nil || prob.reason != "" || !rs.trusted.needed(account) {
+	if err != nil || prob.Reason != "" || !rs.trusted.needed(account) {
 		if ld != nil {
 			ld.digest, ld.trust = trust.Digest(rec.Key.Namespace, ld.release), rs.trusted.unneeded(account)
 		}
@@ -29,7 +30,7 @@ func (rs *releases) loadTrusted(
 	}
 	now := judged{digest: trust.Digest(rec.Key.Namespace, ld.release)}
 	if err := rs.trusted.judge(ctx, hr, rec, &now); err != nil {
-		return nil, problem{v1alpha1.ReasonLocking, safeError(err)}, err
+		return nil, status.Problem{Reason: v1alpha1.ReasonLocking, Message: apierror.Safe(err)}, err
 	}
 	ld.judged = now
 	if now.doubt == "" {
@@ -37,7 +38,7 @@ func (rs *releases) loadTrusted(
 	}
 	if len(spec.Ignore) > 0 || marked {
 		spec.Ignore = nil
-		if ld, prob, err = rs.loadOwned(ctx, account, rec, spec, false); err != nil || prob.reason != "" {
+		if ld, prob, err = rs.loadOwned(ctx, account, rec, spec, false); err != nil || prob.Reason != "" {
 			return ld, prob, err
 		}
 	}
@@ -48,29 +49,29 @@ func (rs *releases) loadTrusted(
 // loadOwned loads a record without the objects that the account of the release may not change.
 func (rs *releases) loadOwned(
 	ctx context.Context, account string, rec release.Record, spec v1alpha1.HelmReleaseSpec, marked bool,
-) (*loaded, problem, error) {
+) (*loaded, status.Problem, error) {
 	loaded, prob, err := rs.loader.load(ctx, rec, spec, marked)
-	if err != nil || prob.reason != "" {
+	if err != nil || prob.Reason != "" {
 		return nil, prob, err
 	}
 	denied, err := rs.rights.hold(ctx, account, loaded)
 	if apierrors.IsForbidden(err) {
-		prob = problem{v1alpha1.ReasonForbidden,
-			fmt.Sprintf("the operator cannot act as %s, so nothing is locked; it needs the permission to "+
-				"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, safeError(err))}
+		prob = status.Problemf(v1alpha1.ReasonForbidden,
+			"the operator cannot act as %s, so nothing is locked; it needs the permission to "+
+				"impersonate ServiceAccounts in namespace %s: %s", account, rec.Key.Namespace, apierror.Safe(err))
 	}
 	if err != nil {
 		return nil, prob, err
 	}
-	loaded.denials = denials{account: account, objects: denied}
-	return loaded, problem{}, nil
+	loaded.denials = status.Denials{Account: account, Objects: denied}
+	return loaded, status.Problem{}, nil
 }
 
 // refusedBefore reports whether the manifest of a record is known not to parse. The result depends on the record alone,
 // so events of the HelmRelease do not cause another read.
 func (rs *releases) refusedBefore(key string, rec release.Record) (refused bool) {
 	rs.entries.update(key, func(e *entry) {
-		refused = e.problem.reason == v1alpha1.ReasonManifestInvalid && e.refused.Same(rec)
+		refused = e.Problem.Reason == v1alpha1.ReasonManifestInvalid && e.refused.Same(rec)
 	})
 	return refused
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/status"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -46,13 +47,14 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		conflicts, displaced = rs.table.Put(l)
 		outdated = rs.loader.definitions.changesSoFar() != loaded.definitions
 		e.reload = e.reload || outdated
-		e.as, e.served = l.As, served
+		e.as, e.Served = l.As, served
 		if l.As == l.Release {
 			e.names = release.Key{}
 		}
-		e.problem, e.conflicts, e.waiting, e.skipped = problem{}, conflicts, loaded.waiting, loaded.skipped
-		e.denials, e.doubted = loaded.denials, false
-		e.info = info{l.Record.Revision, loaded.release.Description, loaded.release.Notes}
+		e.Problem, e.Conflicts, e.Waiting, e.Skipped = status.Problem{}, conflicts, loaded.waiting, loaded.skipped
+		e.Denials, e.asked, e.Doubted = loaded.denials, 0, false
+		e.Revision = status.Revision{Number: l.Record.Revision,
+			Description: loaded.release.Description, Notes: loaded.release.Notes}
 		e.kinds, e.lockedAt = slices.Collect(maps.Keys(loaded.kinds)), rs.Clock.Now()
 		e.guarded = guardedBy(l)
 		e.history.reverted = 0
@@ -73,7 +75,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	if len(loaded.waiting) > 0 {
 		rs.queues.releases.AddAfter(key, rs.kindWait())
 	}
-	if len(loaded.denials.objects) > 0 {
+	if len(loaded.denials.Objects) > 0 {
 		rs.rights.askLater(key, 0)
 	}
 	rs.reporter.announceLocked(hr, l, len(loaded.objects)-len(conflicts))
@@ -106,14 +108,14 @@ func (rs *releases) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]wat
 }
 
 // unlock ends the lock of a HelmRelease. While Helm works, its watches stay, because the release is locked again soon.
-func (rs *releases) unlock(key string, p problem) {
+func (rs *releases) unlock(key string, p status.Problem) {
 	transitioning, news := false, false
 	uid := types.UID("")
 	rs.entries.update(key, func(e *entry) {
 		uid = e.uid
-		news = e.problem != p
-		e.problem, e.conflicts, e.waiting, e.skipped, e.denials = p, nil, nil, nil, denials{}
-		transitioning = e.decision.State == v1alpha1.StateTransitioning
+		news = e.Problem != p
+		e.Problem, e.Conflicts, e.Waiting, e.Skipped, e.Denials = p, nil, nil, nil, status.Denials{}
+		transitioning = e.Decision.State == v1alpha1.StateTransitioning
 	})
 	if news {
 		rs.reporter.announceProblem(rs.cached(key), p)
@@ -139,7 +141,7 @@ func (rs *releases) unlock(key string, p problem) {
 
 // untrack forgets a HelmRelease after its deletion or its takeover by another controller.
 func (rs *releases) untrack(key string) {
-	rs.unlock(key, problem{})
+	rs.unlock(key, status.Problem{})
 	e := rs.entries.forget(key)
 	rs.guardWanted()
 	if e != nil {
@@ -155,7 +157,7 @@ func (rs *releases) untrack(key string) {
 // retryConflicts enqueues the HelmReleases that lack objects formerly owned by the HelmRelease key.
 func (rs *releases) retryConflicts(key string) {
 	rs.entries.each(func(other string, e *entry) {
-		free := slices.ContainsFunc(e.conflicts, func(cf lock.Conflict) bool {
+		free := slices.ContainsFunc(e.Conflicts, func(cf lock.Conflict) bool {
 			if cf.Owner != key {
 				return false
 			}

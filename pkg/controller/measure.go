@@ -18,7 +18,7 @@ var measured = []string{
 // measure copies a status to the metrics. A HelmRelease for a release that another one keeps has no samples: they are
 // the release's.
 func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) {
-	if v.lock == nil && v.entry.problem.reason == v1alpha1.ReasonConflict {
+	if v.Lock == nil && v.Problem.Reason == v1alpha1.ReasonConflict {
 		return
 	}
 	conditions := make(map[string]bool, len(measured))
@@ -32,13 +32,13 @@ func (rep *reporter) measure(key string, v *view, s v1alpha1.HelmReleaseStatus) 
 		conditions[v1alpha1.ConditionGuarded] = guarded.Status == metav1.ConditionTrue
 	}
 	state := metrics.State{Name: s.State,
-		Locked: v.lock != nil && v.coverage().reason == "", Conditions: conditions, Objects: s.Objects}
+		Locked: v.Protected(), Conditions: conditions, Objects: s.Objects}
 	locked := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked)
 	if locked != nil && locked.Reason == v1alpha1.ReasonSuspended {
 		state.SuspendedSince = locked.LastTransitionTime.Time
 	}
 	rep.entries.update(key, func(*entry) { // not when it is forgotten by now
-		rep.Metrics.Release(v.entry.release, state)
+		rep.Metrics.Release(v.release, state)
 	})
 }
 

@@ -10,9 +10,11 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/status"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
 
@@ -50,7 +52,7 @@ func (rep *reporter) sendDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
 }
 
 func (rep *reporter) sendFight(l *lock.Lock, v *result) {
-	object := driftedObject(v.ID)
+	object := judge.ObjectOf(v.ID)
 	paths, more := pathsOf(v.found.Changes)
 	manager := ""
 	if all := v.portions(); len(all) == 1 { // of several, the message says who changed what
@@ -58,7 +60,7 @@ func (rep *reporter) sendFight(l *lock.Lock, v *result) {
 	}
 	rep.send(l.Key, l.Release, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
 		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
-		Message: v.summary() + ", again and again; " + paced,
+		Message: v.summary() + ", again and again; " + status.Paced,
 	}})
 }
 
@@ -80,7 +82,7 @@ func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 		rep.send(key, of, message.Message{Type: message.LockChanged, Lock: &after.lock})
 	}
 	if after.writer != "" && after.writer != before.writer && by != nil {
-		e, _ := problemEvent(problem{v1alpha1.ReasonUnexpectedWriter, after.writer})
+		e, _ := problemEvent(status.Problem{Reason: v1alpha1.ReasonUnexpectedWriter, Message: after.writer})
 		rep.event(hr, e)
 		rep.send(key, of, message.Message{Type: message.WriterUnexpected,
 			Unexpected: &message.Writer{Revision: by.Revision, User: by.Writer}})

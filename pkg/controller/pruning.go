@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -57,14 +58,14 @@ func (pr *pruning) next(ctx context.Context, key string) {
 	defer slot()
 	if err := pr.pruneAll(ctx, l); err != nil {
 		pr.Log.WithField("release", l.Release.String()).Warnf("leftovers of earlier revisions: %s; trying again later",
-			safeError(err))
+			apierror.Safe(err))
 		pr.queues.pruning.AddRateLimited(key)
 		return
 	}
 	if l.Doubt != "" {
 		if err := pr.reviewDoubt(ctx, l); err != nil {
 			pr.Log.WithField("release", l.Release.String()).Warnf("trust in its record: %s; trying again",
-				safeError(err))
+				apierror.Safe(err))
 			pr.queues.pruning.AddRateLimited(key)
 			return
 		}

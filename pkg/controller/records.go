@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/status"
 )
 
 // contents are a record and the objects declared in its manifest.
@@ -30,17 +31,17 @@ var errRecordChanged = errors.New("the release record changed while it was read"
 // read gets the payload of a record, decodes it, parses its manifest, and calls use with the result. Until use returns,
 // no other large record is in memory. The release is charged with the time. A problem is for the user to act on, and
 // use is not called; after an error, the caller retries.
-func (lo *loader) read(ctx context.Context, rec release.Record, use func(*contents) error) (problem, error) {
+func (lo *loader) read(ctx context.Context, rec release.Record, use func(*contents) error) (status.Problem, error) {
 	stored, payload, err := proof.Payload(ctx, lo.clients.Kubernetes, rec)
 	if err != nil {
 		reason := v1alpha1.ReasonPayloadUnavailable
 		if apierrors.IsForbidden(err) {
 			reason = v1alpha1.ReasonForbidden
 		}
-		return problem{reason, fmt.Sprintf("cannot read the record of revision %d: %v", rec.Revision, err)}, err
+		return status.Problemf(reason, "cannot read the record of revision %d: %v", rec.Revision, err), err
 	}
 	if stored.UID != rec.UID || stored.ResourceVersion != rec.ResourceVersion {
-		return problem{v1alpha1.ReasonLocking, errRecordChanged.Error()}, errRecordChanged
+		return status.Problem{Reason: v1alpha1.ReasonLocking, Message: errRecordChanged.Error()}, errRecordChanged
 	}
 	r := reading{loader: lo}
 	begun := lo.Clock.Now()
@@ -54,17 +55,17 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 		err = lo.belongs(rel, rec)
 	}
 	if err != nil {
-		return problem{v1alpha1.ReasonDecodeFailed, fmt.Sprintf("%s: %v", rec.Object(), err)}, nil
+		return status.Problemf(v1alpha1.ReasonDecodeFailed, "%s: %v", rec.Object(), err), nil
 	}
 	if ctx.Err() != nil { // perhaps while this waited for others
-		return problem{}, ctx.Err()
+		return status.Problem{}, ctx.Err()
 	}
 	found, prob, err := lo.parse(rel, rec)
-	if err != nil || prob.reason != "" {
+	if err != nil || prob.Reason != "" {
 		return prob, err
 	}
 	found.writer = drift.WriterOf(stored.ManagedFields)
-	return problem{}, use(found)
+	return status.Problem{}, use(found)
 }
 
 // belongs returns an error for a record in another namespace than that of its payload, if the release has records there
@@ -75,7 +76,7 @@ func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 	}
 	// Before the lookup: recordChanged of a record stored after it finds these entries.
 	lo.entries.each(func(_ string, e *entry) {
-		if e.release == rec.Key && e.record.Same(rec) { // and not one of an earlier revision
+		if e.release == rec.Key && e.Record.Same(rec) { // and not one of an earlier revision
 			e.names = rel.Key
 		}
 	})
@@ -88,7 +89,7 @@ func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 }
 
 // parse turns the manifest of a record into objects.
-func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, problem, error) {
+func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, status.Problem, error) {
 	found, err := judge.Read(rel.Manifest, manifest.Release(rel.Key), func(gvk schema.GroupVersionKind) (bool, error) {
 		kind, err := lo.kinds.Get(gvk)
 		return kind.Namespaced, err
@@ -96,13 +97,13 @@ func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, pr
 	var invalid *judge.InvalidError
 	switch {
 	case errors.As(err, &invalid):
-		return nil, problem{v1alpha1.ReasonManifestInvalid,
-			fmt.Sprintf("the manifest of revision %d does not parse completely, so nothing of it is enforced: %v",
-				rec.Revision, invalid.Err)}, nil
+		return nil, status.Problemf(v1alpha1.ReasonManifestInvalid,
+			"the manifest of revision %d does not parse completely, so nothing of it is enforced: %v",
+			rec.Revision, invalid.Err), nil
 	case err != nil:
-		return nil, problem{v1alpha1.ReasonManifestInvalid, err.Error()}, err
+		return nil, status.Problem{Reason: v1alpha1.ReasonManifestInvalid, Message: err.Error()}, err
 	}
-	return &contents{release: rel, Manifest: found}, problem{}, nil
+	return &contents{release: rel, Manifest: found}, status.Problem{}, nil
 }
 
 // reading is the work on records of one release. It is not safe for concurrent use.

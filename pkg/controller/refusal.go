@@ -7,11 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
@@ -68,7 +70,7 @@ func (rv *reverter) restoreWithout(
 		taken[i] = a.Change
 	}
 	v.forbidding = fmt.Sprintf("%s taken out, because the declared values are not accepted beside it: %s",
-		drift.Describe(taken, named), errorAbout(v.ID, refusal))
+		drift.Describe(taken, plain.MaxNamed), apierror.About(v.ID.GroupKind(), refusal))
 	v.becomes(v.found.Without(additions), l)
 	if restored, err := rv.writeAgain(ctx, l, v); restored != nil {
 		rv.restored(l, v, restored, v1alpha1.DriftActionReverted, err)
@@ -80,7 +82,7 @@ func (rv *reverter) restoreBut(
 	ctx context.Context, l *lock.Lock, v *result, refused []drift.Change, refusal error,
 ) {
 	p := rv.refusalOf(ctx, l, v, refusal)
-	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, named),
+	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, plain.MaxNamed),
 		p.Message)
 	rest := v.in.Leaving(refused)
 	found := judge.Judge(rest)

@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"reflect"
 
 	"github.com/sirupsen/logrus"
@@ -11,6 +10,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/status"
 )
 
 // releases is the worker that brings the locks in line with HelmReleases and records.
@@ -117,15 +117,15 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	}
 	before := lock.Decision{}
 	rs.entries.update(key, func(e *entry) {
-		before = e.decision
+		before = e.Decision
 		e.sees(rec, found)
-		e.release, e.decision, e.record, e.found = rel, d, rec, found
+		e.release, e.Decision, e.Record, e.Found = rel, d, rec, found
 		e.history.seed(hr.Status.RecentDrift)
 	})
 	if first := rs.claimer.owner(hr); first != nil {
-		rs.unlock(key, problem{v1alpha1.ReasonConflict,
-			fmt.Sprintf("HelmRelease %s/%s was created first and locks release %s; delete one of the two",
-				first.Namespace, first.Name, rel)})
+		rs.unlock(key, status.Problemf(v1alpha1.ReasonConflict,
+			"HelmRelease %s/%s was created first and locks release %s; delete one of the two",
+			first.Namespace, first.Name, rel))
 		rs.handled(key, hr)
 		rs.claimer.giveWay(key, keyOf(first))
 		// Its event may have been handled just before.
@@ -138,7 +138,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 		if err := rs.trusted.forget(ctx, hr, rec); err != nil {
 			return err
 		}
-		rs.unlock(key, problem{})
+		rs.unlock(key, status.Problem{})
 		rs.entries.update(key, func(e *entry) { e.fresh = false })
 		rs.handled(key, hr)
 		rs.reporter.announceUnlocked(hr, before, d)
@@ -154,7 +154,7 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 
 // handled records that the lock of a HelmRelease, or its absence, follows this spec.
 func (rs *releases) handled(key string, hr *v1alpha1.HelmRelease) {
-	rs.entries.update(key, func(e *entry) { e.handled, e.generation = true, hr.Generation })
+	rs.entries.update(key, func(e *entry) { e.handled, e.Generation = true, hr.Generation })
 }
 
 // malformed returns the error of an unreadable object that may be the newest record of the release.
@@ -185,7 +185,7 @@ func (rs *releases) lock(
 	}
 	account, err := rs.Accounts.Of(rec.Key, spec.ServiceAccountName)
 	if err != nil {
-		rs.unlock(key, problem{v1alpha1.ReasonNoServiceAccount, err.Error()})
+		rs.unlock(key, status.Problem{Reason: v1alpha1.ReasonNoServiceAccount, Message: err.Error()})
 		return false, nil //nolint:nilerr // the user has to act, and the condition says so
 	}
 	if wait := rs.loader.budget.wait(rec.Key, rs.Clock.Now()); wait > 0 {
@@ -196,10 +196,10 @@ func (rs *releases) lock(
 	}
 	begin := rs.Clock.Now()
 	loaded, prob, err := rs.loadTrusted(ctx, account, rec, hr, spec)
-	if err != nil || prob.reason != "" {
+	if err != nil || prob.Reason != "" {
 		rs.unlock(key, prob)
 		refused := release.Record{}
-		if err == nil && prob.reason == v1alpha1.ReasonManifestInvalid {
+		if err == nil && prob.Reason == v1alpha1.ReasonManifestInvalid {
 			refused = rec
 		}
 		rs.entries.update(key, func(e *entry) { e.refused = refused })

@@ -52,7 +52,7 @@ func (rm *remediation) next(ctx context.Context, key string) {
 	rm.process(ctx, l, drifted)
 	rm.processLarge(ctx, l, work)
 	if len(work) > 0 && l.Complete() {
-		rm.entries.update(key, func(e *entry) { e.fresh = e.fresh && !e.record.Same(l.Record) })
+		rm.entries.update(key, func(e *entry) { e.fresh = e.fresh && !e.Record.Same(l.Record) })
 		// Others wait for the first status, and no pending work could go into the same write.
 		rm.queues.status.Add(l.Key)
 	}

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -38,7 +39,8 @@ func (rv *reverter) replace(ctx context.Context, l *lock.Lock, v *result, refusa
 		rv.postpone(l, []*result{v}, err)
 		return
 	}
-	rv.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s", errorAbout(v.ID, refusal))
+	rv.Log.WithField("object", v.ID.String()).Infof("replacing the object: %s",
+		apierror.About(v.ID.GroupKind(), refusal))
 	made, err := rv.removeAndCreate(ctx, l, v)
 	switch {
 	case made != nil:

@@ -16,9 +16,11 @@ import (
 	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/fair"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/status"
 )
 
 // reporter writes the log, the events, the notifications and the metrics.
@@ -44,10 +46,6 @@ func newReporter(c *common) *reporter {
 // stored one.
 func microTime(t time.Time) metav1.MicroTime {
 	return metav1.NewMicroTime(t.Truncate(time.Microsecond))
-}
-
-func driftedObject(id manifest.ID) v1alpha1.DriftedObject {
-	return v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
 // record adds a drift, and the action against it, to the history, the log, the metrics and the events. A drift by
@@ -116,7 +114,7 @@ func (rep *reporter) counted(v *result) *result {
 func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) v1alpha1.DriftRecord {
 	paths, more := pathsOf(p.Changes)
 	r := v1alpha1.DriftRecord{
-		Time: microTime(v.seenFirst(p.Changes)), Object: driftedObject(v.ID), Operation: p.operation, Paths: paths,
+		Time: microTime(v.seenFirst(p.Changes)), Object: judge.ObjectOf(v.ID), Operation: p.operation, Paths: paths,
 		MorePaths: more, FieldManager: p.Manager, FieldManagerOperation: p.Operation, Subresource: p.Subresource,
 		UserGroups: p.groups, Action: action, Since: lived.since,
 	}
@@ -138,7 +136,7 @@ func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) 
 // is only reported has no end.
 func (p portion) logged(l *lock.Lock, id manifest.ID, lived life) logrus.Fields {
 	fields := logrus.Fields{"release": l.Release.String(), "object": id.String(), "operation": p.operation}
-	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, named),
+	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, plain.MaxNamed),
 		"user": strings.Join(p.users, " or ")}
 	if lived.since != "" {
 		texts["lived"], texts["since"] = lived.span.String(), string(lived.since)
@@ -226,13 +224,13 @@ func (rep *reporter) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock
 }
 
 // announceProblem records the problem that prevents a lock, if a user has to act on it.
-func (rep *reporter) announceProblem(hr *v1alpha1.HelmRelease, p problem) {
+func (rep *reporter) announceProblem(hr *v1alpha1.HelmRelease, p status.Problem) {
 	e, ok := problemEvent(p)
 	if !ok {
 		return
 	}
 	if hr != nil {
-		rep.Log.WithField("release", releaseKey(hr).String()).Warn("not locked: " + p.message)
+		rep.Log.WithField("release", releaseKey(hr).String()).Warn("not locked: " + p.Message)
 	}
 	rep.event(hr, e)
 }
@@ -248,8 +246,8 @@ func (rep *reporter) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 		rep.Log.WithField("release", releaseKey(hr).String()).Infof("not locked: %s %s (document %d): %s", s.Kind,
 			s.Name, s.Doc, s.Reason)
 	}
-	if d := ld.denials; len(d.objects) > 0 {
-		rep.Log.WithField("release", releaseKey(hr).String()).Warn(d.message())
+	if d := ld.denials; len(d.Objects) > 0 {
+		rep.Log.WithField("release", releaseKey(hr).String()).Warn(d.Message())
 		rep.event(hr, deniedEvent(d))
 	}
 }
@@ -258,7 +256,7 @@ func (rep *reporter) announceFight(l *lock.Lock, v *result) {
 	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
 	rep.sendFight(l, v)
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
-		"what": v.summary()}).Warn("something keeps changing the object back; " + paced)
+		"what": v.summary()}).Warn("something keeps changing the object back; " + status.Paced)
 	rep.event(rep.cached(l.Key), fightEvent(v))
 }
 

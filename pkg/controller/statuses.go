@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/guard"
-	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/status"
 )
 
 // statuses is the worker that writes the statuses of HelmReleases.
@@ -89,32 +88,32 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 		st.reporter.sendGone(key)
 		return false, nil
 	}
-	if view.entry.uid != hr.UID || !view.entry.handled {
+	if view.uid != hr.UID || !view.handled {
 		return true, nil // the entry is of another HelmRelease of that name, or new: reconcile is about to fill it
 	}
-	if view.lock != nil {
-		if wait := st.memory.store(ctx, hr, view.lock); wait > 0 {
+	if view.Lock != nil {
+		if wait := st.memory.store(ctx, hr, view.Lock); wait > 0 {
 			st.queues.status.AddAfter(key, wait)
 		}
 	}
 	status := st.status(hr, view)
 	st.reporter.measure(key, view, status)
-	if !view.sum.QuietAt.IsZero() {
-		st.queues.status.AddAfter(key, view.sum.QuietAt.Sub(st.Clock.Now()))
+	if !view.Sum.QuietAt.IsZero() {
+		st.queues.status.AddAfter(key, view.Sum.QuietAt.Sub(st.Clock.Now()))
 	}
 	if left := st.stillLocking(view, status); left > 0 {
 		st.queues.status.AddAfter(key, min(left, statusDelay))
 		return true, nil
 	}
 	if equality.Semantic.DeepEqual(hr.Status, status) {
-		st.reporter.sendChanges(hr, status, view.entry.writtenBy)
+		st.reporter.sendChanges(hr, status, view.writtenBy)
 		return false, nil
 	}
 	if written, err := st.replaceStatus(hr, status); err != nil || !written {
 		return false, err
 	}
-	st.reporter.sendChanges(hr, status, view.entry.writtenBy)
-	for _, e := range newExemptions(hr.Status.Exceptions, status.Exceptions, view.lock) {
+	st.reporter.sendChanges(hr, status, view.writtenBy)
+	for _, e := range newExemptions(hr.Status.Exceptions, status.Exceptions, view.Lock) {
 		st.reporter.event(hr, e)
 	}
 	return false, nil
@@ -124,49 +123,39 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 // objects. It is zero for every other status.
 func (st *statuses) stillLocking(v *view, s v1alpha1.HelmReleaseStatus) time.Duration {
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
-	if v.lock == nil || ready == nil || ready.Reason != v1alpha1.ReasonLocking {
+	if v.Lock == nil || ready == nil || ready.Reason != v1alpha1.ReasonLocking {
 		return 0
 	}
-	return v.entry.lockedAt.Add(lockingPatience).Sub(st.Clock.Now())
+	return v.lockedAt.Add(lockingPatience).Sub(st.Clock.Now())
 }
 
-// view is a consistent copy of the inputs of a status.
+// view is a consistent copy of the inputs of a status, with the facts beside it.
 type view struct {
-	entry    facts
-	lock     *lock.Lock
-	sum      lock.Summary
-	recent   []v1alpha1.DriftRecord
-	reverted int
-	watchErr error
-	guard    guard.State
+	status.View
+	bookkeeping
 }
 
 func (c *common) view(key string) (*view, bool) {
-	v := &view{guard: notServed}
-	if state := c.guardState.Load(); state != nil {
-		v.guard = *state
-	}
+	v := &view{}
 	known := c.entries.update(key, func(e *entry) {
-		v.entry = e.facts
-		v.recent, v.reverted = slices.Clone(e.history.recent), e.history.reverted
+		v.Facts, v.bookkeeping = e.Facts, e.bookkeeping
+		v.Recent, v.Reverted = slices.Clone(e.history.recent), e.history.reverted
 	})
 	if !known {
 		return nil, false
 	}
-	if v.lock = c.table.Get(key); v.lock != nil {
-		v.sum = v.lock.Summarize(c.Clock.Now())
+	if v.Lock = c.table.Get(key); v.Lock != nil {
+		v.Sum = v.Lock.Summarize(c.Clock.Now())
 	}
-	v.watchErr = firstError(c.objects.Errors(v.entry.kinds))
+	v.WatchErr = firstError(c.objects.Errors(v.kinds))
+	state := &notServed
+	if known := c.guardState.Load(); known != nil {
+		state = known
+	}
+	v.Guard = status.Problem{Reason: state.Reason, Message: state.Message}
+	v.Guarded = v.guarded != nil
+	v.Asked = v.Guarded && state.Asked.Covers(v.guarded)
 	return v, true
-}
-
-// trust returns the trust in the record of the lock.
-func (v *view) trust() *v1alpha1.TrustStatus {
-	t := v.lock.Trust.DeepCopy()
-	if v.lock.Doubt != "" && !v.entry.doubted {
-		t.State, t.Message = v1alpha1.TrustStateComparing, ""
-	}
-	return t
 }
 
 // firstError returns the most informative error of the failed watches, nil for none. The order is fixed, so the same
@@ -187,47 +176,13 @@ func firstError(errs map[schema.GroupVersionKind]error) error {
 	return fmt.Errorf("watch of %s: %w", kinds[0].Kind, errs[kinds[0]])
 }
 
-// status makes the status of a HelmRelease from a view.
+// status returns the status of a HelmRelease.
 func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmReleaseStatus {
-	e := v.entry
-	s := v1alpha1.HelmReleaseStatus{
-		ObservedGeneration: e.generation, State: e.decision.State,
-		// Neutral, since they are shown: by kubectl, dashboards and this program.
-		Description: plain.Cut(plain.Line(plain.Cut(e.info.description, v1alpha1.MaxDescriptionBytes)),
-			v1alpha1.MaxDescriptionBytes),
-		Notes:       plain.Cut(plain.Block(plain.Cut(e.info.notes, v1alpha1.MaxNotesBytes)), v1alpha1.MaxNotesBytes),
-		RecentDrift: v.recent,
-	}
+	s := v.Of(hr, func(id manifest.ID) *judge.Range {
+		return st.scalers.Known().Range(id, st.trusts(v.Lock.Ignore, id))
+	})
 	if st.Shard != nil {
 		s.Shard = st.Shard.String()
 	}
-	if e.found {
-		s.Version = e.record.Revision
-	}
-	if !e.decision.Since.IsZero() {
-		since := metav1.NewTime(e.decision.Since.UTC())
-		s.TransitioningSince = &since
-	}
-	if w := e.decision.Window; w != (lock.Span{}) {
-		s.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(w.Start.UTC()), End: metav1.NewTime(w.End.UTC())}
-	}
-	if v.lock != nil {
-		s.Revision, s.Trust = v.lock.Record.Revision, v.trust()
-		s.Objects = v.sum.ObjectCounts
-		s.Exceptions = st.exceptions(v)
-		if more := len(s.Exceptions) - v1alpha1.MaxExceptions; more > 0 {
-			s.Exceptions, s.MoreExceptions = s.Exceptions[:v1alpha1.MaxExceptions], more
-		}
-	}
-	for _, ids := range e.waiting {
-		s.Objects.Tracked += len(ids)
-		s.Objects.Waiting += len(ids)
-	}
-	s.Objects.Tracked += len(e.denials.objects)
-	s.Objects.Waiting += len(e.denials.objects)
-	if e.problem.reason == v1alpha1.ReasonDecodeFailed || e.problem.reason == v1alpha1.ReasonManifestInvalid {
-		s.State = v1alpha1.StateError
-	}
-	s.Conditions = conditions(hr, v)
 	return s
 }

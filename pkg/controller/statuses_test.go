@@ -9,31 +9,32 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/status"
 )
 
 func TestANewLockHasAMomentBeforeItsStatusSaysThatItReads(t *testing.T) {
 	begun := time.Unix(1000, 0)
 	now := clocktesting.NewFakeClock(begun.Add(lockingPatience / 4))
 	st := &statuses{common: &common{Options: Options{Clock: now}}}
-	status := func(reason string) v1alpha1.HelmReleaseStatus {
+	with := func(reason string) v1alpha1.HelmReleaseStatus {
 		return v1alpha1.HelmReleaseStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady,
 			Reason: reason}}}
 	}
-	locked := &view{entry: facts{lockedAt: begun}, lock: &lock.Lock{}}
-	if got := st.stillLocking(locked, status(v1alpha1.ReasonLocking)); got != lockingPatience*3/4 {
+	locked := &view{View: status.View{Lock: &lock.Lock{}}, bookkeeping: bookkeeping{lockedAt: begun}}
+	if got := st.stillLocking(locked, with(v1alpha1.ReasonLocking)); got != lockingPatience*3/4 {
 		t.Errorf("waits for %s", got)
 	}
 	for _, reason := range []string{v1alpha1.ReasonLocked, v1alpha1.ReasonDriftDetected,
 		v1alpha1.ReasonWaitingForKind} {
-		if got := st.stillLocking(locked, status(reason)); got > 0 {
+		if got := st.stillLocking(locked, with(reason)); got > 0 {
 			t.Errorf("%s waits for %s", reason, got)
 		}
 	}
-	if got := st.stillLocking(&view{entry: facts{lockedAt: begun}}, status(v1alpha1.ReasonLocking)); got > 0 {
+	if got := st.stillLocking(&view{bookkeeping: bookkeeping{lockedAt: begun}}, with(v1alpha1.ReasonLocking)); got > 0 {
 		t.Errorf("without a lock it waits for %s", got)
 	}
 	now.SetTime(begun.Add(lockingPatience))
-	if got := st.stillLocking(locked, status(v1alpha1.ReasonLocking)); got > 0 {
+	if got := st.stillLocking(locked, with(v1alpha1.ReasonLocking)); got > 0 {
 		t.Errorf("a lock that takes long waits for %s more", got)
 	}
 }

@@ -219,6 +219,6 @@ func (rs *releases) readWriters(ctx context.Context, key string, hr *v1alpha1.He
 		now = metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonGuardNotServed,
 			Message: "the operator runs with --trust-records=Any, so it does not see the users who store revisions"}
 	}
-	rs.entries.update(key, func(e *entry) { e.writer, e.writtenBy = now, state.Writer })
+	rs.entries.update(key, func(e *entry) { e.Writer, e.writtenBy = now, state.Writer })
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -37,7 +38,7 @@ func (c *Controller) Witness(ctx context.Context, r *admissionv1.AdmissionReques
 	result, err := wi.see(ctx, r)
 	if err != nil {
 		wi.Log.WithField("object", r.Namespace+"/"+r.Name).Warnf("the write of a record is not judged: %s",
-			safeError(err))
+			apierror.Safe(err))
 		result = "Unwitnessed"
 	}
 	wi.Metrics.Guarded("witnessed", result, wi.Clock.Since(begun))
@@ -231,8 +232,8 @@ func (wi *witness) objects(rel *release.Release, rec release.Record) ([]trust.Ob
 	switch {
 	case err != nil:
 		return nil, err
-	case prob.reason != "":
-		return nil, errors.New(prob.message)
+	case prob.Reason != "":
+		return nil, errors.New(prob.Message)
 	case len(found.Unknown) > 0:
 		return nil, fmt.Errorf("kind %s is not served", found.Unknown[0].GVK.Kind)
 	}

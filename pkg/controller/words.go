@@ -51,11 +51,11 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 		case len(p.Changes) == 0: // deleted or missing
 			text = strings.ToLower(string(p.operation))
 		case p.operation == v1alpha1.DriftAdded:
-			text = drift.Describe(p.Changes, named) + " added"
+			text = drift.Describe(p.Changes, plain.MaxNamed) + " added"
 		case slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return c.Op == drift.Shared }):
-			text = drift.Describe(p.Changes, named) + " owned"
+			text = drift.Describe(p.Changes, plain.MaxNamed) + " owned"
 		default:
-			text = drift.Describe(p.Changes, named) + " changed"
+			text = drift.Describe(p.Changes, plain.MaxNamed) + " changed"
 		}
 		switch users := strings.Join(p.users, " or "); {
 		case p.Manager != "" && users != "":
@@ -67,7 +67,7 @@ func (v *result) describe(evidence func(drift.Author) string) string {
 		}
 		texts = append(texts, plain.Line(text))
 	}
-	return strings.Join(texts[:min(named, len(texts))], ", ") + andMore(len(texts)-named)
+	return strings.Join(texts[:min(plain.MaxNamed, len(texts))], ", ") + plain.AndMore(len(texts)-plain.MaxNamed)
 }
 
 // evidence is the managedFields entry of an author, as in " (Update of scale at 12:03:04Z)"; empty when there is none.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -104,7 +105,8 @@ func (wr *writer) manager(ctx context.Context, l *lock.Lock, v *result) string {
 	for _, o := range siblings[:min(len(siblings), maxSiblings)] {
 		live, err := wr.enforcer.Get(ctx, revert.Object(o))
 		if err != nil { // another one is read, or the manager of the record stays
-			wr.Log.WithField("object", o.ID.String()).Debugf("read for its field manager: %s", errorAbout(o.ID, err))
+			wr.Log.WithField("object", o.ID.String()).Debugf("read for its field manager: %s",
+				apierror.About(o.ID.GroupKind(), err))
 			continue
 		}
 		if live == nil {

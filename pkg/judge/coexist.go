@@ -101,7 +101,11 @@ func leaveCABundle(o *manifest.Object, parent map[string]any, path ...string) bo
 // ExceptionOf returns an entry of status.exceptions.
 func ExceptionOf(id manifest.ID, reason v1alpha1.ExceptionReason, message string, paths ...string) v1alpha1.Exception {
 	return v1alpha1.Exception{
-		Object: v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name},
-		Reason: reason, Paths: paths, Message: message,
+		Object: ObjectOf(id), Reason: reason, Paths: paths, Message: message,
 	}
+}
+
+// ObjectOf returns an object as the API names it.
+func ObjectOf(id manifest.ID) v1alpha1.DriftedObject {
+	return v1alpha1.DriftedObject{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }

@@ -22,3 +22,14 @@ func Count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// MaxNamed is the maximum number of things that a message names. AndMore counts the others.
+const MaxNamed = 3
+
+// AndMore completes a list of which n things are not named; empty for none.
+func AndMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; and %d more", n)
+}

@@ -79,9 +79,9 @@ func neverRevertHelm() []mutant {
 		return pr.takeBack(ctx, w, r)`}, order,
 			"TestI1_RecreatedObjectThatAnUpgradeCountsOn/before_the_second_check/helm_3"),
 		breaks("I1", "a creation is taken back when the newest record cannot be read",
-			edit{amend, `		if prob.reason != "" {
-			return nil, false, fmt.Errorf("%w: %s", errNotReadable, prob.message)
-		}`, `		if prob.reason != "" {
+			edit{amend, `		if prob.Reason != "" {
+			return nil, false, fmt.Errorf("%w: %s", errNotReadable, prob.Message)
+		}`, `		if prob.Reason != "" {
 			return nil, false, nil
 		}`}, order, "TestI1_CreationBeforeARecordThatCannotBeRead"),
 		breaks("I1", "a claim that was created again is taken back",

@@ -12,8 +12,8 @@ func deleteLocked(condition string) string {
 }
 
 // stayLocked keeps a lock, under the new record, when that record or its manifest cannot be read.
-var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.reason != "" {
-		rs.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
+var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.Reason != "" {
+		rs.unlock(key, prob)`, `	if err != nil || prob.Reason != "" {
 		if old := rs.table.Get(key); old != nil {
 			rs.entries.update(key, func(e *entry) { e.problem = prob })
 			old.Record = rec
@@ -55,12 +55,12 @@ func neverDelete() []mutant {
 			and(edit{"pkg/controller/locking.go", `import (`, `import (
 	"context"`}),
 		breaks("I2", "when a HelmRelease is deleted, its release stays locked",
-			edit{"pkg/controller/locking.go", `	rs.unlock(key, problem{})
+			edit{"pkg/controller/locking.go", `	rs.unlock(key, status.Problem{})
 	e := rs.entries.forget(key)`, `	e := rs.entries.forget(key)`}, integration,
 			"TestI2_DeletedHelmReleaseChangesNothing"),
 		breaks("I2", "when a record cannot be decoded, the objects are deleted",
-			edit{reconcile, `	if err != nil || prob.reason != "" {
-		rs.unlock(key, prob)`, `	if err != nil || prob.reason != "" {
+			edit{reconcile, `	if err != nil || prob.Reason != "" {
+		rs.unlock(key, prob)`, `	if err != nil || prob.Reason != "" {
 		if l := rs.table.Get(key); l != nil {
 			` + deleteLocked("true") + `
 		}

@@ -133,7 +133,7 @@ func noDriftLost() []mutant {
 			edit{"pkg/controller/records.go", `			e.names = rel.Key`, `			_ = e.names`}, integration,
 			"TestStoredElsewhere_CountsOnceTheOtherRecordIsGone"),
 		breaks("I5", "a status is about a spec that is not followed yet",
-			edit{"pkg/controller/statuses.go", `ObservedGeneration: e.generation`, `ObservedGeneration: hr.Generation`}, integration,
+			edit{"pkg/status/status.go", `ObservedGeneration: v.Generation`, `ObservedGeneration: hr.Generation`}, integration,
 			"TestStatus_IsOfTheSpecThatIsFollowed"),
 		breaks("I5", "who has left a release to another HelmRelease does not learn that it has gone before it was handled",
 			edit{"pkg/controller/releases.go", `		rs.claimer.giveWay(key, keyOf(first))`, `		_ = keyOf(first)`}, integration,

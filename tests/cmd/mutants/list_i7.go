@@ -2,17 +2,17 @@ package main
 
 // secretsStaySecret are the mutants of I7.
 func secretsStaySecret() []mutant {
-	const errorsFile, judge = "pkg/controller/errors.go", "pkg/controller/judge.go"
+	const errorsFile, judge = "pkg/apierror/apierror.go", "pkg/controller/judge.go"
 	const test = "TestI7_SecretsStaySecret"
 	return []mutant{
 		breaks("I7", "what a webhook or a policy says about a Secret is passed on",
-			edit{errorsFile, `	if id.Group != "" || id.Kind != "Secret" || !errors.As(err, &status) {`,
-				`	if id.Kind != "" || !errors.As(err, &status) {`}, integration, test),
+			edit{errorsFile, `	if kind != (schema.GroupKind{Kind: "Secret"}) || !errors.As(err, &status) {`,
+				`	if kind.Kind != "" || !errors.As(err, &status) {`}, integration, test),
 		breaks("I7", "a refusal is described by its message",
 			edit{errorsFile, `	text := fmt.Sprintf("the API server refused it: %s", s.Reason)`,
 				`	text := fmt.Sprintf("the API server refused it: %s", s.Message)`}, integration, test),
 		breaks("I7", "a refused dry run is logged with its message",
-			edit{"pkg/controller/form.go", `Debugf("dry run: %s", errorAbout(v.ID, err))`,
+			edit{"pkg/controller/form.go", `Debugf("dry run: %s", apierror.About(v.ID.GroupKind(), err))`,
 				`Debugf("dry run: %s", err)`}, integration, test),
 		breaks("I7", "drifted content is logged at trace level", edit{judge, `	v.found = judge.Judge(v.in)
 `, `	v.found = judge.Judge(v.in)
@@ -24,13 +24,13 @@ func secretsStaySecret() []mutant {
 			edit{"pkg/enforce/objectset.go", `		ApplyObjects(ref)`,
 				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`}, integration, test),
 		breaks("I7", "status and events say what a field is now",
-			edit{"pkg/controller/words.go", `drift.Describe(p.Changes, named) + " changed"`,
-				`fmt.Sprint(drift.Describe(p.Changes, named), " changed: ", v.Live.Object["data"])`},
+			edit{"pkg/controller/words.go", `drift.Describe(p.Changes, plain.MaxNamed) + " changed"`,
+				`fmt.Sprint(drift.Describe(p.Changes, plain.MaxNamed), " changed: ", v.Live.Object["data"])`},
 			integration, test).and(edit{"pkg/controller/words.go", `import (`, `import (
 	"fmt"`}),
 		breaks("I7", "a refusal by validation is described with the values at fault",
 			edit{errorsFile, `	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {`,
-				`	if apierrors.IsForbidden(err) {`}, controller, "TestAnErrorIsDescribedWithoutTheValuesInIt"),
+				`	if apierrors.IsForbidden(err) {`}, "./pkg/apierror", "TestAnErrorIsDescribedWithoutTheValuesInIt"),
 		breaks("I7", "the error of a payload that is not JSON quotes it",
 			edit{"pkg/release/decode.go", `		return fmt.Errorf("%w: it is not JSON at byte %d; %s", ErrFormat, syntaxErr.Offset, advice)`,
 				`		return fmt.Errorf("%w: it is not JSON at byte %d: %w; %s", ErrFormat, syntaxErr.Offset, err, advice)`},

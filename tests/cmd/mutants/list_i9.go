@@ -40,7 +40,7 @@ func badInput() []mutant {
 	const records, newer = "TestI10_BadRecordsEndInAConditionAndOthersGoOn", "TestI10_UnreadableNewerRecordUnlocks"
 	const kind = "TestI10_MissingKindIsWaitedFor"
 	const failed = `	if err != nil {
-		return problem{v1alpha1.ReasonDecodeFailed,`
+		return status.Problemf(v1alpha1.ReasonDecodeFailed,`
 	return []mutant{
 		breaks("I10", "a payload that does not decode is a panic", edit{load, failed, `	if err != nil {
 		panic(err)
@@ -60,7 +60,7 @@ func badInput() []mutant {
 ` + failed}, integration, records),
 		breaks("I10", "a payload that does not decode is tried again and again without a word",
 			edit{load, failed, `	if err != nil {
-		return problem{}, err
+		return status.Problem{}, err
 	}
 ` + failed}, integration, records),
 		breaks("I10", "a payload may decompress to any size",

@@ -123,8 +123,8 @@ func neighbours() []mutant {
 			edit{"pkg/controller/records.go", `manifest.Release(rel.Key)`,
 				`manifest.Release(rec.Key)`}, integration, "TestStoredElsewhere_IsLocked"),
 		breaks("I9", "what belongs to another release is counted as protected",
-			edit{"pkg/controller/coverage.go", `	return p.Reason == v1alpha1.ReasonConflict ||
+			edit{"pkg/status/coverage.go", `	return p.Reason == v1alpha1.ReasonConflict ||
 `, `	return p.Reason == v1alpha1.ReasonConflict && p.Drifted ||
-`}, controller, "TestConditionsCountWhatIsLeftAlone"),
+`}, "./pkg/status", "TestConditionsCountWhatIsLeftAlone"),
 	}
 }

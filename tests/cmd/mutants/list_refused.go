@@ -40,7 +40,7 @@ func whatIsRefused() []mutant {
 			edit{"pkg/drift/additions.go", `return system(manager) || keep != nil && keep(manager)`,
 				`return keep != nil && keep(manager)`}, drift, "TestAdditions"),
 		breaks("T2", "an object with a refused field counts as protected",
-			edit{"pkg/controller/coverage.go", `			c.partly++`, `			c.partly += 0`}, controller,
+			edit{"pkg/status/coverage.go", `			c.partly++`, `			c.partly += 0`}, "./pkg/status",
 			"TestLockedCountsObjectsThatAreProtectedInPart"),
 		breaks("I4", "a refused field is left out of a server-side apply, which deletes it",
 			edit{"pkg/drift/ignored.go", `	case have != nil && (s.atomic > 0 || s.ownedHere()):`,

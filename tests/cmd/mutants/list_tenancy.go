@@ -32,12 +32,12 @@ func noBorrowedRights() []mutant {
 			edit{rights, `doubtful[:min(len(doubtful), mostNamed)]`, `doubtful[:len(doubtful)]`}, tenancy,
 			"TestAttack_ManyForeignObjectsAreAFewQuestions"),
 		breaks("T1", "a release that its account may not change passes for locked",
-			edit{"pkg/controller/coverage.go", `	case len(e.denials.objects) > 0:
-		return`, `	case len(e.denials.objects) > 0 && v.lock == nil:
+			edit{"pkg/status/coverage.go", `	case len(v.Denials.Objects) > 0:
+		return`, `	case len(v.Denials.Objects) > 0 && v.Lock == nil:
 		return`}, tenancy, "TestHostile_AnAccountWithoutRightsIsNoLock"),
 		breaks("T1", "what is not compared passes for as declared",
-			edit{"pkg/controller/conditions.go", `	case c.compared < c.declared:`, `	case c.compared < 0:`},
-			controller, "TestConditions"),
+			edit{"pkg/status/conditions.go", `	case c.compared < c.declared:`, `	case c.compared < 0:`},
+			"./pkg/status", "TestConditions"),
 		breaks("T1", "a rollout moves what is not compared",
 			edit{"pkg/policy/rollout.go", ` || drifted.Status == metav1.ConditionUnknown {`, ` {`}, policyPkg,
 			"TestHostile_ARolloutDoesNotCountWhatIsNotProtected"),
@@ -45,7 +45,7 @@ func noBorrowedRights() []mutant {
 			edit{"pkg/policy/rollout.go", `	case len(denied) > 0:`, `	case len(denied) > len(moved):`}, policyPkg,
 			"TestHostile_ARolloutDoesNotCountWhatIsNotProtected"),
 		breaks("T1", "the metrics say that a release without rights is locked",
-			edit{"pkg/controller/measure.go", `v.lock != nil && v.coverage().reason == ""`, `v.lock != nil`}, tenancy,
+			edit{"pkg/controller/measure.go", `v.Protected()`, `v.Lock != nil`}, tenancy,
 			"TestHostile_AnAccountWithoutRightsIsNoLock"),
 		breaks("T1", "the page compares what the account of the release may not change",
 			edit{"pkg/page/rights.go", `	if account == "" {`, `	if account != "-" {`}, tenancy,
@@ -140,7 +140,7 @@ func hostileInput() []mutant {
 			edit{parse, `if why := cannotName(text); why != "" {`, `if why := cannotName(text); why == "-" {`},
 			integration, "TestI10_HostileManifestsEndInACondition"),
 		breaks("I10", "a condition quotes escape sequences",
-			edit{"pkg/controller/conditions.go", `plain.Cut(plain.Line(message), `, `plain.Cut(plain.Line("")+message, `},
+			edit{"pkg/status/conditions.go", `plain.Cut(plain.Line(message), `, `plain.Cut(plain.Line("")+message, `},
 			integration, "TestI10_TextOfOthersIsNeutral"),
 		breaks("I10", "an event quotes escape sequences",
 			edit{"pkg/controller/reporter.go", `plain.Cut(plain.Line(e.text), maxEventBytes)`,

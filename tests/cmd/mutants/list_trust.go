@@ -100,7 +100,7 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a refused record of trusted content stays trusted", edit{state, `	if s.Trusts(r.Record) {`,
 			`	if s.Trusts(r.Record) && r.Replace {`}, trust, "TestARefusalEndsTheTrustInThatRecord"),
 		breaks("I14", "a record is trusted although an object differs from it", edit{doubt,
-			` || len(v.sum.Excused) > 0 ||`, ` ||`}, guardSuite, "TestI14_AnExcusedDifferenceIsNotAsDeclared"),
+			` || len(v.Sum.Excused) > 0 ||`, ` ||`}, guardSuite, "TestI14_AnExcusedDifferenceIsNotAsDeclared"),
 		breaks("I14", "an operator that stops forgets what it was asked", edit{"pkg/guard/server.go",
 			`context.WithTimeout(context.WithoutCancel(r.Context()), h.wait)`, `context.WithTimeout(r.Context(), h.wait)`},
 			guardSuite, "TestTrust_AStoppingOperatorAnswersWhatItWasAsked"),

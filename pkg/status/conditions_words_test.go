@@ -1,4 +1,4 @@
-package controller
+package status
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ import (
 func TestConditionsCountWhatIsLeftAlone(t *testing.T) {
 	conflict := withProblem(v1alpha1.ReasonConflict, "belongs to Helm release b/b", false)
 	for name, c := range map[string]struct {
-		view              *view
+		view              *View
 		condition, reason string
 		says              string
 	}{
@@ -23,12 +23,12 @@ func TestConditionsCountWhatIsLeftAlone(t *testing.T) {
 			"3 of 4 objects protected; except ConfigMap apps/a"},
 		"all are protected": {lockedView(nil), v1alpha1.ConditionLocked, v1alpha1.ReasonLocked,
 			"revision 7: 4 objects protected"},
-		"none is, and none is compared": {lockedView(func(v *view) {
-			v.sum.Tracked, v.entry.denials = 0, denials{"deployer", []denial{{id: configMap("a")}}, 0}
+		"none is, and none is compared": {lockedView(func(v *View) {
+			v.Sum.Tracked, v.Denials = 0, Denials{"deployer", []Denial{{ID: configMap("a")}}}
 		}), v1alpha1.ConditionLocked, v1alpha1.ReasonForbidden, "0 of 1 object protected; ConfigMap apps/a is not protected"},
 		"not all are compared": {lockedView(conflict), v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared,
 			"1 of 4 objects not compared; the others are as declared"},
-		"drift beside it": {lockedView(func(v *view) {
+		"drift beside it": {lockedView(func(v *View) {
 			conflict(v)
 			withProblem(v1alpha1.ReasonDriftDetected, "data changed", true)(v)
 		}), v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "data changed"},
@@ -48,9 +48,9 @@ func TestAVersionThatIsNotServedAnyMoreIsNoMissingDefinition(t *testing.T) {
 		"its CustomResourceDefinition is missing": nil,
 		"it serves policy/v1: upgrade":            {"policy/v1"},
 	} {
-		v := lockedView(func(v *view) {
-			v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{beta: {configMap("a")}}
-			v.entry.served = map[schema.GroupKind][]string{beta.GroupKind(): served}
+		v := lockedView(func(v *View) {
+			v.Waiting = map[schema.GroupVersionKind][]manifest.ID{beta: {configMap("a")}}
+			v.Served = map[schema.GroupKind][]string{beta.GroupKind(): served}
 		})
 		if _, reason, message := readiness(v); reason != v1alpha1.ReasonWaitingForKind ||
 			!strings.Contains(message, want) {

@@ -1,4 +1,4 @@
-package controller
+package status
 
 import (
 	"fmt"
@@ -6,8 +6,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // coverage is the number of declared objects of a locked release, and of these the number of compared, of wholly
@@ -19,15 +21,14 @@ type coverage struct {
 }
 
 // coverage returns the coverage of the lock of a view. Objects excluded by the manifest or the spec do not count.
-func (v *view) coverage() coverage {
-	e := v.entry
-	c := coverage{declared: v.sum.Tracked + len(e.conflicts) + len(e.denials.objects),
-		compared: v.sum.Tracked - v.sum.Unjudged}
-	for _, ids := range e.waiting {
+func (v *View) coverage() coverage {
+	c := coverage{declared: v.Sum.Tracked + len(v.Conflicts) + len(v.Denials.Objects),
+		compared: v.Sum.Tracked - v.Sum.Unjudged}
+	for _, ids := range v.Waiting {
 		c.declared += len(ids)
 	}
 	refused := 0
-	for _, p := range v.sum.Problems {
+	for _, p := range v.Sum.Problems {
 		if p.Refused == lock.RefusedFields {
 			c.partly++
 		}
@@ -43,6 +44,9 @@ func (v *view) coverage() coverage {
 	return c
 }
 
+// Protected reports whether there is a lock, and it protects every declared object.
+func (v *View) Protected() bool { return v.Lock != nil && v.coverage().reason == "" }
+
 // uncompared reports whether an object with a problem is not compared, because it belongs to another release or is
 // unreadable.
 func uncompared(p lock.Problem) bool {
@@ -57,26 +61,25 @@ func unprotected(p lock.Problem) bool {
 }
 
 // uncovered returns why a lock does not protect all declared objects; the reason is empty when it does.
-func uncovered(v *view) (reason, message string) {
-	e := v.entry
+func uncovered(v *View) (reason, message string) {
 	switch {
-	case v.lock != nil && v.lock.Doubt != "":
+	case v.Lock != nil && v.Lock.Doubt != "":
 		_, reason, message := doubted(v)
 		return reason, message
-	case len(e.conflicts) > 0:
+	case len(v.Conflicts) > 0:
 		return v1alpha1.ReasonConflict, conflictMessage(v)
-	case apierrors.IsForbidden(v.watchErr):
+	case apierrors.IsForbidden(v.WatchErr):
 		return v1alpha1.ReasonForbidden, unwatchedMessage(v)
-	case len(e.denials.objects) > 0:
-		return v1alpha1.ReasonForbidden, e.denials.message()
+	case len(v.Denials.Objects) > 0:
+		return v1alpha1.ReasonForbidden, v.Denials.Message()
 	}
 	if reason := worst(v, unprotected); reason != "" {
 		return reason, unprotectedMessage(v)
 	}
 	switch {
-	case len(e.waiting) > 0:
+	case len(v.Waiting) > 0:
 		return v1alpha1.ReasonWaitingForKind, waitingMessage(v)
-	case v.sum.Unjudged > 0:
+	case v.Sum.Unjudged > 0:
 		return v1alpha1.ReasonLocking, unjudgedMessage(v)
 	}
 	return "", ""
@@ -84,23 +87,25 @@ func uncovered(v *view) (reason, message string) {
 
 // unprotectedMessage names the unprotected objects. The API server's errors about them are for Ready only: this message
 // is sent to others (see sentBy).
-func unprotectedMessage(v *view) string {
+func unprotectedMessage(v *View) string {
 	var names []string
 	matching := 0
-	for _, p := range v.sum.Problems {
+	for _, p := range v.Sum.Problems {
 		if !unprotected(p.Problem) {
 			continue
 		}
-		if matching++; len(names) < named {
+		if matching++; len(names) < plain.MaxNamed {
 			names = append(names, p.ID.String())
 		}
 	}
-	return "except " + strings.Join(names, ", ") + andMore(matching-len(names))
+	return "except " + strings.Join(names, ", ") + plain.AndMore(matching-len(names))
 }
 
-func unwatchedMessage(v *view) string { return "objects cannot be watched: " + safeError(v.watchErr) }
+func unwatchedMessage(v *View) string {
+	return "objects cannot be watched: " + apierror.Safe(v.WatchErr)
+}
 
-func unjudgedMessage(v *view) string {
-	return fmt.Sprintf("revision %d: %d of %d objects still to be read", v.lock.Record.Revision, v.sum.Unjudged,
-		v.sum.Tracked)
+func unjudgedMessage(v *View) string {
+	return fmt.Sprintf("revision %d: %d of %d objects still to be read", v.Lock.Record.Revision, v.Sum.Unjudged,
+		v.Sum.Tracked)
 }

@@ -1,4 +1,4 @@
-package controller
+package status
 
 import (
 	"fmt"
@@ -9,21 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// named is the maximum number of objects named in a message. It only counts the others.
-const named = 3
-
 // conditions returns the conditions of a HelmRelease. Unchanged conditions keep their times.
-func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
+func conditions(hr *v1alpha1.HelmRelease, v *View) []metav1.Condition {
 	out := slices.Clone(hr.Status.Conditions)
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&out, metav1.Condition{Type: kind, Status: status, Reason: reason,
 			Message:            plain.Cut(plain.Line(message), v1alpha1.MaxConditionMessageBytes),
-			ObservedGeneration: v.entry.generation})
+			ObservedGeneration: v.Generation})
 	}
 	ready, reason, message := readiness(v)
 	set(v1alpha1.ConditionReady, ready, reason, message)
@@ -31,15 +29,15 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 	driftCondition(v, set)
 	contentionCondition(v, set)
 	guarded := hr.Spec.Guard
-	if v.lock != nil {
-		guarded = v.lock.Spec.Guard // another one may not be followed yet
+	if v.Lock != nil {
+		guarded = v.Lock.Spec.Guard // another one may not be followed yet
 	}
 	if guarded != "" && guarded != v1alpha1.GuardOff {
 		guardedCondition(v, set)
 	} else {
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionGuarded)
 	}
-	if c := v.entry.writer; len(hr.Spec.ExpectedWriters) == 0 {
+	if c := v.Writer; len(hr.Spec.ExpectedWriters) == 0 {
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionExpectedWriter)
 	} else if c.Reason != "" {
 		set(v1alpha1.ConditionExpectedWriter, c.Status, c.Reason, c.Message)
@@ -60,57 +58,56 @@ func conditions(hr *v1alpha1.HelmRelease, v *view) []metav1.Condition {
 type setter func(kind string, status metav1.ConditionStatus, reason, message string)
 
 // readiness reports whether the release is in the state of its spec, and if not, the most important obstacle.
-func readiness(v *view) (metav1.ConditionStatus, string, string) {
-	e := v.entry
+func readiness(v *View) (metav1.ConditionStatus, string, string) {
 	switch {
-	case e.problem.reason != "":
-		return metav1.ConditionFalse, e.problem.reason, e.problem.message
-	case asked(e.decision.Reason):
-		return metav1.ConditionTrue, e.decision.Reason, e.decision.Message
-	case !e.decision.Lock:
-		return metav1.ConditionFalse, e.decision.Reason, e.decision.Message
-	case v.lock == nil:
-		return metav1.ConditionFalse, v1alpha1.ReasonLocking, e.decision.Message
-	case e.decision.Invalid != "":
-		return metav1.ConditionFalse, v1alpha1.ReasonInvalidWindow, e.decision.Invalid +
+	case v.Problem.Reason != "":
+		return metav1.ConditionFalse, v.Problem.Reason, v.Problem.Message
+	case asked(v.Decision.Reason):
+		return metav1.ConditionTrue, v.Decision.Reason, v.Decision.Message
+	case !v.Decision.Lock:
+		return metav1.ConditionFalse, v.Decision.Reason, v.Decision.Message
+	case v.Lock == nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonLocking, v.Decision.Message
+	case v.Decision.Invalid != "":
+		return metav1.ConditionFalse, v1alpha1.ReasonInvalidWindow, v.Decision.Invalid +
 			"; no window opens, and the release stays locked"
-	case len(e.conflicts) > 0:
+	case len(v.Conflicts) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, conflictMessage(v)
-	case apierrors.IsForbidden(v.watchErr):
+	case apierrors.IsForbidden(v.WatchErr):
 		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, unwatchedMessage(v)
-	case v.watchErr != nil:
-		return metav1.ConditionFalse, v1alpha1.ReasonWatchFailed, safeError(v.watchErr)
+	case v.WatchErr != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonWatchFailed, apierror.Safe(v.WatchErr)
 	}
-	if len(e.denials.objects) > 0 {
-		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, e.denials.message()
+	if len(v.Denials.Objects) > 0 {
+		return metav1.ConditionFalse, v1alpha1.ReasonForbidden, v.Denials.Message()
 	}
-	if v.lock.Doubt != "" {
+	if v.Lock.Doubt != "" {
 		return doubted(v)
 	}
 	if p := worst(v, nil); p != "" {
 		return metav1.ConditionFalse, p, problems(v, p)
 	}
-	if len(e.waiting) > 0 {
+	if len(v.Waiting) > 0 {
 		return metav1.ConditionFalse, v1alpha1.ReasonWaitingForKind, waitingMessage(v)
 	}
-	if v.sum.Unjudged > 0 {
+	if v.Sum.Unjudged > 0 {
 		return metav1.ConditionFalse, v1alpha1.ReasonLocking, unjudgedMessage(v)
 	}
-	if v.lock.Detect {
+	if v.Lock.Detect {
 		return metav1.ConditionTrue, v1alpha1.ReasonDetectOnly,
-			fmt.Sprintf("revision %d: %s watched, as declared; drift is only reported", v.lock.Record.Revision,
-				plain.Count(v.sum.Tracked, "object"))
+			fmt.Sprintf("revision %d: %s watched, as declared; drift is only reported", v.Lock.Record.Revision,
+				plain.Count(v.Sum.Tracked, "object"))
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
 }
 
 // doubted is readiness for a record that is not trusted, or not yet.
-func doubted(v *view) (metav1.ConditionStatus, string, string) {
-	if v.entry.doubted {
-		return metav1.ConditionFalse, v1alpha1.ReasonRecordNotTrusted, v.lock.Doubt
+func doubted(v *View) (metav1.ConditionStatus, string, string) {
+	if v.Doubted {
+		return metav1.ConditionFalse, v1alpha1.ReasonRecordNotTrusted, v.Lock.Doubt
 	}
 	return metav1.ConditionFalse, v1alpha1.ReasonLocking,
-		fmt.Sprintf("revision %d is compared before it is trusted", v.lock.Record.Revision)
+		fmt.Sprintf("revision %d is compared before it is trusted", v.Lock.Record.Revision)
 }
 
 // asked reports whether the reason of a decision is a pause, for which the spec asks.
@@ -120,12 +117,12 @@ func asked(reason string) bool {
 
 // worst returns the reason of the most important problem, empty for none. A pending revert counts as drift: drift has a
 // condition of its own, but the release is not ready either. Only problems that match count; all for nil.
-func worst(v *view, match func(lock.Problem) bool) string {
+func worst(v *View, match func(lock.Problem) bool) string {
 	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed,
 		v1alpha1.ReasonDriftDetected,
 		v1alpha1.ReasonBeingDeleted}
 	for _, reason := range order {
-		for _, p := range v.sum.Problems {
+		for _, p := range v.Sum.Problems {
 			if p.Reason == reason && (match == nil || match(p.Problem)) {
 				return reason
 			}
@@ -134,31 +131,31 @@ func worst(v *view, match func(lock.Problem) bool) string {
 	return ""
 }
 
-func problems(v *view, reason string) string {
+func problems(v *View, reason string) string {
 	var texts []string
 	matching := 0
-	for _, p := range v.sum.Problems {
+	for _, p := range v.Sum.Problems {
 		if p.Reason != reason {
 			continue
 		}
 		matching++
-		if len(texts) < named {
+		if len(texts) < plain.MaxNamed {
 			texts = append(texts, p.ID.String()+": "+p.Message)
 		}
 	}
-	return strings.Join(texts, "; ") + andMore(matching-len(texts))
+	return strings.Join(texts, "; ") + plain.AndMore(matching-len(texts))
 }
 
-func lockedMessage(v *view) string {
-	m := fmt.Sprintf("revision %d locked: %s", v.lock.Record.Revision, plain.Count(v.sum.Tracked, "object"))
-	if v.reverted > 0 {
-		m += fmt.Sprintf(", %s reverted", plain.Count(v.reverted, "change"))
+func lockedMessage(v *View) string {
+	m := fmt.Sprintf("revision %d locked: %s", v.Lock.Record.Revision, plain.Count(v.Sum.Tracked, "object"))
+	if v.Reverted > 0 {
+		m += fmt.Sprintf(", %s reverted", plain.Count(v.Reverted, "change"))
 	}
-	if n := len(v.entry.skipped); n > 0 {
-		s := v.entry.skipped[0]
-		m += fmt.Sprintf("; %d not locked (%s %s: %s%s)", n, s.Kind, s.Name, s.Reason, andMore(n-1))
+	if n := len(v.Skipped); n > 0 {
+		s := v.Skipped[0]
+		m += fmt.Sprintf("; %d not locked (%s %s: %s%s)", n, s.Kind, s.Name, s.Reason, plain.AndMore(n-1))
 	}
-	for _, p := range v.sum.Problems {
+	for _, p := range v.Sum.Problems {
 		if p.Reason == v1alpha1.ReasonNotRecreated {
 			m += "; " + p.ID.String() + ": " + p.Message
 			break
@@ -167,19 +164,19 @@ func lockedMessage(v *view) string {
 	return m
 }
 
-func conflictMessage(v *view) string {
+func conflictMessage(v *View) string {
 	var texts []string
-	for _, cf := range v.entry.conflicts[:min(named, len(v.entry.conflicts))] {
+	for _, cf := range v.Conflicts[:min(plain.MaxNamed, len(v.Conflicts))] {
 		texts = append(texts, fmt.Sprintf("%s is locked by HelmRelease %s", cf.ID, cf.Owner))
 	}
-	return strings.Join(texts, "; ") + andMore(len(v.entry.conflicts)-len(texts))
+	return strings.Join(texts, "; ") + plain.AndMore(len(v.Conflicts)-len(texts))
 }
 
-func waitingMessage(v *view) string {
+func waitingMessage(v *View) string {
 	var texts []string
-	for gvk, ids := range v.entry.waiting {
+	for gvk, ids := range v.Waiting {
 		why := "which the API server does not serve: its CustomResourceDefinition is missing"
-		if served := v.entry.served[gvk.GroupKind()]; len(served) > 0 {
+		if served := v.Served[gvk.GroupKind()]; len(served) > 0 {
 			why = fmt.Sprintf("a version that the API server does not serve any more; it serves %s: upgrade the "+
 				"release to a chart that declares that",
 				strings.Join(served, ", "))
@@ -190,17 +187,17 @@ func waitingMessage(v *view) string {
 	return strings.Join(texts, "; ")
 }
 
-func lockedCondition(v *view, reason, message string, set setter) {
+func lockedCondition(v *View, reason, message string, set setter) {
 	c := v.coverage()
 	switch {
-	case v.lock == nil:
+	case v.Lock == nil:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
-	case v.lock.Doubt != "":
+	case v.Lock.Doubt != "":
 		_, reason, message := doubted(v)
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, reason, message)
-	case asked(v.entry.decision.Reason):
-		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v.entry.decision.Reason, v.entry.decision.Message)
-	case v.lock.Detect:
+	case asked(v.Decision.Reason):
+		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v.Decision.Reason, v.Decision.Message)
+	case v.Lock.Detect:
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonDetectOnly,
 			"mode Detect: drift is reported, nothing is written")
 	case c.reason != "":
@@ -209,37 +206,37 @@ func lockedCondition(v *view, reason, message string, set setter) {
 			partly = fmt.Sprintf(", %d in part", c.partly)
 		}
 		set(v1alpha1.ConditionLocked, metav1.ConditionFalse, c.reason, fmt.Sprintf(
-			"revision %d: %d of %s protected%s; %s", v.lock.Record.Revision, c.protected,
+			"revision %d: %d of %s protected%s; %s", v.Lock.Record.Revision, c.protected,
 			plain.Count(c.declared, "object"), partly, c.message))
 	default:
 		set(v1alpha1.ConditionLocked, metav1.ConditionTrue, v1alpha1.ReasonLocked,
-			fmt.Sprintf("revision %d: %s protected", v.lock.Record.Revision, plain.Count(c.declared, "object")))
+			fmt.Sprintf("revision %d: %s protected", v.Lock.Record.Revision, plain.Count(c.declared, "object")))
 	}
 }
 
-func driftCondition(v *view, set setter) {
+func driftCondition(v *View, set setter) {
 	c := v.coverage()
 	switch {
-	case v.lock == nil:
+	case v.Lock == nil:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked,
 			"the release is not locked, so its objects are not compared")
-	case v.sum.Drifted > 0:
+	case v.Sum.Drifted > 0:
 		reason, of := v1alpha1.ReasonDriftDetected, worst(v, func(p lock.Problem) bool { return p.Drifted })
 		if of == v1alpha1.ReasonRevertFailed || of == v1alpha1.ReasonForbidden {
 			reason = v1alpha1.ReasonRevertFailed
 		}
 		set(v1alpha1.ConditionDrifted, metav1.ConditionTrue, reason, problems(v, of))
-	case v.watchErr != nil:
+	case v.WatchErr != nil:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, unwatchedMessage(v))
 	case c.compared < c.declared:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared, fmt.Sprintf(
 			"%d of %s not compared; the others are as declared; %s", c.declared-c.compared,
 			plain.Count(c.declared, "object"),
 			c.message))
-	case v.reverted > 0:
+	case v.Reverted > 0:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonDriftReverted,
-			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", plain.Count(v.reverted, "change"),
-				v.lock.Record.Revision, additions(v)))
+			fmt.Sprintf("no drift now; %s reverted since revision %d was locked%s", plain.Count(v.Reverted, "change"),
+				v.Lock.Record.Revision, additions(v)))
 	default:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
 			"every object is as its manifest declares it"+additions(v))
@@ -247,8 +244,8 @@ func driftCondition(v *view, set setter) {
 }
 
 // additions completes a message about drift with the additions ignored in scope Declared.
-func additions(v *view) string {
-	switch n := v.sum.Additions; n {
+func additions(v *View) string {
+	switch n := v.Sum.Additions; n {
 	case 0:
 		return ""
 	case 1:
@@ -273,16 +270,9 @@ func stalls(reason string) bool {
 
 // progress reports whether the release is stalled or reconciling, by kstatus's definition of these conditions: each is
 // present only while it applies.
-func progress(v *view, ready metav1.ConditionStatus, reason string) (stalled, reconciling bool) {
+func progress(v *View, ready metav1.ConditionStatus, reason string) (stalled, reconciling bool) {
 	stalled = ready == metav1.ConditionFalse && stalls(reason)
-	detected := v.lock != nil && v.lock.Detect && (reason == v1alpha1.ReasonDriftDetected ||
+	detected := v.Lock != nil && v.Lock.Detect && (reason == v1alpha1.ReasonDriftDetected ||
 		reason == v1alpha1.ReasonBeingDeleted)
 	return stalled, ready != metav1.ConditionTrue && !stalled && !detected
-}
-
-func andMore(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprintf("; and %d more", n)
 }

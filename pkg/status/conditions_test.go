@@ -1,20 +1,18 @@
-package controller
+package status
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -25,12 +23,12 @@ func configMap(name string) manifest.ID {
 }
 
 // lockedView is a release of four objects, locked and without drift.
-func lockedView(change func(*view)) *view {
-	v := &view{
-		entry: facts{decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked,
+func lockedView(change func(*View)) *View {
+	v := &View{
+		Facts: Facts{Decision: lock.Decision{Lock: true, State: v1alpha1.StateDeployed, Reason: v1alpha1.ReasonLocked,
 			Message: "deployed"}},
-		lock: lock.New(&lock.Lock{Record: release.Record{Revision: 7}}, nil),
-		sum:  lock.Summary{ObjectCounts: v1alpha1.ObjectCounts{Tracked: 4}},
+		Lock: lock.New(&lock.Lock{Record: release.Record{Revision: 7}}, nil),
+		Sum:  lock.Summary{ObjectCounts: v1alpha1.ObjectCounts{Tracked: 4}},
 	}
 	if change != nil {
 		change(v)
@@ -38,16 +36,16 @@ func lockedView(change func(*view)) *view {
 	return v
 }
 
-func unlockedView(reason, message string) *view {
-	return &view{entry: facts{decision: lock.Decision{Reason: reason, Message: message}}}
+func unlockedView(reason, message string) *View {
+	return &View{Facts: Facts{Decision: lock.Decision{Reason: reason, Message: message}}}
 }
 
-func withProblem(reason, message string, drifted bool) func(*view) {
-	return func(v *view) {
-		v.sum.Problems = append(v.sum.Problems, lock.ObjectProblem{ID: configMap("a"),
+func withProblem(reason, message string, drifted bool) func(*View) {
+	return func(v *View) {
+		v.Sum.Problems = append(v.Sum.Problems, lock.ObjectProblem{ID: configMap("a"),
 			Problem: lock.Problem{Reason: reason, Message: message, Drifted: drifted}})
 		if drifted {
-			v.sum.Drifted++
+			v.Sum.Drifted++
 		}
 	}
 }
@@ -61,17 +59,17 @@ func TestConditions(t *testing.T) {
 		progress        string // Stalled, Reconciling or neither
 	}
 	cases := map[string]struct {
-		view *view
+		view *View
 		want want
 	}{
 		"locked without drift is ready": {
 			lockedView(nil), want{yes, v1alpha1.ReasonLocked, "revision 7 locked: 4 objects", yes, no, ""}},
 		"past reverts are told": {
-			lockedView(func(v *view) { v.reverted = 3 }),
+			lockedView(func(v *View) { v.Reverted = 3 }),
 			want{yes, v1alpha1.ReasonLocked, "3 changes reverted", yes, no, ""}},
 		"what is not locked is told": {
-			lockedView(func(v *view) {
-				v.entry.skipped = []manifest.Skipped{{Kind: "Pod", Name: "test", Reason: "generateName"}}
+			lockedView(func(v *View) {
+				v.Skipped = []manifest.Skipped{{Kind: "Pod", Name: "test", Reason: "generateName"}}
 			}),
 			want{yes, v1alpha1.ReasonLocked, "1 not locked (Pod test: generateName)", yes, no, ""}},
 		"drift not reverted yet is not ready and names the object": {
@@ -82,9 +80,9 @@ func TestConditions(t *testing.T) {
 			lockedView(withProblem(v1alpha1.ReasonRevertFailed, "Invalid: data (FieldValueForbidden)", true)),
 			want{no, v1alpha1.ReasonRevertFailed, "FieldValueForbidden", yes, yes, v1alpha1.ConditionReconciling}},
 		"an object with a field that cannot be restored is protected in part": {
-			lockedView(func(v *view) {
+			lockedView(func(v *View) {
 				withProblem(v1alpha1.ReasonRevertFailed, "data[x] cannot be restored", true)(v)
-				v.sum.Problems[0].Refused = lock.RefusedFields
+				v.Sum.Problems[0].Refused = lock.RefusedFields
 			}),
 			want{no, v1alpha1.ReasonRevertFailed, "data[x] cannot be restored", no, yes, v1alpha1.ConditionReconciling}},
 		"a missing permission stalls": {
@@ -94,33 +92,33 @@ func TestConditions(t *testing.T) {
 			lockedView(withProblem(v1alpha1.ReasonForbidden, "cannot get", false)),
 			want{no, v1alpha1.ReasonForbidden, "cannot get", no, unknown, v1alpha1.ConditionStalled}},
 		"objects that the account may not change": {
-			lockedView(func(v *view) {
-				v.sum.Tracked, v.entry.denials = 0, denials{"deployer", []denial{{id: configMap("a")}}, 0}
+			lockedView(func(v *View) {
+				v.Sum.Tracked, v.Denials = 0, Denials{"deployer", []Denial{{ID: configMap("a")}}}
 			}),
 			want{no, v1alpha1.ReasonForbidden, "ConfigMap apps/a is not protected", no, unknown, v1alpha1.ConditionStalled}},
 		"a job that is not run again does not hold up anything": {
 			lockedView(withProblem(v1alpha1.ReasonNotRecreated, "it is not run again", false)),
 			want{yes, v1alpha1.ReasonLocked, "not run again", yes, no, ""}},
 		"objects still to be read": {
-			lockedView(func(v *view) { v.sum.Unjudged = 2 }),
+			lockedView(func(v *View) { v.Sum.Unjudged = 2 }),
 			want{no, v1alpha1.ReasonLocking, "2 of 4 objects", no, unknown, v1alpha1.ConditionReconciling}},
 		"an object of another HelmRelease": {
-			lockedView(func(v *view) { v.entry.conflicts = []lock.Conflict{{ID: configMap("a"), Owner: "ns/first"}} }),
+			lockedView(func(v *View) { v.Conflicts = []lock.Conflict{{ID: configMap("a"), Owner: "ns/first"}} }),
 			want{no, v1alpha1.ReasonConflict, "ConfigMap apps/a is locked by HelmRelease ns/first", no, unknown,
 				v1alpha1.ConditionStalled}},
 		"a kind that is not served": {
-			lockedView(func(v *view) {
-				v.entry.waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1",
+			lockedView(func(v *View) {
+				v.Waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1",
 					Kind: "Thing"}: {{}, {}}}
 			}),
 			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", no, unknown,
 				v1alpha1.ConditionReconciling}},
 		"a watch that is refused": {
-			lockedView(func(v *view) { v.watchErr = errors.New("forbidden") }),
+			lockedView(func(v *View) { v.WatchErr = errors.New("forbidden") }),
 			want{no, v1alpha1.ReasonWatchFailed, "forbidden", yes, unknown, v1alpha1.ConditionReconciling}},
 		"a watch that is not permitted": {
-			lockedView(func(v *view) {
-				v.watchErr = fmt.Errorf("watch of Deployment: %w",
+			lockedView(func(v *View) {
+				v.WatchErr = fmt.Errorf("watch of Deployment: %w",
 					apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "",
 						errors.New(
 							`User "locker" cannot list resource "deployments" in API group "apps" at the cluster scope`,
@@ -129,11 +127,11 @@ func TestConditions(t *testing.T) {
 			want{no, v1alpha1.ReasonForbidden, `cannot list resource "deployments" in API group "apps"`, no, unknown,
 				v1alpha1.ConditionStalled}},
 		"mode Detect is ready and not locked": {
-			lockedView(func(v *view) { v.lock.Detect = true }),
+			lockedView(func(v *View) { v.Lock.Detect = true }),
 			want{yes, v1alpha1.ReasonDetectOnly, "only reported", no, no, ""}},
 		"drift in mode Detect waits for nobody": {
-			lockedView(func(v *view) {
-				v.lock.Detect = true
+			lockedView(func(v *View) {
+				v.Lock.Detect = true
 				withProblem(v1alpha1.ReasonDriftDetected, "data[x] changed", true)(v)
 			}),
 			want{no, v1alpha1.ReasonDriftDetected, "data[x] changed", no, yes, ""}},
@@ -150,8 +148,8 @@ func TestConditions(t *testing.T) {
 			unlockedView(v1alpha1.ReasonSecretNotFound, "none"),
 			want{no, v1alpha1.ReasonSecretNotFound, "none", no, unknown, v1alpha1.ConditionReconciling}},
 		"a manifest that does not parse": {
-			&view{entry: facts{decision: lock.Decision{Lock: true},
-				problem: problem{v1alpha1.ReasonManifestInvalid, "document 3"}}},
+			&View{Facts: Facts{Decision: lock.Decision{Lock: true},
+				Problem: Problem{Reason: v1alpha1.ReasonManifestInvalid, Message: "document 3"}}},
 			want{no, v1alpha1.ReasonManifestInvalid, "document 3", no, unknown, v1alpha1.ConditionStalled}},
 	}
 	for name, tc := range cases {
@@ -189,7 +187,7 @@ func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
 	for i := range hr.Status.Conditions {
 		hr.Status.Conditions[i].LastTransitionTime = long
 	}
-	for _, c := range conditions(hr, lockedView(func(v *view) { v.reverted = 1 })) {
+	for _, c := range conditions(hr, lockedView(func(v *View) { v.Reverted = 1 })) {
 		if !c.LastTransitionTime.Equal(&long) {
 			t.Errorf("%s changed at %s", c.Type, c.LastTransitionTime)
 		}
@@ -197,9 +195,9 @@ func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
 }
 
 func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
-	v := lockedView(func(v *view) {
-		v.sum.Fights = []lock.Fight{{ID: configMap("a")}}
-		v.recent = []v1alpha1.DriftRecord{{Object: driftedObject(configMap("a")), FieldManager: "other-operator",
+	v := lockedView(func(v *View) {
+		v.Sum.Fights = []lock.Fight{{ID: configMap("a")}}
+		v.Recent = []v1alpha1.DriftRecord{{Object: judge.ObjectOf(configMap("a")), FieldManager: "other-operator",
 			Paths: []string{"/data/x"}, User: "alice"}}
 	})
 	c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
@@ -216,28 +214,15 @@ func TestAContendedObjectIsNamedWithItsPathsWithoutAnAuthor(t *testing.T) {
 		"apps/a is changed again and again (/data/x), by user alice; ": {Paths: []string{"/data/x"}, User: "alice"},
 		"apps/a is changed again and again (deleted), by user alice; ": {Operation: v1alpha1.DriftDeleted, User: "alice"},
 	} {
-		v := lockedView(func(v *view) {
-			v.sum.Fights = []lock.Fight{{ID: configMap("a")}}
-			r.Object = driftedObject(configMap("a"))
-			v.recent = []v1alpha1.DriftRecord{r, {Object: r.Object, Paths: []string{"/data/earlier"}}}
+		v := lockedView(func(v *View) {
+			v.Sum.Fights = []lock.Fight{{ID: configMap("a")}}
+			r.Object = judge.ObjectOf(configMap("a"))
+			v.Recent = []v1alpha1.DriftRecord{r, {Object: r.Object, Paths: []string{"/data/earlier"}}}
 		})
 		c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
 		if !strings.Contains(c.Message, want) {
 			t.Errorf("Contended is %q, want %q", c.Message, want)
 		}
-	}
-}
-
-func TestAnAdditionCountsAsItsParentInAFight(t *testing.T) {
-	v := &result{Work: &lock.Work{Observation: lock.Observation{Live: &unstructured.Unstructured{}}}}
-	v.found.Changes = []drift.Change{{Path: "/data/a", Op: drift.Modified}, {Path: "/data/x1", Op: drift.Added},
-		{Path: "/data/x2", Op: drift.Added}, {Path: "/top", Op: drift.Added}}
-	if got := v.contested(); !slices.Equal(got, []string{"", "/data", "/data/a"}) {
-		t.Errorf("%q", got)
-	}
-	v.Live = nil
-	if got := v.contested(); !slices.Equal(got, []string{""}) {
-		t.Errorf("a deletion has the paths %q", got)
 	}
 }
 
@@ -247,9 +232,9 @@ func TestLockedCountsObjectsThatAreProtectedInPart(t *testing.T) {
 		lock.RefusedFields: "revision 7: 3 of 4 objects protected, 1 in part; except ConfigMap apps/a",
 		lock.RefusedObject: "revision 7: 3 of 4 objects protected; except ConfigMap apps/a",
 	} {
-		v := lockedView(func(v *view) {
+		v := lockedView(func(v *View) {
 			withProblem(v1alpha1.ReasonRevertFailed, "the field and a value", true)(v)
-			v.sum.Problems[0].Refused = refused
+			v.Sum.Problems[0].Refused = refused
 		})
 		c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionLocked)
 		if c.Message != want {

@@ -1,0 +1,32 @@
+package apierror
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestAnErrorIsDescribedWithoutTheValuesInIt(t *testing.T) {
+	const planted = "hunter2"
+	secrets := schema.GroupKind{Kind: "Secret"}
+	invalid := apierrors.NewInvalid(secrets, "creds",
+		field.ErrorList{field.Invalid(field.NewPath("data", "password"), planted, "bad "+planted)})
+	text := Safe(fmt.Errorf("apply: %w", invalid))
+	if strings.Contains(text, planted) || !strings.Contains(text, "data.password") ||
+		!strings.Contains(text, "FieldValueInvalid") {
+		t.Errorf("described as %q", text)
+	}
+	bad := apierrors.NewBadRequest("cannot decode " + planted)
+	if text := Safe(bad); strings.Contains(text, planted) {
+		t.Errorf("described as %q", text)
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "creds", errors.New("no access"))
+	if text := Safe(forbidden); !strings.Contains(text, "no access") {
+		t.Errorf("described as %q", text)
+	}
+}
