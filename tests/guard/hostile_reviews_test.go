@@ -48,8 +48,8 @@ func TestHostile_ReviewsFullOfEscapes(t *testing.T) {
 	}
 }
 
-// I12: the guard cannot decide on the requests of 48 writers at once in one namespace. These requests pass, and open the
-// guard to nobody else: a change in another namespace is refused while all of them hold or want slots.
+// I12: the guard cannot decide on the requests of 48 writers at once in one namespace. These requests pass, and open
+// the guard to nobody else: a change in another namespace is refused while all of them hold or want slots.
 func TestHostile_ManyWritersAtOnce(t *testing.T) {
 	// More than the 32 slots for reviews of this size, and few enough for a busy machine to connect within the timeout.
 	// Their decisions have no end before it.

@@ -99,8 +99,8 @@ func follows(f *kit.Fixture, revision int, key string) {
 	helmfile.expectNoReverts(f)
 }
 
-// runHelmfile returns a function for commands of helmfile with a Helm, the key of the only object, and the expected exit
-// code.
+// runHelmfile returns a function for commands of helmfile with a Helm, the key of the only object, and the expected
+// exit code.
 func runHelmfile(
 	f *kit.Fixture, h cluster.Helm, program string,
 ) func(command, key string, code int, args ...string) {

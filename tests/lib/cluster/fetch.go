@@ -85,8 +85,8 @@ func (b builder) withoutFetched(ctx context.Context, missing []program) []progra
 	return missing
 }
 
-// fetch downloads the release of an API server. Its program, tools/envtest, checks the sum. The release appears complete
-// or not at all.
+// fetch downloads the release of an API server. Its program, tools/envtest, checks the sum. The release appears
+// complete or not at all.
 func (b builder) fetch(ctx context.Context, server program) (err error) {
 	index := os.Getenv(indexVariable)
 	if index == noIndex {
