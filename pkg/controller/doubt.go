@@ -25,7 +25,7 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	left, pruned := false, false
 	pr.entries.update(l.Key, func(e *entry) { left, pruned = e.candidates.left == l, e.candidates.done == l })
 	switch {
-	case pr.wouldWrite(v) || left || state.Uninstaller != "":
+	case pr.wouldWrite(v) || left || state.AtWork != "":
 		announced := true
 		pr.entries.update(l.Key, func(e *entry) { announced, e.Doubted = e.Doubted, true })
 		if !announced {

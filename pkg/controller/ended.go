@@ -11,23 +11,32 @@ import (
 	"github.com/rancher/helm-locker/pkg/trust"
 )
 
-// ended judges the deletion or uninstallation of a record; after is nil for a deletion. It ends the trust in earlier
-// revisions, unless a user ends an interrupted upgrade: the deletion of its record returns to the trusted revision.
+// ended judges the end of a record: its deletion, for which after is nil, or a status that is neither deployed nor
+// pending. A deletion or uninstallation ends the trust in earlier revisions, unless a user ends an interrupted upgrade:
+// the deletion of its record returns to the trusted revision.
 func (wi *witness) ended(
-	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, seen, after *stored,
+	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, before, after *stored,
 ) (result string, err error) {
 	by := writerOf(r)
-	err = wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+	err = wi.trusted.change(ctx, hr, func(s *trust.State) (changed bool, err error) {
+		if after == nil && wi.mayReturn(ctx, r, hr, before, s) {
+			s.Next, result = nil, "Returned"
+			return true, nil
+		}
+		if before != nil && before.Status.IsPending() {
+			changed = s.Interrupt(before.UID, before.Revision, by)
+		}
 		result = "Forgotten"
 		switch {
-		case after != nil && after.Status == release.StatusUninstalling:
+		case after == nil:
+			return s.Forget(before.Revision, by) || changed, nil
+		case after.Status == release.StatusUninstalling:
 			s.Uninstall(by)
-		case after != nil:
+		case after.Status == release.StatusUninstalled:
 			s.Forget(math.MaxInt, by) // of any revision
-		case wi.mayReturn(ctx, r, hr, seen, s):
-			s.Next, result = nil, "Returned"
 		default:
-			return s.Forget(seen.Revision, by), nil
+			result = "NotDeployed"
+			return changed, nil
 		}
 		return true, nil
 	})

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,24 +58,19 @@ func (wi *witness) see(ctx context.Context, r *admissionv1.AdmissionRequest) (st
 	}
 	after, err := storedOf(r, r.Object.Raw)
 	switch {
-	case err != nil:
+	case err != nil && before == nil:
 		return "", err
+	case err != nil:
+		after = nil // without its labels, a record is out of sight as after its deletion
 	case after == nil && before == nil:
 		return "Malformed", nil
 	}
-	seen := after
-	if after == nil {
-		seen = before
-	}
-	hr := wi.holder(seen.Key)
+	hr := wi.holder(cmp.Or(after, before).Key)
 	if hr == nil {
 		return "NotLocked", nil
 	}
-	if after == nil || after.Status == release.StatusUninstalling || after.Status == release.StatusUninstalled {
-		return wi.ended(ctx, r, hr, seen, after)
-	}
-	if after.Status != release.StatusDeployed && !after.Status.IsPending() {
-		return "NotDeployed", nil
+	if after == nil || after.Status != release.StatusDeployed && !after.Status.IsPending() {
+		return wi.ended(ctx, r, hr, before, after)
 	}
 	if before == nil {
 		exists, err := wi.exists(ctx, after.Record)
@@ -150,12 +146,20 @@ func (wi *witness) judge(
 		return "", err
 	}
 	err = wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
-		missing, err := wi.lacks(ctx, r.UserInfo, declared, wi.bases(ctx, s, rec, before, after), rec.Replace)
+		if before != nil && before.Status.IsPending() {
+			s.TakeOver(before.UID, rec.Writer)
+		}
+		bases := wi.bases(ctx, s, rec, before, after)
+		missing, err := wi.lacks(ctx, r.UserInfo, declared, bases, rec.Replace)
 		if err != nil {
 			return false, err
 		}
+		if bases[0] == nil && after.Status == release.StatusDeployed && missing == nil {
+			s.Trusted, s.Earlier = nil, nil // the right to delete their objects was not asked for: nothing is pruned
+		}
 		result = recordDecision(s, rec, missing, after.Status)
-		if before == nil {
+		// A refused revision may have been deployed: a role takes fewer rights of Helm than of a record.
+		if before == nil && missing == nil {
 			s.Witness(rec.Revision)
 		}
 		deployed(s)

@@ -49,7 +49,9 @@ type Object struct {
 	id       manifest.ID
 	resource schema.GroupResource
 	keep     bool
-	// content and access are digests of the declaration, and of its part that grants rights or holds deletions up.
+	// optedOut is set for an object that the operator does not write, although it is declared.
+	optedOut bool
+	// content and access are digests of the declaration, and of its part whose change takes grants.
 	content, access [sha256.Size]byte
 	// grants is the right for the access, beside those for the object; nil for none.
 	grants *Right
@@ -57,10 +59,10 @@ type Object struct {
 
 // ObjectOf returns the Object of a declaration. It returns an error for content without a JSON form.
 func ObjectOf(o *manifest.Object, resource schema.GroupResource) (Object, error) {
-	declared := Object{id: o.ID, resource: resource, keep: o.Keep}
-	err := declared.setAccess(o)
-	if err == nil {
-		declared.content, err = digest(o.Content, o.Blank)
+	declared := Object{id: o.ID, resource: resource, keep: o.Keep, optedOut: o.OptedOut}
+	var err error
+	if declared.content, err = digest(o.Content, o.Blank); err == nil {
+		err = declared.setAccess(o)
 	}
 	if err != nil {
 		return Object{}, fmt.Errorf("%s: %w", o.ID, err)
@@ -75,16 +77,17 @@ func digest(parts ...any) (sum [sha256.Size]byte, err error) {
 
 // setAccess sets the right for an object that the API server checks beyond create and patch: escalate for a role, bind
 // for a binding. Both suffice without the rights that the role grants, and are needed here even with these: a writer
-// with the granted rights alone is trusted once the objects are as declared.
+// with the granted rights alone is trusted once the objects are as declared. The API server checks them at each change,
+// even of a label, which may add a role to an aggregated one.
 func (o *Object) setAccess(of *manifest.Object) (err error) {
 	switch of.ID.GroupKind() {
 	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "Role"},
 		schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRole"}:
-		o.access, err = digest(of.Content["rules"], of.Content["aggregationRule"])
+		o.access = o.content
 		o.grants = &Right{"escalate", o.resource, of.ID.Namespace, of.ID.Name}
 	case schema.GroupKind{Group: rbacv1.GroupName, Kind: "RoleBinding"},
 		schema.GroupKind{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}:
-		o.access, err = digest(of.Content["roleRef"], of.Content["subjects"])
+		o.access = o.content
 		ref, _ := of.Content["roleRef"].(map[string]any)
 		name, _ := ref["name"].(string)
 		role := schema.GroupResource{Group: rbacv1.GroupName, Resource: "roles"}
@@ -119,9 +122,9 @@ func isJudgedByUser(kind schema.GroupKind) bool {
 }
 
 // Rights returns the rights for carrying out the difference between two manifests. A new object takes create, and patch
-// because an object of that name may exist; a changed one patch; a removed one delete. With replace, a new or changed
-// object may also be deleted and created again. An object that is declared as before takes no right. doubt is the
-// reason why rights do not decide; empty when they do.
+// because an object of that name may exist; a changed one patch; a removed one delete. One that was opted out is new.
+// With replace, a new or changed object may also be deleted and created again. An object that is declared as before
+// takes no right. doubt is the reason why rights do not decide; empty when they do.
 func Rights(before, after []Object, replace bool) (rights []Right, doubt string) {
 	was := make(map[manifest.ID]*Object, len(before))
 	for i := range before {
@@ -140,7 +143,7 @@ func Rights(before, after []Object, replace bool) (rights []Right, doubt string)
 		verbs := []string{"patch"}
 		if replace {
 			verbs = append(verbs, "create", "delete")
-		} else if old == nil {
+		} else if old == nil || old.optedOut {
 			verbs = append(verbs, "create")
 		}
 		for _, verb := range verbs {

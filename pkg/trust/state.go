@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -59,10 +60,13 @@ type State struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Earlier are the digests of earlier trusted deployed revisions, oldest first.
 	Earlier []string `json:"earlier,omitempty"`
-	// Witnessed is the last of the revisions after the trusted one whose creations were witnessed without a gap.
+	// Witnessed is the last of the revisions after the trusted one whose creations were witnessed, and not refused,
+	// without a gap.
 	Witnessed int `json:"witnessed,omitempty"`
-	// Uninstaller is the user who uninstalls the release; empty for none.
-	Uninstaller string `json:"uninstaller,omitempty"`
+	// AtWork is the user whose Helm may change objects though no record shows it, because the user uninstalls the
+	// release or another one ended a pending record; empty for none. Until this user deletes a record or deploys one,
+	// or a record is accepted, objects that are as declared are no reason for trust.
+	AtWork string `json:"uninstaller,omitempty"`
 	// Writer is that of the last deployed record, and outlives the trust.
 	Writer *Writer `json:"writer,omitempty"`
 	// Changes counts the changes of the state.
@@ -85,7 +89,10 @@ func (s *State) Trust(r Record) {
 	if s.Next != nil && s.Next.Revision <= r.Revision {
 		s.Next = nil
 	}
-	s.Trusted, s.Witnessed, s.Uninstaller = &r, 0, ""
+	s.Trusted, s.Witnessed = &r, 0
+	if r.Reason == v1alpha1.TrustAccepted {
+		s.AtWork = ""
+	}
 }
 
 // Refuse records a refusal. A trusted record that is stored again by a user without the rights is not trusted.
@@ -97,7 +104,7 @@ func (s *State) Refuse(r Refusal) {
 	}
 }
 
-// Witness records that the creation of a revision was witnessed.
+// Witness records that the creation of a revision was witnessed, by a user with the rights.
 func (s *State) Witness(revision int) {
 	if s.Follows(revision, true) {
 		s.Witnessed = revision
@@ -125,18 +132,61 @@ func (s *State) Forget(revision int, by string) bool {
 	if s.Trusted != nil && revision < s.Trusted.Revision {
 		return false
 	}
-	uninstaller := s.Uninstaller
-	if uninstaller == by {
-		uninstaller = ""
+	atWork := s.AtWork
+	if atWork == by {
+		atWork = ""
 	}
-	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Writer: s.Writer, Changes: s.Changes}
+	*s = State{Refused: s.Refused, AtWork: atWork, Writer: s.Writer, Changes: s.Changes}
 	return true
 }
 
-// Uninstall ends the trust. Until the same user deletes a record, or a user with the rights stores one, Helm may be
-// about to delete objects that are as declared.
+// severalUsers is the AtWork of several users, or of an unknown one. It is no name of a user.
+const severalUsers = "\n"
+
+// Uninstall ends the trust: Helm may be about to delete objects that are as declared.
 func (s *State) Uninstall(by string) {
-	*s = State{Refused: s.Refused, Uninstaller: by, Writer: s.Writer, Changes: s.Changes}
+	s.leave(by)
+	*s = State{Refused: s.Refused, AtWork: s.AtWork, Writer: s.Writer, Changes: s.Changes}
+}
+
+// Interrupt records that a pending record ended without deployment. Unless its writer ended it, Helm may go on to carry
+// it out. It reports whether the state has changed.
+func (s *State) Interrupt(uid types.UID, revision int, by string) bool {
+	if s.Trusted != nil && revision < s.Trusted.Revision {
+		return false
+	}
+	writer := cmp.Or(s.writerOf(uid), severalUsers)
+	if writer != by {
+		s.leave(writer)
+	}
+	return writer != by
+}
+
+// TakeOver records that a user changes a pending record. If it is known to be another user's, Helm may go on to carry
+// it out as it was.
+func (s *State) TakeOver(uid types.UID, by string) {
+	if writer := s.writerOf(uid); writer != "" && writer != by {
+		s.leave(writer)
+	}
+}
+
+// writerOf returns the writer of a record that Helm deploys; empty when unknown.
+func (s *State) writerOf(uid types.UID) string {
+	switch {
+	case s.Next != nil && s.Next.UID == uid:
+		return s.Next.Writer
+	case s.Refused != nil && s.Refused.UID == uid:
+		return s.Refused.Writer
+	}
+	return ""
+}
+
+// leave records that the Helm of a user may be at work.
+func (s *State) leave(user string) {
+	if s.AtWork != "" && s.AtWork != user {
+		user = severalUsers
+	}
+	s.AtWork = user
 }
 
 // Status returns the trust in a deployed record.
@@ -169,8 +219,12 @@ func (r *Refusal) text() string {
 		v1alpha1.MaxConditionMessageBytes/2)
 }
 
-// Deployed records the user who stored a deployed record. Of many groups it keeps the expected ones.
+// Deployed records the user who stored a deployed record, and whose Helm is done by that. Of many groups it keeps the
+// expected ones.
 func (s *State) Deployed(r Record, by judge.Requester, expected []v1alpha1.GuardSubject) {
+	if s.AtWork == r.Writer {
+		s.AtWork = ""
+	}
 	s.Writer = &Writer{Record: r, Requester: judge.Requester{User: plain.Cut(by.User, maxName)},
 		MoreGroups: len(by.Groups) > maxGroups}
 	for _, named := range []bool{true, false} {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -32,6 +33,8 @@ func TestADifferenceTakesRights(t *testing.T) {
 	binding := []Object{object(t, rbac, "RoleBinding", "roleRef", map[string]any{"kind": "ClusterRole", "name": "view"})}
 	kept := settings("a")
 	kept[0].keep = true
+	optedOut := settings("a")
+	optedOut[0].optedOut = true
 	for name, tc := range map[string]struct {
 		before, after []Object
 		replace       bool
@@ -45,8 +48,9 @@ func TestADifferenceTakesRights(t *testing.T) {
 		"a removed object":            {settings("a"), nil, false, "delete configmaps"},
 		"a removed object that stays": {kept, nil, false, ""},
 		"a changed role":              {role("a"), role("b"), false, "patch roles." + rbac + ", escalate roles." + rbac},
-		"a role with the same rules": {[]Object{object(t, rbac, "Role", "metadata", "x")}, []Object{labelled}, false,
-			"patch roles." + rbac},
+		"a role with another label": {[]Object{object(t, rbac, "Role", "metadata", "x")}, []Object{labelled}, false,
+			"patch roles." + rbac + ", escalate roles." + rbac},
+		"an object that was opted out": {optedOut, settings("b"), false, "patch configmaps, create configmaps"},
 		"a new binding": {nil, binding, false,
 			"patch rolebindings." + rbac + ", create rolebindings." + rbac + ", bind clusterroles." + rbac},
 	} {
@@ -183,17 +187,60 @@ func TestAnUninstallationEndsWithItsUser(t *testing.T) {
 	s := &State{Changes: 7}
 	s.Trust(Record{UID: "u", Revision: 1})
 	s.Uninstall("admin")
-	if s.Trusted != nil || s.Uninstaller != "admin" || s.Changes != 7 {
+	if s.Trusted != nil || s.AtWork != "admin" || s.Changes != 7 {
 		t.Errorf("%+v", s)
 	}
-	if !s.Forget(1, "mallory") || s.Uninstaller != "admin" || s.Changes != 7 {
+	if !s.Forget(1, "mallory") || s.AtWork != "admin" || s.Changes != 7 {
 		t.Errorf("after the deletion by another user: %+v", s)
 	}
-	if !s.Forget(1, "admin") || s.Uninstaller != "" {
+	if !s.Forget(1, "admin") || s.AtWork != "" {
 		t.Errorf("after the deletion: %+v", s)
 	}
 	s.Uninstall("admin")
-	if s.Trust(Record{UID: "v", Revision: 1}); s.Uninstaller != "" {
+	install := func(revision int, by string) {
+		r := Record{UID: "v", Revision: revision, Writer: by}
+		s.Trust(r)
+		s.Deployed(r, judge.Requester{User: by}, nil)
+	}
+	if install(1, "mallory"); s.AtWork != "admin" {
+		t.Errorf("after an installation by another user: %+v", s)
+	}
+	if install(2, "admin"); s.AtWork != "" {
 		t.Errorf("after an installation: %+v", s)
+	}
+	s.Uninstall("admin")
+	s.Uninstall("mallory")
+	s.Forget(2, "mallory")
+	if install(3, "mallory"); s.AtWork == "" {
+		t.Errorf("another user ends the uninstallation: %+v", s)
+	}
+	if s.Trust(Record{UID: "v", Revision: 3, Reason: v1alpha1.TrustAccepted}); s.AtWork != "" {
+		t.Errorf("after an acceptance: %+v", s)
+	}
+}
+
+// Only its writer ends a pending record: for any other user, Helm may go on to carry it out.
+func TestHelmMayGoOnWithAPendingRecord(t *testing.T) {
+	trusted, next := Record{UID: "1", Revision: 1}, &Record{UID: "2", Revision: 2, Writer: "admin"}
+	for name, test := range map[string]struct {
+		end  func(s *State)
+		want string
+	}{
+		"ended by its writer":              {func(s *State) { s.Interrupt("2", 2, "admin") }, ""},
+		"ended by another user":            {func(s *State) { s.Interrupt("2", 2, "mallory") }, "admin"},
+		"of an unknown writer":             {func(s *State) { s.Interrupt("3", 3, "mallory") }, severalUsers},
+		"before the trusted one":           {func(s *State) { s.Interrupt("0", 0, "mallory") }, ""},
+		"changed by its writer":            {func(s *State) { s.TakeOver("2", "admin") }, ""},
+		"changed by another user":          {func(s *State) { s.TakeOver("2", "mallory") }, "admin"},
+		"a change whose writer is unknown": {func(s *State) { s.TakeOver("3", "mallory") }, ""},
+		"refused, and ended by another user": {func(s *State) {
+			s.Refuse(Refusal{Record: Record{UID: "4", Revision: 4, Writer: "ci"}})
+			s.Interrupt("4", 4, "mallory")
+		}, "ci"},
+	} {
+		s := State{Trusted: &trusted, Next: next}
+		if test.end(&s); s.AtWork != test.want {
+			t.Errorf("%s: %q is at work, want %q", name, s.AtWork, test.want)
+		}
 	}
 }

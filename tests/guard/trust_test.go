@@ -161,17 +161,23 @@ func TestI14_AForgedRecordGivesItsWriterNoRight(t *testing.T) {
 	f.doubted("app", 2, "mallory-of-"+f.Apps)
 	f.gainsNothing()
 
-	// A revision with another ClusterRole, and a revision without it.
-	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 3, Manifest: kit.ConfigMap("settings", "declared") +
+	// A revision with another ClusterRole, and a revision without it, after a revision that was not refused.
+	f.Forge(kit.ForgedRecord{Name: "app", Revision: 3, Manifest: f.first()})
+	f.WaitReady("app", 3)
+	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 4, Manifest: kit.ConfigMap("settings", "declared") +
 		strings.Replace(f.clusterRole(), "nodes", "secrets", 1)})
-	f.doubted("app", 3, "patch clusterroles.rbac.authorization.k8s.io")
-	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 4, Manifest: kit.ConfigMap("settings", "declared")})
-	f.doubted("app", 4, "delete clusterroles.rbac.authorization.k8s.io")
+	f.doubted("app", 4, "patch clusterroles.rbac.authorization.k8s.io")
+	f.Forge(kit.ForgedRecord{Name: "app", Revision: 5, Manifest: f.first()})
+	f.WaitReady("app", 5)
+	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 6, Manifest: kit.ConfigMap("settings", "declared")})
+	f.doubted("app", 6, "delete clusterroles.rbac.authorization.k8s.io")
 
 	// An unchanged ClusterRole takes no right.
-	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 5,
+	f.Forge(kit.ForgedRecord{Name: "app", Revision: 7, Manifest: f.first()})
+	f.WaitReady("app", 7)
+	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 8,
 		Manifest: kit.ConfigMap("settings", "changed") + f.clusterRole()})
-	f.WaitReady("app", 5)
+	f.WaitReady("app", 8)
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "changed")
 	role, err := f.Kube.RbacV1().ClusterRoles().Get(f.Ctx, "reader-of-"+f.Apps, metav1.GetOptions{})
 	check.NoError(t, err)

@@ -19,7 +19,30 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a role takes no right beyond that for the object",
 			edit{rights, `		if o.grants != nil && (`, `		if o.grants != nil && replace && (`}, trust,
 			"TestADifferenceTakesRights"),
-		breaks("I14", "an older trusted revision counts", edit{state, `	s.Trusted, s.Witnessed, s.Uninstaller = &r, 0, ""
+		breaks("I14", "a label of a role takes no right to escalate", edit{rights, `		o.access = o.content
+		o.grants = &Right{"escalate"`, `		o.grants = &Right{"escalate"`}, trust, "TestADifferenceTakesRights"),
+		breaks("I14", "a label of a binding takes no right to bind", edit{rights, `		o.access = o.content
+		ref`, `		ref`}, guardSuite, "TestHostile_AnOptedOutBindingGivesNoRight"),
+		breaks("I14", "an object that was opted out is as created", edit{rights, `old == nil || old.optedOut {`,
+			`old == nil {`}, trust, "TestADifferenceTakesRights"),
+		breaks("I14", "a record without its labels is not as deleted", edit{witness,
+			`	case err != nil && before == nil:`, `	case err != nil:`}, guardSuite,
+			"TestHostile_ARecordWithoutItsLabelsIsAsDeleted"),
+		breaks("I14", "a refused revision counts as not deployed", edit{witness, `before == nil && missing == nil`,
+			`before == nil`}, guardSuite, "TestHostile_ARefusedRevisionIsNotUndone"),
+		breaks("I14", "what a gap hides is pruned", edit{witness, `		if bases[0] == nil && `, `		if bases == nil && `},
+			guardSuite, "TestHostile_AGapPrunesNothing"),
+		breaks("I14", "another user takes an uninstallation over", edit{state, `		user = severalUsers
+`, ``}, trust, "TestAnUninstallationEndsWithItsUser"),
+		breaks("I14", "any deployed revision ends an uninstallation", edit{state,
+			`	if s.AtWork == r.Writer {`, `	if r.Writer != "" {`}, trust, "TestAnUninstallationEndsWithItsUser"),
+		breaks("I14", "who hides a pending record ends Helm's work", edit{"pkg/controller/ended.go",
+			`			changed = s.Interrupt(before.UID, before.Revision, by)
+`, ``}, guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
+		breaks("I14", "who changes a pending record ends Helm's work", edit{witness,
+			`			s.TakeOver(before.UID, rec.Writer)
+`, ``}, guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
+		breaks("I14", "an older trusted revision counts", edit{state, `	s.Trusted, s.Witnessed = &r, 0
 `, `	if s.Trusted == nil {
 		s.Trusted = &r
 	}
@@ -36,8 +59,8 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a doubted record without an object is trusted", edit{pruning, `		return !r.keep &&`,
 			`		return l.Doubt == "" && !r.keep &&`}, guardSuite, forged),
 		breaks("I14", "a deletion of the trusted revision keeps the trust",
-			edit{state, `	*s = State{Refused: s.Refused, Uninstaller: uninstaller, Writer: s.Writer, Changes: s.Changes}`,
-				`	s.Earlier, s.Uninstaller = nil, uninstaller`}, trust, "TestTrustIsInTheNewestRevision"),
+			edit{state, `	*s = State{Refused: s.Refused, AtWork: atWork, Writer: s.Writer, Changes: s.Changes}`,
+				`	s.Earlier, s.AtWork = nil, atWork`}, trust, "TestTrustIsInTheNewestRevision"),
 		breaks("I14", "a doubted record is trusted although something is to be written",
 			edit{doubt, `	case pr.wouldWrite(v) ||`, `	case pr.wouldWrite(v) && l.Unknown ||`}, guardSuite, replayed),
 		breaks("I14", "an acceptance is for a record in any state", edit{core,
@@ -94,9 +117,9 @@ func noRightByARecord() []mutant {
 			`if s.Changes != l.TrustChanges {`, `if s.Changes < 0 {`}, guardSuite,
 			"TestI14_AComparisonIsForTheTrustThatItBeganWith"),
 		breaks("I14", "a forged record is trusted before Helm deletes the objects", edit{doubt,
-			` || state.Uninstaller != "":`, ` || state == nil:`}, guardSuite, "TestI14_ARecordIsNotTrustedWhileHelmUninstalls"),
-		breaks("I14", "another user ends an uninstallation", edit{state, `	if uninstaller == by {`,
-			`	if uninstaller != "" {`}, trust, "TestAnUninstallationEndsWithItsUser"),
+			` || state.AtWork != "":`, ` || state == nil:`}, guardSuite, "TestI14_ARecordIsNotTrustedWhileHelmUninstalls"),
+		breaks("I14", "another user ends an uninstallation", edit{state, `	if atWork == by {`,
+			`	if atWork != "" {`}, trust, "TestAnUninstallationEndsWithItsUser"),
 		breaks("I14", "a refused record of trusted content stays trusted", edit{state, `	if s.Trusts(r.Record) {`,
 			`	if s.Trusts(r.Record) && r.Replace {`}, trust, "TestARefusalEndsTheTrustInThatRecord"),
 		breaks("I14", "a record is trusted although an object differs from it", edit{doubt,
@@ -119,7 +142,7 @@ func noRightByARecord() []mutant {
 		breaks("I14", "an unwitnessed record is never trusted", edit{doubt, `	case !pruned:`,
 			`	case pruned:`}, guardSuite, unseen),
 		breaks("T1", "the end of the trust forgets the writer", edit{state,
-			`Uninstaller: by, Writer: s.Writer,`, `Uninstaller: by,`}, trust, writers),
+			`AtWork: s.AtWork, Writer: s.Writer,`, `AtWork: s.AtWork,`}, trust, writers),
 		breaks("T1", "an unseen revision is of the last expected writer", edit{state,
 			`	case w != nil && w.is(r) && w.IsOneOf(by):`, `	case w != nil && w.IsOneOf(by):`}, trust, writers),
 		breaks("T1", "an unseen revision ends the flag", edit{state,
