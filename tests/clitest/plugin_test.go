@@ -13,16 +13,15 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// plugin returns a copy of the working tree's files for `helm plugin install .`, with the program under test.
-func plugin(t *testing.T) string {
+// plugin returns a copy of files and directories of the working tree for `helm plugin install .`, without a program.
+func plugin(t *testing.T, more ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, file := range []string{"plugin.yaml", "completion.yaml", "scripts/helm-plugin"} {
-		content, err := os.ReadFile(filepath.Join("../..", file))
-		check.NoError(t, err)
-		target := filepath.Join(dir, file)
-		check.NoError(t, os.MkdirAll(filepath.Dir(target), 0o755))
-		check.NoError(t, os.WriteFile(target, content, 0o755))
+	cp := exec.CommandContext(t.Context(), "cp", slices.Concat([]string{"-r", "--parents", "-t", dir,
+		"plugin.yaml", "completion.yaml", "scripts"}, more)...)
+	cp.Dir = "../.."
+	if out, err := cp.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	return dir
 }
@@ -38,14 +37,28 @@ type helmUser struct {
 	*fixture
 	helm cluster.Helm
 	home string
+	path string
+	more []string // of the environment
+}
+
+// withoutGo returns a PATH without go.
+func withoutGo(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, program := range []string{"bash", "dirname"} {
+		path, err := exec.LookPath(program)
+		check.NoError(t, err)
+		check.NoError(t, os.Symlink(path, filepath.Join(dir, program)))
+	}
+	return dir
 }
 
 func (u helmUser) run(args ...string) (output string, code int) {
 	u.Helper()
 	cmd := exec.CommandContext(u.Ctx, u.helm.Bin, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + u.home, "HELM_DATA_HOME=" + filepath.Join(u.home, "data"),
-		"HELM_CACHE_HOME=" + filepath.Join(u.home, "cache"), "HELM_CONFIG_HOME=" + filepath.Join(u.home, "config"),
-		"KUBECONFIG=" + u.kubeconfig, "HELM_LOCKER_NAMESPACE=" + u.Operator}
+	cmd.Env = slices.Concat(u.more, []string{"PATH=" + u.path, "HOME=" + u.home, "KUBECONFIG=" + u.kubeconfig,
+		"HELM_DATA_HOME=" + filepath.Join(u.home, "data"), "HELM_CACHE_HOME=" + filepath.Join(u.home, "cache"),
+		"HELM_CONFIG_HOME=" + filepath.Join(u.home, "config"), "HELM_LOCKER_NAMESPACE=" + u.Operator})
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		u.Fatal(err)
@@ -66,8 +79,8 @@ func TestHelmPlugin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)
 			w.installShop(helm, "shop")
-			u, dir := helmUser{w, helm, t.TempDir()}, plugin(t)
-			u.says(0, "locker", "plugin", "install", dir)
+			u, dir := helmUser{fixture: w, helm: helm, home: t.TempDir(), path: withoutGo(t)}, plugin(t)
+			u.says(1, "run 'make build' in ", "plugin", "install", dir)
 			u.says(0, "locker", "plugin", "list")
 			u.says(1, "there is no bin/helm-locker in ", "locker", "diff", "shop", "-n", w.Apps)
 			addProgram(t, dir)
@@ -85,6 +98,29 @@ func TestHelmPlugin(t *testing.T) {
 			u.says(1, "helm locker: the name of a release is missing\n  see helm locker lock --help", "locker", "lock")
 			u.says(0, "suspend", "__complete", "locker", "s")
 		})
+	}
+}
+
+// Helm builds the program when it installs the plugin, unless there is one, and when it updates the plugin.
+func TestHelmPluginIsBuilt(t *testing.T) {
+	w := newFixture(t)
+	goEnv, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOMODCACHE", "GOTOOLCHAIN").Output()
+	check.NoError(t, err)
+	of := strings.Fields(string(goEnv))
+	cached := []string{"GOCACHE=" + of[0], "GOMODCACHE=" + of[1], "GOTOOLCHAIN=" + of[2], "GOPROXY=off"}
+	dir := plugin(t, "go.mod", "go.sum", "cmd", "pkg", "crds")
+	for _, helm := range []cluster.Helm{kit.Shared.Helm3(), kit.Shared.Helm4()} {
+		u := helmUser{fixture: w, helm: helm, home: t.TempDir(), path: os.Getenv("PATH"), more: cached}
+		if _, err := os.Stat(filepath.Join(dir, "bin")); err == nil {
+			u.path = withoutGo(t) // it builds nothing
+		}
+		u.says(0, "Installed plugin: locker", "plugin", "install", dir)
+		u.says(0, "helm locker diff web -n apps\n", "locker", "diff", "--help")
+	}
+	update := exec.CommandContext(t.Context(), filepath.Join(dir, "scripts/helm-plugin-install"), "update")
+	update.Env = []string{"PATH=" + withoutGo(t)}
+	if out, err := update.CombinedOutput(); err == nil || !strings.Contains(string(out), "is built by Go") {
+		t.Errorf("an update that cannot build ends with %v: %s", err, out)
 	}
 }
 

@@ -216,6 +216,23 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 	}
 }
 
+// The plugin and the charts have one version; scripts/release compares both with the tag.
+func TestPluginIsOfTheChartsVersion(t *testing.T) {
+	versions := map[string]string{}
+	for _, file := range []string{
+		"plugin.yaml", "charts/helm-locker/Chart.yaml", "charts/helm-locker-example/Chart.yaml",
+	} {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		check.NoError(t, err)
+		var about struct{ Version string }
+		check.NoError(t, yaml.Unmarshal(content, &about))
+		versions[about.Version] += " " + file
+	}
+	if len(versions) != 1 || versions[""] != "" {
+		t.Errorf("the versions are %v", versions)
+	}
+}
+
 // unpack returns the files of a compressed tar archive; it fails the test for one with a timestamp of its creation.
 func unpack(t *testing.T, content []byte) map[string][]byte {
 	t.Helper()

@@ -193,11 +193,15 @@ func TestReleaseIsRefused(t *testing.T) {
 		"without a tag": {key: "release.key", before: "git tag -d v1.2.3",
 			says: "no tag v1.2.3 is at this commit"},
 		"with another chart image": {key: "release.key", says: "charts/helm-locker/Chart.yaml is not of version 1.2.3"},
+		"with another plugin": {key: "release.key", says: "plugin.yaml is not of version 1.2.3",
+			before: "sed -i 's/^version: .*/version: 1.2.3/; s/^appVersion: .*/appVersion: v1.2.3/' charts/*/Chart.yaml" +
+				"; git commit -qam second; git tag -f v1.2.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			_, err := shell(t.Context(), root, nil, "cp -r --parents scripts charts/helm-locker/Chart.yaml "+dir)
+			_, err := shell(t.Context(), root, nil,
+				"cp -r --parents scripts plugin.yaml charts/helm-locker/Chart.yaml "+dir)
 			check.NoError(t, err)
 			env := []string{"RELEASE_KEY=" + tc.key, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=a",
 				"GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
