@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -251,7 +252,10 @@ func lockFinding(hr *v1alpha1.HelmRelease, now time.Time) finding {
 	case ready.Status != metav1.ConditionTrue:
 		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
 		f.Advice = details
-		if ready.Reason == v1alpha1.ReasonSecretNotFound {
+		switch ready.Reason {
+		case teams.ReasonOperatorNotRunning:
+			f.Advice = "start the operator; " + command.Program + " check shows more"
+		case v1alpha1.ReasonSecretNotFound:
 			f.Advice = "install it with Helm, or end its lock: " + command.Program + " unlock " + name
 		}
 	case report.GuardMissing(hr):

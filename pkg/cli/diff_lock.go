@@ -28,6 +28,10 @@ func (a *app) locksOf(
 	if errors.Is(err, errNoHelmReleases) {
 		return nil, nil
 	}
+	operators := leases{c: c, now: a.now}.ended(ctx, locks)
+	for _, hr := range locks {
+		outdate(hr, operators)
+	}
 	return locks, err
 }
 

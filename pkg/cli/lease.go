@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 )
 
@@ -52,18 +52,50 @@ func leaseOf(hr *v1alpha1.HelmRelease) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: hr.Namespace, Name: name}, ok
 }
 
-// noteStopped prints, once for each stopped operator, that it does not run.
-func (a *app) noteStopped(ctx context.Context, c *connection, found []*v1alpha1.HelmRelease) {
-	l, asked := leases{c: c, now: a.now}, []types.NamespacedName{}
+// ended is an operator that no longer runs.
+type ended struct {
+	lease types.NamespacedName
+	seen  time.Time
+	// warning reports that.
+	warning string
+}
+
+// ended returns the operators of HelmReleases that no longer run.
+func (l leases) ended(ctx context.Context, found []*v1alpha1.HelmRelease) []ended {
+	var all []ended
+	asked := map[types.NamespacedName]bool{}
 	for _, hr := range found {
 		key, ok := leaseOf(hr)
-		if !ok || slices.Contains(asked, key) {
+		if !ok || asked[key] {
 			continue
 		}
-		asked = append(asked, key)
+		asked[key] = true
 		if seen, stopped := l.stopped(ctx, hr); stopped {
-			a.note("warning: %s; its releases are not protected now, and their statuses are from then",
-				inspect.NotRunning(hr, seen))
+			all = append(all, ended{key, seen, inspect.NotRunning(hr, seen) +
+				"; its releases are not protected now, and their statuses are from then"})
 		}
+	}
+	return all
+}
+
+// outdate makes Ready and Locked of a HelmRelease Unknown if its operator no longer runs, as a ReleaseLock has them.
+func outdate(hr *v1alpha1.HelmRelease, operators []ended) {
+	key, _ := leaseOf(hr)
+	for _, o := range operators {
+		for i := range hr.Status.Conditions {
+			c := &hr.Status.Conditions[i]
+			if o.lease != key || c.Type != v1alpha1.ConditionReady && c.Type != v1alpha1.ConditionLocked {
+				continue
+			}
+			c.Status, c.Reason, c.Message = metav1.ConditionUnknown, teams.ReasonOperatorNotRunning, o.warning
+			c.LastTransitionTime = metav1.NewTime(o.seen)
+		}
+	}
+}
+
+// noteEnded prints that operators do not run.
+func (a *app) noteEnded(operators []ended) {
+	for _, o := range operators {
+		a.note("warning: %s", o.warning)
 	}
 }

@@ -73,7 +73,7 @@ type statusQuery struct {
 func (q statusQuery) fits(hr *v1alpha1.HelmRelease) bool {
 	return (q.name == "" || hr.Name == q.name || hr.Spec.Release.Name == q.name) &&
 		(q.namespace == "" || hr.Spec.Release.Namespace == q.namespace) &&
-		(q.policy == "" || hr.Labels[v1alpha1.PolicyLabel] == q.policy) && q.isIn(hr)
+		(q.policy == "" || hr.Labels[v1alpha1.PolicyLabel] == q.policy)
 }
 
 func (a *app) status(ctx context.Context, cmd *cli.Command) error {
@@ -98,13 +98,14 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		if err != nil {
 			return nil, err
 		}
-		found, err := a.queried(ctx, cmd, store, query)
+		found, operators, err := a.queried(ctx, cmd, store, query)
 		if err != nil {
 			return nil, err
 		}
 		read := &statusRead{query: query, found: found}
 		later := *a
 		later.errOut = &read.notes
+		later.noteEnded(operators)
 		return read, later.noteStatus(ctx, store.cluster, query, found)
 	})
 	if err != nil {
@@ -151,34 +152,39 @@ func (a *app) statusStore(ctx context.Context, cmd *cli.Command) (*helmReleases,
 	return c.helmReleases(namespace, false), query, nil
 }
 
-// queried returns the HelmReleases of a query. A name, a namespace or a policy that does not exist is an error.
+// queried returns the HelmReleases of a query, and those of their operators that no longer run. A name, a namespace or a
+// policy that does not exist is an error.
 func (a *app) queried(
 	ctx context.Context, cmd *cli.Command, store *helmReleases, query statusQuery,
-) ([]*v1alpha1.HelmRelease, error) {
+) ([]*v1alpha1.HelmRelease, []ended, error) {
 	found, fromLocks, err := store.listOrLocks(ctx, query.namespace, query.fits)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if fromLocks {
 		a.noteLocks(query.namespace)
 	}
+	operators := leases{c: store.cluster, now: a.now}.ended(ctx, found)
+	found = slices.DeleteFunc(found, func(hr *v1alpha1.HelmRelease) bool {
+		outdate(hr, operators)
+		return !query.isIn(hr)
+	})
 	if len(found) > 0 || fromLocks && query.name == "" || cmd.Bool(mayNotExistName) {
-		return found, nil
+		return found, operators, nil
 	}
 	if err := a.nothingFound(ctx, cmd, store, query); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if format := cmd.String("output"); !cmd.Bool("watch") && (format == formatTable || format == formatWide) {
 		a.noteEmpty(store.namespace, query)
 	}
-	return found, nil
+	return found, operators, nil
 }
 
 // noteStatus prints what is to be known beside the HelmReleases. The error is that of ctx.
 func (a *app) noteStatus(
 	ctx context.Context, c *connection, query statusQuery, found []*v1alpha1.HelmRelease,
 ) error {
-	a.noteStopped(ctx, c, found)
 	if query.name == "" {
 		a.noteAdditions(found)
 		return nil

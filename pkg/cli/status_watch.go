@@ -169,13 +169,17 @@ func (a *app) watchCluster(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.queried(ctx, cmd, store, query); err != nil {
+	_, operators, err := a.queried(ctx, cmd, store, query)
+	if err != nil {
 		return err
 	}
 	f := &follower{context: a.context, now: a.now, known: map[string]*seen{}}
 	err = store.follow(ctx, "", func(event watch.EventType, hr *v1alpha1.HelmRelease) (bool, error) {
 		if !query.fits(hr) {
 			return false, nil
+		}
+		if f.known[string(hr.UID)] == nil {
+			outdate(hr, operators)
 		}
 		for _, h := range f.next(event, hr) {
 			line := eventText(h, a.style(cmd)) + "\n"

@@ -92,7 +92,8 @@ func (a *app) waitIfAsked(
 			undone = append(undone, hr)
 		}
 	}
-	a.noteStopped(ctx, store.cluster, undone)
+	l := leases{c: store.cluster, now: a.now}
+	a.noteEnded(l.ended(ctx, undone))
 	err := store.follow(waiting, only, func(event watch.EventType, now *v1alpha1.HelmRelease) (bool, error) {
 		w := pending[now.Name]
 		if w == nil {
@@ -102,6 +103,11 @@ func (a *app) waitIfAsked(
 			return false, fmt.Errorf("HelmRelease %s/%s was deleted", w.Namespace, w.Name)
 		}
 		done, waiting := until(now)
+		if done && report.LockState(now, a.now()) == report.LockedYes {
+			if operators := l.ended(ctx, []*v1alpha1.HelmRelease{now}); len(operators) > 0 {
+				return false, command.Hinted(errors.New(operators[0].warning), a.name+" check shows more")
+			}
+		}
 		switch {
 		case done && now.Status.Revision > 0:
 			a.note("%sdone: revision %d is %s, %s", of(now), now.Status.Revision,

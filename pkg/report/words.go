@@ -21,7 +21,8 @@ const (
 	LockedUnknown   = "unknown"
 )
 
-// LockState returns the state of the lock in a word. It is unknown until an operator has written the status.
+// LockState returns the state of the lock in a word. It is unknown until an operator has written the status, and after
+// the end of the operator where the conditions are outdated by that.
 func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
 	switch {
@@ -31,6 +32,8 @@ func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 		return LockedYes
 	case hr.Spec.SuspendedAt(now), locked.Reason == v1alpha1.ReasonInWindow:
 		return LockedSuspended
+	case locked.Status == metav1.ConditionUnknown:
+		return LockedUnknown
 	case locked.Reason == v1alpha1.ReasonDetectOnly:
 		return LockedDetect
 	}

@@ -253,6 +253,18 @@ func TestStatusSaysThatNoOperatorRuns(t *testing.T) {
 			t.Errorf("%v: exit code %d, stderr %s", args, r.code, r.stderr)
 		}
 	}
+	// The state of before is no answer: nothing protects the release now.
+	w.app("status", "--no-headers", "-o", "wide").says(0, "  unknown  ", "  OperatorNotRunning  ")
+	w.app("status", "--state", "locked").says(0, "no HelmRelease in namespace LOCKER fits\n")
+	w.app("status", "--state", "unknown", "-o", "name").says(0, "helmrelease.helm.cattle.io/kiosk\n")
+	w.app("status", "kiosk").says(0, "Locked:       unknown", "OperatorNotRunning  ")
+	for _, args := range [][]string{{"status", "-o", "json"}, {"report", "-o", "json"}, {"diff", "-o", "json"}} {
+		w.app(args...).says(0, `"locked": "unknown"`)
+	}
+	next := w.lines("status", "-w", "-n", w.Apps)
+	w.expectLine(next, "TIME  APPS/kiosk  not looked at: "+strings.TrimSuffix(strings.TrimPrefix(warning, "warning: "), "\n"))
+	w.app("lock", "kiosk", "--wait").says(1, "kiosk unchanged",
+		"helm-locker: no operator LOCKER is running in namespace LOCKER (last seen TIME)", "  helm-locker check shows more")
 	w.app("suspend", "kiosk", "--wait", "--timeout", "1s").says(1, "waiting for an operator to unlock it\n"+warning)
 }
 
