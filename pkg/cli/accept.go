@@ -48,6 +48,9 @@ func (a *app) accept(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	if !cmd.Args().Present() {
+		if len(targets) == 0 {
+			return a.nothingChosen(ctx, cmd, store)
+		}
 		if targets = slices.DeleteFunc(targets, hasNoDoubt); len(targets) == 0 {
 			return a.nothingSelected(ctx, cmd, store, "every selected release has a trusted record, or is not compared now")
 		}

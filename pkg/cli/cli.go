@@ -89,6 +89,11 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		ConfigureShellCompletionCommand: func(c *cli.Command) {
 			c.Hidden, c.Category = false, categorySetUp
 			c.Usage = "print a script that completes commands and flags in bash, zsh, fish or PowerShell"
+			for _, shell := range c.Commands {
+				if shell.Name == "bash" {
+					shell.Action = withoutPackage(shell.Action)
+				}
+			}
 		},
 		// main chooses the exit code and prints errors.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},

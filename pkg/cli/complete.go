@@ -206,3 +206,24 @@ func namesOf(
 	}
 	return all, err
 }
+
+// packageCall is the line of the bash script that needs the package bash-completion. Its variables are set already, and
+// the package only joins words at = and :, which no name or flag has before its value.
+const packageCall = `_get_comp_words_by_ref "$@" cur prev words cword`
+
+// withoutPackage returns the command that prints the script for bash so that it works without that package, too.
+func withoutPackage(printScript cli.ActionFunc) cli.ActionFunc {
+	return func(ctx context.Context, cmd *cli.Command) error {
+		root := cmd.Root()
+		out, script := root.Writer, &strings.Builder{}
+		root.Writer = script
+		err := printScript(ctx, cmd)
+		root.Writer = out
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(out, strings.Replace(script.String(), "else\n    "+packageCall,
+			"elif declare -F _get_comp_words_by_ref >/dev/null 2>&1; then\n    "+packageCall, 1))
+		return err
+	}
+}

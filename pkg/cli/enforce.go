@@ -36,6 +36,9 @@ func (a *app) enforce(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	if len(targets) == 0 {
+		return a.nothingChosen(ctx, cmd, store)
+	}
 	held, failed := a.held(ctx, cmd, store, targets)
 	if len(held) == 0 {
 		return cmp.Or(failed,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,7 +90,6 @@ func (a *app) previewed(
 		}
 		return a.checked(ctx, store, p, all)
 	}
-	var names []string
 	for _, p := range all {
 		if p.Name == cmd.Args().Get(1) {
 			if f := policyFinding(p); f.Advice != "" {
@@ -99,7 +97,6 @@ func (a *app) previewed(
 			}
 			return p, nil
 		}
-		names = append(names, p.Name)
 	}
 	// Without the right to list it adds nothing: this only improves an error.
 	if elsewhere, err := store.cluster.helmReleases("", false).listPolicies(ctx); err == nil {
@@ -109,11 +106,11 @@ func (a *app) previewed(
 			}
 		}
 	}
-	err := fmt.Errorf("there is no HelmReleasePolicy %q in namespace %s", cmd.Args().Get(1), store.namespace)
-	if len(names) == 0 {
-		return nil, command.Hinted(err, "-f FILE shows what one would do that is not stored")
+	err := missingPolicy(store.namespace, cmd.Args().Get(1), all)
+	if len(all) == 0 {
+		err = command.Hinted(err, "-f FILE shows what one would do that is not stored")
 	}
-	return nil, command.Hinted(err, "there is "+strings.Join(names, ", "))
+	return nil, err
 }
 
 // preview returns the effect of a policy on one cluster, and the error for the exit code.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,9 +27,31 @@ func (t *Table) Add(paint func(column int, text string) string, cells ...string)
 // columnGap separates columns.
 const columnGap = "  "
 
-// String returns the rows, each ended by a line end. It cuts a row at width, with an ellipsis; width 0 is without
-// limit.
-func (t *Table) String(width int) string {
+// Fit leaves out columns, by their titles and in that order, until the rows are no wider than width; 0 is without limit.
+func (t *Table) Fit(width int, titles ...string) {
+	for _, title := range titles {
+		if width == 0 || t.width() <= width {
+			return
+		}
+		if column := slices.Index(t.rows[0], title); column >= 0 {
+			for i := range t.rows {
+				t.rows[i] = slices.Delete(t.rows[i], column, column+1)
+			}
+		}
+	}
+}
+
+// width returns that of the widest row.
+func (t *Table) width() int {
+	all := 0
+	for _, n := range t.widths() {
+		all += n + len(columnGap)
+	}
+	return all - len(columnGap)
+}
+
+// widths returns those of the columns.
+func (t *Table) widths() []int {
 	var widths []int
 	for _, row := range t.rows {
 		for i, cell := range row {
@@ -38,6 +61,13 @@ func (t *Table) String(width int) string {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	return widths
+}
+
+// String returns the rows, each ended by a line end. It cuts a row at width, with an ellipsis; width 0 is without
+// limit.
+func (t *Table) String(width int) string {
+	widths := t.widths()
 	var b strings.Builder
 	for r, row := range t.rows {
 		left := width

@@ -46,6 +46,8 @@ spec:
 		"diff -A -l kind=nosuch":                         "there is no release to compare with labels kind=nosuch",
 		"suspend -A -l kind=nosuch":                      "no HelmRelease in namespace LOCKER is for a release with labels kind=nosuch",
 		"resume -l kind=nosuch -n " + w.Apps:             "no HelmRelease in namespace LOCKER is for a release in namespace APPS with labels kind=nosuch",
+		"accept -A -l kind=nosuch":                       "no HelmRelease in namespace LOCKER is for a release with labels kind=nosuch",
+		"enforce -A -l kind=nosuch":                      "no HelmRelease in namespace LOCKER is for a release with labels kind=nosuch",
 		"unlock -A -l kind=nosuch":                       "no HelmRelease in namespace LOCKER is for a release with labels kind=nosuch",
 		"suspend -A --helmrelease-selector kind=nosuch":  "no HelmRelease in namespace LOCKER has labels kind=nosuch",
 		"lock -A -l kind=nosuch --mode Detect --dry-run": "there is no release with labels kind=nosuch",
@@ -99,7 +101,7 @@ func TestUnknownNames(t *testing.T) {
 	w.cli("rbac", "-n", "no-such-namespace").is(5, "", "helm-locker: namespace \"no-such-namespace\" does not exist\n")
 
 	w.app("lock", "--all", "--name", "every", "--mode", "Detect").says(0, "created")
-	for _, line := range []string{"status --policy evry", "status evry --policies", "status --policies --policy evry", "status --policy evry -A -o json"} {
+	for _, line := range []string{"status --policy evry", "status evry --policies", "status --policies --policy evry", "status --policy evry -A -o json", "policy preview evry"} {
 		if r := w.cli(strings.Fields(line)...); r.code != 5 || r.stdout != "" || !strings.Contains(r.stderr, "there is no HelmReleasePolicy \"evry\"") ||
 			!strings.Contains(r.stderr, "did you mean every?") {
 			t.Errorf("%s: exit code %d, %s%s", line, r.code, r.stdout, r.stderr)

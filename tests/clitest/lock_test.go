@@ -113,6 +113,11 @@ func TestLockWaitsForTheGuard(t *testing.T) {
 	w.app("lock", "kiosk", "--guard", "Deny", "--wait", "--timeout", "3s").says(1, "waiting for "+missing,
 		"helm-locker: not done after 3s; still waiting for "+missing)
 	w.app("resume", "kiosk", "--wait", "--timeout", "1s").says(1, missing)
+	table := w.Kubectl("get", "helmreleases", "-n", w.Operator, "-o", "wide")
+	if head, row, _ := strings.Cut(table, "\n"); !slices.Contains(strings.Fields(head), "GUARDED") ||
+		!slices.Contains(strings.Fields(row), "False") {
+		t.Errorf("kubectl does not show the guard: %s", table)
+	}
 	w.app("lock", "kiosk", "--guard", "Off", "--wait").says(0, "done: revision 1 is locked, 1 object\n")
 }
 

@@ -179,9 +179,9 @@ func TestCompletion(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash to try the script with")
 	}
-	script := `eval "$(helm-locker completion bash)"; _get_comp_words_by_ref() { :; }; COMP_WORDS=(helm-locker st); COMP_CWORD=1; cur=st
+	script := `eval "$(helm-locker completion bash)"; COMP_WORDS=(helm-locker st); COMP_CWORD=1; cur=st
 __helm-locker_bash_autocomplete; echo "${COMPREPLY[@]}"`
-	cmd := exec.CommandContext(t.Context(), bash, "-c", script)
+	cmd := exec.CommandContext(t.Context(), bash, "-c", script) // without the package bash-completion
 	cmd.Env = []string{"PATH=" + filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH")}
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "status" {
 		t.Errorf("bash completes st to %q (%v)", out, err)

@@ -93,7 +93,7 @@ rights: unless the operator runs with --impersonate or --trust-records=Witnessed
 	w.cli("policy", "preview", "-f", "-").says(1, "- holds v1 ConfigMap, not helm.cattle.io/v1alpha1 HelmReleasePolicy")
 	w.cli("policy").says(1, "say what to do: helm-locker policy preview")
 	w.cli("policy", "preview").says(1, "the name of a policy, or --filename, is missing")
-	w.cli("policy", "preview", "none").says(1, `there is no HelmReleasePolicy "none" in namespace LOCKER`)
+	w.cli("policy", "preview", "none").says(5, `there is no HelmReleasePolicy "none" in namespace LOCKER`)
 }
 
 // lock --all and --selector write a policy; a second run changes nothing.

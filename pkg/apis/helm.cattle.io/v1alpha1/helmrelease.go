@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Locked",type=string,JSONPath=`.status.conditions[?(@.type=="Locked")].status`,description="Whether the objects of the release are protected now"
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now"
 // +kubebuilder:printcolumn:name="Additions",type=integer,priority=1,JSONPath=`.status.objects.additions`,description="Objects to which others added what scope Declared leaves alone"
+// +kubebuilder:printcolumn:name="Guarded",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Guarded")].status`,description="Whether the guard that the spec requests is in force"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition"
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="Message of the Ready condition"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

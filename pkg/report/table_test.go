@@ -1,0 +1,20 @@
+package report
+
+import "testing"
+
+func TestTableLeavesOutColumnsThatDoNotFit(t *testing.T) {
+	for width, want := range map[int]string{
+		0:  "NAME  SINCE  STATE  REASON\nshop  1s     Ready  Locked\n",
+		26: "NAME  SINCE  STATE  REASON\nshop  1s     Ready  Locked\n",
+		25: "NAME  SINCE  REASON\nshop  1s     Locked\n",
+		10: "NAME  REAS…\nshop  Lock…\n",
+	} {
+		var table Table
+		table.Add(nil, "NAME", "SINCE", "STATE", "REASON")
+		table.Add(nil, "shop", "1s", "Ready", "Locked")
+		table.Fit(width, "STATE", "SINCE", "AGE")
+		if got := table.String(width); got != want {
+			t.Errorf("width %d:\n%swant\n%s", width, got, want)
+		}
+	}
+}
