@@ -23,9 +23,10 @@ func (a *app) statusCommand() *cli.Command {
 		Name: "status", Category: categoryLook, Usage: "show which releases are locked, and their drift",
 		ArgsUsage: "[NAME]",
 		Description: "A table of the HelmReleases: whether each is locked, how many of its objects differ now, how often it drifted recently\n" +
-			"(10 at most are kept), how many objects another party keeps changing back, and since when it is in the state that REASON\n" +
-			"says; below it, what needs attention. With the name of a HelmRelease or of a release, all about it. --watch goes on with a\n" +
-			"line for every drift, revert and change of state as it happens.",
+			"(10 at most are kept), how many objects another party keeps changing back, and since when it has its REASON; below it,\n" +
+			"what needs attention. LOCKED is unknown, and REASON OperatorNotRunning, while no operator runs. A terminal that is too\n" +
+			"narrow gets fewer columns. With the name of a HelmRelease or of a release, all about it. --watch goes on with a line for\n" +
+			"every drift, revert and change of state.",
 		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), contextFlags(),
 			[]cli.Flag{helmReleaseNamespaceFlag(),
 				&cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,

@@ -115,12 +115,22 @@ paused  apps/paused  3    suspended  0/4      0       0          60s    Deployed
 NEEDS ATTENTION  WHY                          WHAT TO DO
 apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
 `},
-		"narrow": {tableOptions{width: 40}, `
-NAME    RELEASE      REV  LOCKED     DR…
-web     apps/web     3    yes        0/4
-cache   apps/cache   3    yes        1/4
-new     apps/new     -    unknown    0/0
-paused  apps/paused  3    suspended  0/4
+		"narrow": {tableOptions{width: 62}, `
+NAME    RELEASE      REV  LOCKED     DRIFTED  SINCE  REASON
+web     apps/web     3    yes        0/4      5m     Locked
+cache   apps/cache   3    yes        1/4      5m     Locked
+new     apps/new     -    unknown    0/0      60m
+paused  apps/paused  3    suspended  0/4      60s    Suspended
+
+NEEDS ATTENTION  WHY                          WHAT TO DO
+apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
+`},
+		"too narrow": {tableOptions{width: 40}, `
+NAME    RELEASE      LOCKED     DRIFTED
+web     apps/web     yes        0/4
+cache   apps/cache   yes        1/4
+new     apps/new     unknown    0/0
+paused  apps/paused  suspended  0/4
 
 NEEDS ATTENTION  WHY                          WHAT TO DO
 apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker

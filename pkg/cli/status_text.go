@@ -59,7 +59,9 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 	if o.rowsAlone {
 		return t.String(o.width)
 	}
-	t.Fit(o.width, "CONTENDED", "RECENT", "STATE", "SINCE", "REV") // the reason is kept
+	if !o.wide {
+		t.Fit(o.width, "CONTENDED", "RECENT", "STATE", "SINCE", "REV") // the reason is kept
+	}
 	return t.String(o.width) + section(o.style, attention(releases, o),
 		o.contexts.column(titleContext, []string{"NEEDS ATTENTION", "WHY", "WHAT TO DO"})...)
 }

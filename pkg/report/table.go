@@ -27,7 +27,7 @@ func (t *Table) Add(paint func(column int, text string) string, cells ...string)
 // columnGap separates columns.
 const columnGap = "  "
 
-// Fit leaves out columns, by their titles and in that order, until the rows are no wider than width; 0 is without limit.
+// Fit leaves out columns, by their titles and in that order, until the rows are no wider than width; 0 is no limit.
 func (t *Table) Fit(width int, titles ...string) {
 	for _, title := range titles {
 		if width == 0 || t.width() <= width {

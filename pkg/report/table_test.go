@@ -7,7 +7,7 @@ func TestTableLeavesOutColumnsThatDoNotFit(t *testing.T) {
 		0:  "NAME  SINCE  STATE  REASON\nshop  1s     Ready  Locked\n",
 		26: "NAME  SINCE  STATE  REASON\nshop  1s     Ready  Locked\n",
 		25: "NAME  SINCE  REASON\nshop  1s     Locked\n",
-		10: "NAME  REAS…\nshop  Lock…\n",
+		10: "NAME  REA…\nshop  Loc…\n",
 	} {
 		var table Table
 		table.Add(nil, "NAME", "SINCE", "STATE", "REASON")

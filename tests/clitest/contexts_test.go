@@ -155,7 +155,7 @@ prod-2 APPS/web 1 1 leaves it to HelmRelease web ConfigMap APPS/web: revert data
 		r.stderr != isDown+tryAt {
 		t.Errorf("exit code %d\n%s\n%s", r.code, got, r.stderr)
 	}
-	f.cli("policy", "preview", "nosuch", "--contexts", "prod-*").says(1, "there is no HelmReleasePolicy \"nosuch\"")
+	f.cli("policy", "preview", "nosuch", "--contexts", "prod-*").says(5, "there is no HelmReleasePolicy \"nosuch\"")
 }
 
 // Each item of the output for programs names its context, and the list has the contexts with their errors.

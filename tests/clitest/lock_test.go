@@ -2,6 +2,7 @@ package clitest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"

@@ -174,6 +174,10 @@ func whatIsToldIsTrue() []mutant {
 			"TestHTMLShowsDifferingReleasesFirstAndFoldsTheRest"),
 		breaks("T2", "the chart of a report names releases that are not in it", edit{"pkg/cli/report_day.go",
 			`ok && shown[name] {`, `ok && len(shown) > 0 {`}, "./pkg/cli", "TestTheChartOfAReportIsAboutItsReleases"),
+		breaks("T2", "status shows the lock of an operator that has ended", edit{"pkg/cli/lease.go",
+			`if o.lease != key || c.Type != v1alpha1.ConditionReady && c.Type != v1alpha1.ConditionLocked {`,
+			`if o.lease != key || c.Type != v1alpha1.ConditionReady {`}, "./tests/clitest",
+			"TestStatusSaysThatNoOperatorRuns"),
 		breaks("T2", "windows are in UTC whatever their zone", edit{windows, `fields.Location = zone`,
 			`_, _ = fields, zone`}, lock, "TestWindows"),
 	}
