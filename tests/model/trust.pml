@@ -50,9 +50,10 @@ byte object;
 
 /* The Secret with the trust. A transaction that began before the last write of it fails. */
 byte tRev, tUid, tContent; /* the trusted deployed revision */
-byte nUid, nRev, nContent; /* the trusted one that Helm deploys */
-byte known;                /* all revisions after the trusted one, up to this one, were judged when they were created */
-byte leaving;              /* one more than the writer who uninstalls the release */
+byte nUid, nRev, nContent, nBy; /* the trusted one that Helm deploys, and its writer */
+byte xUid, xRev;           /* the last refused one; its writer is the forger */
+byte known;                /* all revisions after the trusted one, up to this one, were judged, and not refused, when they were created */
+byte leaving;              /* one more than the writer whose Helm may be at work though no record shows it; 3 for several */
 bool behind[4];            /* of a transaction: there was a write since it began; two webhooks, two operators */
 
 /* The requests to the webhook, one of the user and one of the forger. */
@@ -103,8 +104,12 @@ inline trust(r, u, c) {
 	#ifdef EARLIER
 	ever[c] = true;
 #endif
-	tRev = r; tUid = u; tContent = c; known = r; leaving = 0; stateWritten()
+	tRev = r; tUid = u; tContent = c; known = r; stateWritten()
 }
+
+#define WRITER(r, u) (nUid != 0 && nUid == u && nRev == r -> nBy + 1 : (xUid != 0 && xUid == u && xRev == r -> FORGER + 1 : 0))
+
+#define leave(by) leaving = (leaving == 0 || leaving == by -> by : 3)
 
 inline forget(r) {
 	if
@@ -153,9 +158,15 @@ inline forget(r) {
 
 inline decide() {
 	if
+	:: qBefore[me] == PENDING && WRITER(qRev[me], qUid[me]) != 0 && WRITER(qRev[me], qUid[me]) != me + 1 ->
+		leave(WRITER(qRev[me], qUid[me]))
+	:: else
+	fi;
+	if
 	:: allowed && qStatus[me] == DEPLOYED -> trust(qRev[me], qUid[me], qContent[me])
-	:: allowed && qStatus[me] == PENDING -> nRev = qRev[me]; nUid = qUid[me]; nContent = qContent[me]; stateWritten()
+	:: allowed && qStatus[me] == PENDING -> nRev = qRev[me]; nUid = qUid[me]; nContent = qContent[me]; nBy = me; stateWritten()
 	:: !allowed ->
+		xRev = qRev[me]; xUid = qUid[me];
 		if
 		:: TRUSTS(qRev[me], qUid[me], qContent[me]) -> tRev = 0; tUid = 0; tContent = 0
 		:: else
@@ -163,10 +174,25 @@ inline decide() {
 		stateWritten() /* the refusal is kept, too */
 	fi;
 	if
-	:: qBefore[me] == 0 && qRev[me] == known + 1 -> known++
+	:: allowed && qBefore[me] == 0 && qRev[me] == known + 1 -> known++
+	:: else
+	fi;
+	if
+	:: qStatus[me] == DEPLOYED && leaving == me + 1 -> leaving = 0
 	:: else
 	fi;
 	behind[me] = false; allowed = false
+}
+
+/* A pending record ends without deployment: unless its writer ends it, Helm may go on. */
+#define INTERRUPTS (qBefore[me] == PENDING && (tUid == 0 || qRev[me] >= tRev) && WRITER(qRev[me], qUid[me]) != me + 1)
+
+inline interrupt() {
+	if
+	:: WRITER(qRev[me], qUid[me]) != 0 -> leave(WRITER(qRev[me], qUid[me]))
+	:: else -> leave(3)
+	fi;
+	stateWritten()
 }
 
 proctype Witness(byte me) {
@@ -180,9 +206,13 @@ end:
 #ifndef NOFORGET
 			d_step {
 				if
+				:: INTERRUPTS && !(qDelete[me] && RETURNS) -> interrupt()
+				:: else
+				fi;
+				if
 				:: qDelete[me] && RETURNS -> nRev = 0; nUid = 0; nContent = 0; stateWritten()
 				:: qDelete[me] && !RETURNS -> forget(qRev[me])
-				:: !qDelete[me] && qStatus[me] == UNINSTALLING -> forget(LAST); leaving = me + 1
+				:: !qDelete[me] && qStatus[me] == UNINSTALLING -> forget(LAST); leave(me + 1)
 				:: !qDelete[me] && qStatus[me] == UNINSTALLED -> forget(LAST)
 				fi;
 				if
@@ -192,7 +222,13 @@ end:
 			}
 #endif
 			skip
-		:: !qDelete[me] && (qStatus[me] == OLD || qSame[me])
+		:: !qDelete[me] && (qStatus[me] == OLD || qSame[me]) ->
+			d_step {
+				if
+				:: qStatus[me] == OLD && INTERRUPTS -> interrupt()
+				:: else
+				fi
+			}
 		:: !qDelete[me] && qStatus[me] < OLD && !qSame[me] ->
 again:
 			skip;
