@@ -15,15 +15,18 @@ import (
 )
 
 const (
+	exitCodeName   = "exit-code"
 	failOnName     = "fail-on"
 	severitiesName = "severities"
 )
 
-// severityFlags are the flags for the severity of drift.
+// severityFlags are the flags for the severity of drift, and for its exit code.
 func severityFlags() []cli.Flag {
 	return []cli.Flag{
 		command.OneOf(&cli.StringFlag{Name: failOnName, Category: categoryOutput, Value: string(severity.Low),
 			Usage: "exit with 2 only for drift of this `SEVERITY` or above: low, medium or high"}, severity.Levels()...),
+		&cli.BoolFlag{Name: exitCodeName, Category: categoryOutput, Value: true,
+			Usage: "exit with 2 for drift; with --exit-code=false drift is no failure, and errors are"},
 		&cli.StringFlag{Name: severitiesName, Category: categoryWhat, TakesFile: true,
 			Usage: "rate drift by the rules in this `FILE` instead of the built-in ones"},
 	}
@@ -33,11 +36,13 @@ func severityFlags() []cli.Flag {
 type ratings struct {
 	table  *severity.Table
 	failOn severity.Level
+	// exits is whether drift sets the exit code.
+	exits bool
 }
 
 // ratingsOf returns the ratings by the flags of a command.
 func ratingsOf(cmd *cli.Command) (ratings, error) {
-	r := ratings{failOn: severity.Level(cmd.String(failOnName))}
+	r := ratings{failOn: severity.Level(cmd.String(failOnName)), exits: cmd.Bool(exitCodeName)}
 	file := cmd.String(severitiesName)
 	if file == "" {
 		table, err := severity.Default()
@@ -95,7 +100,8 @@ func (r ratings) of(d *inspect.Difference) rating {
 
 // fails reports whether a comparison has drift that sets the exit code.
 func (r ratings) fails(c *inspect.Comparison) bool {
-	return slices.ContainsFunc(c.Differences, func(d inspect.Difference) bool { return r.of(&d).AtLeast(r.failOn) })
+	return r.exits &&
+		slices.ContainsFunc(c.Differences, func(d inspect.Difference) bool { return r.of(&d).AtLeast(r.failOn) })
 }
 
 // rate adds the severities to the report of a comparison.

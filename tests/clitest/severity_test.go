@@ -19,6 +19,8 @@ func TestSeverity(t *testing.T) {
 	for _, command := range []string{"diff", "report"} {
 		w.app(command, "--fail-on", "medium").says(2, "severity medium", "severity low: labels and annotations")
 		w.app(command, "--fail-on", "high").says(0, "severity medium", "severity low: labels and annotations")
+		w.app(command, "--exit-code=false").says(0, "severity medium", "severity low: labels and annotations")
+		w.app(command, "nosuch", "--exit-code=false").says(5, "nosuch")
 		w.app(command, "--fail-on", "top").says(1, `"top" is none of low, medium, high`)
 	}
 	var list struct {

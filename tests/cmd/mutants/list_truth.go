@@ -72,6 +72,8 @@ func whatIsToldIsTrue() []mutant {
 		breaks("T2", "drift below the severity that was asked for fails a pipeline",
 			edit{"pkg/cli/severity.go", `r.of(&d).AtLeast(r.failOn)`, `r.of(&d).AtLeast("")`}, "./tests/clitest",
 			"TestSeverity"),
+		breaks("T2", "drift fails a pipeline that asked for no exit code", edit{"pkg/cli/severity.go",
+			`exits: cmd.Bool(exitCodeName)`, `exits: cmd.String(failOnName) != ""`}, "./tests/clitest", "TestSeverity"),
 		breaks("T2", "a removed container is no change of what runs",
 			edit{"pkg/severity/match.go", `		return aPart
 `, `		return another
