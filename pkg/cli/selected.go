@@ -24,7 +24,11 @@ func (c *connection) selected(
 	if err != nil {
 		return nil, err
 	}
-	fits, err := c.labelled(ctx, cmd)
+	fits, err := c.labelled(ctx, cmd, c.scopeOf(cmd))
+	if apierrors.IsForbidden(err) {
+		return nil, command.Hinted(err,
+			"--"+helmReleaseSelectorName+" selects by the labels of the HelmReleases, without the records")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +41,11 @@ func (c *connection) selected(
 	return targets, nil
 }
 
-// labelled returns a function that reports whether a release is in the selected namespaces and has labels that match
-// --selector. The records are read only for that flag.
-func (c *connection) labelled(ctx context.Context, cmd *cli.Command) (func(release.Key) bool, error) {
-	namespace := c.scopeOf(cmd)
+// labelled returns a function that reports whether a release is in a namespace, which is empty for all, and has labels
+// that match --selector. The records are read only for that flag.
+func (c *connection) labelled(
+	ctx context.Context, cmd *cli.Command, namespace string,
+) (func(release.Key) bool, error) {
 	inScope := func(key release.Key) bool { return namespace == "" || key.Namespace == namespace }
 	if cmd.String(selectorName) == "" {
 		return inScope, nil
@@ -51,8 +56,7 @@ func (c *connection) labelled(ctx context.Context, cmd *cli.Command) (func(relea
 	}
 	releases, err := c.allCandidates(ctx, namespace)
 	if apierrors.IsForbidden(err) {
-		return nil, command.Hinted(err, append(forbiddenHints(err),
-			"--"+helmReleaseSelectorName+" selects by the labels of the HelmReleases, without the records")...)
+		return nil, command.Hinted(err, forbiddenHints(err)...)
 	}
 	if err != nil {
 		return nil, err

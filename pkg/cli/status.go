@@ -40,6 +40,7 @@ func (a *app) statusCommand() *cli.Command {
 				command.OneOf(&cli.StringFlag{Name: "state", Category: categoryWhat,
 					Usage: "only releases that are `STATE`: locked, detect (watched only), suspended, unlocked, unknown, drifted, contended or attention (contended, or listed under NEEDS ATTENTION)"},
 					stateLocked, "detect", "suspended", "unlocked", "unknown", stateDrifted, stateContended, stateAttention),
+				selectorFlag("only releases"), allowEmptyFlag(),
 				&cli.StringFlag{Name: "policy", Category: categoryWhat, Usage: "only releases of the policy `NAME`"},
 				command.OneOf(&cli.StringFlag{Name: "sort-by", Value: byName, Category: categoryOutput,
 					Usage: "`ORDER`: name, drifted (most objects first) or since (what changed last first)"}, byName, byDrifted, bySince),
@@ -69,12 +70,15 @@ type statusQuery struct {
 	// policy and state filter; empty for all. now is the time for the computation of states.
 	policy, state string
 	now           time.Time
+	// selector is for the labels of releases, and selected reports whether it matches those of one; nil for all.
+	selector string
+	selected func(release.Key) bool
 }
 
 func (q statusQuery) fits(hr *v1alpha1.HelmRelease) bool {
 	return (q.name == "" || hr.Name == q.name || hr.Spec.Release.Name == q.name) &&
 		(q.namespace == "" || hr.Spec.Release.Namespace == q.namespace) &&
-		(q.policy == "" || hr.Labels[v1alpha1.PolicyLabel] == q.policy)
+		(q.policy == "" || hr.Labels[v1alpha1.PolicyLabel] == q.policy) && (q.selected == nil || q.selected(keyOf(hr)))
 }
 
 func (a *app) status(ctx context.Context, cmd *cli.Command) error {
@@ -87,6 +91,9 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 	}
 	if cmd.Bool("watch") && (cmd.String("state") != "" || cmd.Bool("policies")) {
 		return command.UsageError(ctx, cmd, errors.New("--watch goes with neither --state nor --policies"), true)
+	}
+	if cmd.String(selectorName) != "" && (cmd.Args().Present() || cmd.Bool("watch") || cmd.Bool("policies")) {
+		return command.UsageError(ctx, cmd, errors.New("--selector goes with none of a name, --watch and --policies"), true)
 	}
 	switch {
 	case cmd.Bool("watch"):
@@ -146,6 +153,10 @@ func (a *app) statusStore(ctx context.Context, cmd *cli.Command) (*helmReleases,
 	}
 	query.namespace = a.onlyIn(c, query.namespace)
 	query.policy, query.state, query.now = cmd.String("policy"), cmd.String("state"), a.now()
+	query.selector = cmd.String(selectorName)
+	if query.selected, err = c.labelled(ctx, cmd, query.namespace); err != nil {
+		return nil, query, err
+	}
 	namespace := cmd.String("helmrelease-namespace")
 	if cmd.Bool("all-namespaces") {
 		namespace = ""
@@ -165,16 +176,21 @@ func (a *app) queried(
 	if fromLocks {
 		a.noteLocks(query.namespace)
 	}
+	nothing := len(found) == 0
 	operators := leases{c: store.cluster, now: a.now}.ended(ctx, found)
 	found = slices.DeleteFunc(found, func(hr *v1alpha1.HelmRelease) bool {
 		outdate(hr, operators)
 		return !query.isIn(hr)
 	})
-	if len(found) > 0 || fromLocks && query.name == "" || cmd.Bool(mayNotExistName) {
+	if len(found) > 0 || fromLocks && query.name+query.selector == "" || cmd.Bool(mayNotExistName) {
 		return found, operators, nil
 	}
 	if err := a.nothingFound(ctx, cmd, store, query); err != nil {
 		return nil, nil, err
+	}
+	if nothing && query.selector != "" {
+		return nil, nil, a.empty(ctx, cmd, store.cluster, fmt.Errorf("no HelmRelease%s is for a release%s with labels %s",
+			inNamespace(store.namespace), inNamespace(query.namespace), query.selector))
 	}
 	if format := cmd.String("output"); !cmd.Bool("watch") && (format == formatTable || format == formatWide) {
 		a.noteEmpty(store.namespace, query)

@@ -35,6 +35,13 @@ func TestSelectorSelectsReleases(t *testing.T) {
 			}
 		}
 	}
+	w.app("status", "-l", "team=store", "-o", "name").is(0,
+		"helmrelease.helm.cattle.io/many-a\nhelmrelease.helm.cattle.io/many-b\n", "")
+	w.app("status", "-l", "team=store", "--state", "locked", "-o", "name").is(0, "", "")
+	w.app("status", "-l", "team=nosuch", "--state", "locked").is(5, "", "helm-locker: no HelmRelease in namespace LOCKER is "+
+		"for a release in namespace APPS with labels team=nosuch\n  --allow-empty accepts that\n")
+	w.app("status", "-l", "team=nosuch", "--allow-empty").says(0, "with labels team=nosuch\n")
+	w.app("status", "-l", "team=store", "--watch").says(1, "--selector goes with none of a name, --watch and --policies")
 	w.app("diff", "-l", "team=store").says(0, "2 releases, none drifted")
 	// Both kinds of labels have to match.
 	w.app("suspend", "-l", "team=store", "--helmrelease-selector", "team=bank").is(5, "", "helm-locker: no HelmRelease in "+
@@ -47,6 +54,7 @@ func TestSelectorSelectsReleases(t *testing.T) {
 	clerk := (&fixture{Env: &env}).as("clerk", rule("list,patch", v1alpha1.SchemeGroupVersion.Group, v1alpha1.HelmReleaseResourceName))
 	clerk.cli("suspend", "-n", apps, "-l", "team=store").says(1, `resource "secrets"`,
 		"--helmrelease-selector selects by the labels of the HelmReleases, without the records\n")
+	clerk.cli("status", "-n", apps, "-l", "team=store").says(1, `resource "secrets"`)
 	clerk.cli("suspend", "-n", apps, "--helmrelease-selector", "team=platform", "--dry-run").says(0, "many-c")
 }
 
