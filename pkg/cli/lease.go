@@ -6,8 +6,12 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
@@ -76,6 +80,31 @@ func (l leases) ended(ctx context.Context, found []*v1alpha1.HelmRelease) []ende
 		}
 	}
 	return all
+}
+
+// handover is the time in which another process takes the Lease of one that has ended.
+const handover = 20 * time.Second
+
+// taken waits for the time of a handover, and reports whether an operator has the Lease by then.
+func (l leases) taken(ctx context.Context, key types.NamespacedName) bool {
+	ctx, cancel := context.WithTimeout(ctx, handover)
+	defer cancel()
+	client := l.c.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(key.Namespace)
+	named := fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
+	_, err := watchtools.UntilWithSync(ctx, selected(client, named), &unstructured.Unstructured{}, nil,
+		func(event watch.Event) (bool, error) {
+			object, ok := event.Object.(*unstructured.Unstructured)
+			found := &coordinationv1.Lease{}
+			if !ok || event.Type == watch.Deleted {
+				return false, nil
+			}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found); err != nil {
+				return false, err
+			}
+			_, stopped := inspect.LastSeen(found.Spec, l.now())
+			return !stopped, nil
+		})
+	return err == nil
 }
 
 // outdate makes Ready and Locked of a HelmRelease Unknown if its operator no longer runs, as a ReleaseLock has them.

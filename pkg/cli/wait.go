@@ -102,9 +102,10 @@ func (a *app) waitIfAsked(
 		if event == watch.Deleted || now.UID != w.UID {
 			return false, fmt.Errorf("HelmRelease %s/%s was deleted", w.Namespace, w.Name)
 		}
-		done, waiting := until(now)
+		done, last := until(now)
 		if done && report.LockState(now, a.now()) == report.LockedYes {
-			if operators := l.ended(ctx, []*v1alpha1.HelmRelease{now}); len(operators) > 0 {
+			operators := l.ended(ctx, []*v1alpha1.HelmRelease{now})
+			if len(operators) > 0 && !l.taken(waiting, operators[0].lease) {
 				return false, command.Hinted(errors.New(operators[0].warning), a.name+" check shows more")
 			}
 		}
@@ -114,9 +115,9 @@ func (a *app) waitIfAsked(
 				report.LockWords(report.LockState(now, a.now())), plain.Count(now.Status.Objects.Tracked, "object"))
 		case done:
 			a.note("%sdone", of(now))
-		case waiting != w.last:
-			a.note("%swaiting for %s", of(now), waiting)
-			w.last = waiting
+		case last != w.last:
+			a.note("%swaiting for %s", of(now), last)
+			w.last = last
 		}
 		if done {
 			delete(pending, now.Name)

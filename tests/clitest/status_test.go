@@ -265,7 +265,29 @@ func TestStatusSaysThatNoOperatorRuns(t *testing.T) {
 	w.expectLine(next, "TIME  APPS/kiosk  not looked at: "+strings.TrimSuffix(strings.TrimPrefix(warning, "warning: "), "\n"))
 	w.app("lock", "kiosk", "--wait").says(1, "kiosk unchanged",
 		"helm-locker: no operator LOCKER is running in namespace LOCKER (last seen TIME)", "  helm-locker check shows more")
+	w.waitsForTheNextOperator()
 	w.app("suspend", "kiosk", "--wait", "--timeout", "1s").says(1, "waiting for an operator to unlock it\n"+warning)
+}
+
+// waitsForTheNextOperator starts an operator while a command waits: its predecessor has just given up the Lease.
+func (w *fixture) waitsForTheNextOperator() {
+	w.Helper()
+	cmd := w.command(w.Ctx, "lock", "kiosk", "--wait", "-n", w.Apps)
+	output, err := cmd.StdoutPipe()
+	check.NoError(w, err)
+	cmd.Stderr = os.Stderr
+	check.NoError(w, cmd.Start())
+	reader := bufio.NewReader(output)
+	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "kiosk unchanged") {
+		w.Fatalf("%q, %v", line, err)
+	}
+	next := kit.StartOperator(w.TB, w.OperatorConfig(), w.Operator, func(o *operator.ControllerOptions) {
+		o.LeaderElection = true
+	})
+	defer next.Stop()
+	_, err = io.Copy(io.Discard, reader)
+	check.NoError(w, err)
+	check.NoError(w, cmd.Wait())
 }
 
 func TestStatusErrors(t *testing.T) {
