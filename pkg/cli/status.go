@@ -164,8 +164,8 @@ func (a *app) statusStore(ctx context.Context, cmd *cli.Command) (*helmReleases,
 	return c.helmReleases(namespace, false), query, nil
 }
 
-// queried returns the HelmReleases of a query, and those of their operators that no longer run. A name, a namespace or a
-// policy that does not exist is an error.
+// queried returns the HelmReleases of a query, and those of their operators that no longer run. A name, a namespace or
+// a policy that does not exist is an error.
 func (a *app) queried(
 	ctx context.Context, cmd *cli.Command, store *helmReleases, query statusQuery,
 ) ([]*v1alpha1.HelmRelease, []ended, error) {
