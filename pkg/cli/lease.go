@@ -107,6 +107,15 @@ func (l leases) taken(ctx context.Context, key types.NamespacedName) bool {
 	return err == nil
 }
 
+// gone returns the operator of a HelmRelease if it no longer runs, and no other process takes its Lease.
+func (l leases) gone(ctx context.Context, hr *v1alpha1.HelmRelease) (ended, bool) {
+	operators := l.ended(ctx, []*v1alpha1.HelmRelease{hr})
+	if len(operators) == 0 || l.taken(ctx, operators[0].lease) {
+		return ended{}, false
+	}
+	return operators[0], true
+}
+
 // outdate makes Ready and Locked of a HelmRelease Unknown if its operator no longer runs, as a ReleaseLock has them.
 func outdate(hr *v1alpha1.HelmRelease, operators []ended) {
 	key, _ := leaseOf(hr)

@@ -189,7 +189,8 @@ func (a *app) queried(
 		return nil, nil, err
 	}
 	if nothing && query.selector != "" {
-		return nil, nil, a.empty(ctx, cmd, store.cluster, fmt.Errorf("no HelmRelease%s is for a release%s with labels %s",
+		return nil, nil, a.empty(ctx, cmd, store.cluster, fmt.Errorf(
+			"no HelmRelease%s is for a release%s with labels %s",
 			inNamespace(store.namespace), inNamespace(query.namespace), query.selector))
 	}
 	if format := cmd.String("output"); !cmd.Bool("watch") && (format == formatTable || format == formatWide) {

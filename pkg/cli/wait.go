@@ -104,9 +104,8 @@ func (a *app) waitIfAsked(
 		}
 		done, last := until(now)
 		if done && report.LockState(now, a.now()) == report.LockedYes {
-			operators := l.ended(ctx, []*v1alpha1.HelmRelease{now})
-			if len(operators) > 0 && !l.taken(waiting, operators[0].lease) {
-				return false, command.Hinted(errors.New(operators[0].warning), a.name+" check shows more")
+			if o, gone := l.gone(waiting, now); gone {
+				return false, command.Hinted(errors.New(o.warning), a.name+" check shows more")
 			}
 		}
 		switch {

@@ -183,8 +183,8 @@ func whatIsToldIsTrue() []mutant {
 			`if o.lease != key || c.Type != v1alpha1.ConditionReady && c.Type != v1alpha1.ConditionLocked {`,
 			`if o.lease != key || c.Type != v1alpha1.ConditionReady {`}, "./tests/clitest",
 			"TestStatusSaysThatNoOperatorRuns"),
-		breaks("T2", "lock --wait fails between two leaders", edit{"pkg/cli/wait.go",
-			` && !l.taken(waiting, operators[0].lease) {`, ` {`}, "./tests/clitest", "TestStatusSaysThatNoOperatorRuns"),
+		breaks("T2", "lock --wait fails between two leaders", edit{"pkg/cli/lease.go",
+			` || l.taken(ctx, operators[0].lease) {`, ` {`}, "./tests/clitest", "TestStatusSaysThatNoOperatorRuns"),
 		breaks("T2", "windows are in UTC whatever their zone", edit{windows, `fields.Location = zone`,
 			`_, _ = fields, zone`}, lock, "TestWindows"),
 	}
