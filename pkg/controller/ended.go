@@ -20,7 +20,7 @@ func (wi *witness) ended(
 	by := writerOf(r)
 	err = wi.trusted.change(ctx, hr, func(s *trust.State) (changed bool, err error) {
 		if after == nil && wi.mayReturn(ctx, r, hr, before, s) {
-			s.Next, result = nil, "Returned"
+			s.Next, s.Pending, result = nil, nil, "Returned"
 			return true, nil
 		}
 		if before != nil && before.Status.IsPending() {
@@ -51,7 +51,8 @@ func (wi *witness) mayReturn(
 	if s.Next == nil || s.Next.UID != from.UID {
 		return false
 	}
-	before, after := wi.base(ctx, s.Next, from), wi.base(ctx, s.Trusted, from)
+	before, _ := wi.base(ctx, s.Next, from)
+	after, _ := wi.base(ctx, s.Trusted, from)
 	if len(before) == 0 || len(after) == 0 {
 		return false
 	}

@@ -43,12 +43,17 @@ func storedOf(r *admissionv1.AdmissionRequest, raw []byte) (*stored, error) {
 	return s, err
 }
 
+// equals reports whether a write keeps the status and the payload of a record.
+func (s *stored) equals(after *stored) bool {
+	return s.Status == after.Status && bytes.Equal(s.payload, after.payload)
+}
+
 // sameContent reports whether a write keeps the status and the digest of a record.
 func (wi *witness) sameContent(ctx context.Context, before, after *stored) (bool, error) {
 	if before == nil || before.Status != after.Status {
 		return false, nil
 	}
-	if bytes.Equal(before.payload, after.payload) {
+	if before.equals(after) {
 		return true, nil
 	}
 	old, err := wi.decode(ctx, before)

@@ -78,11 +78,32 @@ func (wi *witness) see(ctx context.Context, r *admissionv1.AdmissionRequest) (st
 			return "Exists", err
 		}
 	}
+	if err := wi.begun(ctx, r, hr, before, after); err != nil {
+		return "", err
+	}
 	same, err := wi.sameContent(ctx, before, after)
 	if err != nil || same {
 		return "Unchanged", err
 	}
 	return wi.judge(ctx, r, hr, before, after)
+}
+
+// begun records that Helm begins with a record, or that a user changes one that Helm has begun with. It comes before
+// the judgement, because that may take too long: any user may write a record that does.
+func (wi *witness) begun(
+	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, before, after *stored,
+) error {
+	wasPending := before != nil && before.Status.IsPending()
+	if !wasPending && !after.Status.IsPending() || wasPending && before.equals(after) {
+		return nil
+	}
+	return wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+		if wasPending {
+			return s.TakeOver(before.UID, writerOf(r)), nil
+		}
+		s.Begin(after.UID, writerOf(r))
+		return true, nil
+	})
 }
 
 // writerOf returns the user of a request, in a printable form.
@@ -146,18 +167,17 @@ func (wi *witness) judge(
 		return "", err
 	}
 	err = wi.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
-		if before != nil && before.Status.IsPending() {
-			s.TakeOver(before.UID, rec.Writer)
-		}
-		bases := wi.bases(ctx, s, rec, before, after)
+		bases, compared := wi.bases(ctx, s, rec, before, after)
 		missing, err := wi.lacks(ctx, r.UserInfo, declared, bases, rec.Replace)
-		if err != nil {
+		switch {
+		case err != nil:
 			return false, err
+		case missing == nil && !compared && after.Status == release.StatusDeployed:
+			s.Start(rec)
+			result = "Trusted"
+		default:
+			result = recordDecision(s, rec, missing, after.Status)
 		}
-		if bases[0] == nil && after.Status == release.StatusDeployed && missing == nil {
-			s.Trusted, s.Earlier = nil, nil // the right to delete their objects was not asked for: nothing is pruned
-		}
-		result = recordDecision(s, rec, missing, after.Status)
 		// A refused revision may have been deployed: a role takes fewer rights of Helm than of a record.
 		if before == nil && missing == nil {
 			s.Witness(rec.Revision)
@@ -185,44 +205,44 @@ func recordDecision(s *trust.State, rec trust.Record, missing *trust.Right, stat
 // bases returns the objects of the revisions to compare a record with: the newest trusted deployed one, and another
 // trusted one that Helm deploys now. A record that does not exist as it was trusted declares nothing. Neither does any
 // if a revision in between was not witnessed, or if the record was not deployed by Helm: Helm deploys a new record, or
-// one that is pending.
+// one that is pending. compared is false if the deployed one declares nothing for such a reason.
 func (wi *witness) bases(
 	ctx context.Context, s *trust.State, rec trust.Record, before, after *stored,
-) [][]trust.Object {
+) (bases [][]trust.Object, compared bool) {
 	fromHelm := before == nil || before.Status == release.StatusDeployed || before.Status.IsPending()
 	if !fromHelm || !s.Follows(rec.Revision, before == nil) {
-		return [][]trust.Object{nil}
+		return [][]trust.Object{nil}, false
 	}
-	bases := [][]trust.Object{wi.base(ctx, s.Trusted, after)}
+	deployed, compared := wi.base(ctx, s.Trusted, after)
+	bases = append(bases, deployed)
 	if s.Next != nil && (s.Next.UID != rec.UID || s.Next.Digest != rec.Digest) {
-		bases = append(bases, wi.base(ctx, s.Next, after))
+		next, _ := wi.base(ctx, s.Next, after)
+		bases = append(bases, next)
 	}
-	return bases
+	return bases, compared
 }
 
-func (wi *witness) base(ctx context.Context, known *trust.Record, after *stored) []trust.Object {
+// base returns the objects of a known record, and whether the record exists as it was trusted.
+func (wi *witness) base(ctx context.Context, known *trust.Record, after *stored) ([]trust.Object, bool) {
 	if known == nil {
-		return nil
+		return nil, false
 	}
 	s := &stored{Record: release.Record{Key: after.Key, Storage: after.Storage, Revision: known.Revision,
 		ObjectName: release.ObjectName(after.Key.Name, known.Revision)}}
 	meta, payload, err := proof.Payload(ctx, wi.clients.Kubernetes, s.Record)
 	if err != nil || meta.UID != known.UID {
-		return nil
+		return nil, false
 	}
 	if s.Record, err = after.Storage.RecordOf(meta); err != nil {
-		return nil
+		return nil, false
 	}
 	s.payload = payload
 	rel, err := wi.decode(ctx, s)
 	if err != nil || trust.Digest(after.Key.Namespace, rel) != known.Digest {
-		return nil
+		return nil, false
 	}
 	objects, err := wi.objects(rel, s.Record)
-	if err != nil {
-		return nil
-	}
-	return objects
+	return objects, err == nil
 }
 
 // objects returns the declared objects of a record. It returns an error if a kind is not served, as its rights are

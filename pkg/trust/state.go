@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -51,6 +50,12 @@ type Writer struct {
 	MoreGroups bool `json:"moreGroups,omitempty"`
 }
 
+// Pending is a pending record and the user who created it.
+type Pending struct {
+	UID    types.UID `json:"uid"`
+	Writer string    `json:"writer"`
+}
+
 // State is the knowledge about the records of one HelmRelease. The zero value trusts none.
 type State struct {
 	// Trusted is the newest trusted deployed revision, and Next a trusted one that Helm deploys.
@@ -63,9 +68,12 @@ type State struct {
 	// Witnessed is the last of the revisions after the trusted one whose creations were witnessed, and not refused,
 	// without a gap.
 	Witnessed int `json:"witnessed,omitempty"`
+	// Pending is the last record that Helm has begun with, until it is deployed or ended.
+	Pending *Pending `json:"pending,omitempty"`
 	// AtWork is the user whose Helm may change objects though no record shows it, because the user uninstalls the
-	// release or another one ended a pending record; empty for none. Until this user deletes a record or deploys one,
-	// or a record is accepted, objects that are as declared are no reason for trust.
+	// release or another one ended or changed a pending record; empty for none. Until this user deletes a record or
+	// deploys one, or a record is accepted, objects that are as declared are no reason for trust. The key in JSON is
+	// that of older states, which knew uninstallations alone.
 	AtWork string `json:"uninstaller,omitempty"`
 	// Writer is that of the last deployed record, and outlives the trust.
 	Writer *Writer `json:"writer,omitempty"`
@@ -90,9 +98,17 @@ func (s *State) Trust(r Record) {
 		s.Next = nil
 	}
 	s.Trusted, s.Witnessed = &r, 0
+	s.deployed(r.UID)
 	if r.Reason == v1alpha1.TrustAccepted {
 		s.AtWork = ""
 	}
+}
+
+// Start is Trust for a revision that was compared with nothing. The right to delete the objects of earlier revisions
+// was not asked for, so none of these counts from then on.
+func (s *State) Start(r Record) {
+	s.Trusted, s.Earlier = nil, nil
+	s.Trust(r)
 }
 
 // Refuse records a refusal. A trusted record that is stored again by a user without the rights is not trusted.
@@ -132,53 +148,65 @@ func (s *State) Forget(revision int, by string) bool {
 	if s.Trusted != nil && revision < s.Trusted.Revision {
 		return false
 	}
-	atWork := s.AtWork
-	if atWork == by {
-		atWork = ""
+	if s.AtWork == by {
+		s.AtWork = ""
 	}
-	*s = State{Refused: s.Refused, AtWork: atWork, Writer: s.Writer, Changes: s.Changes}
+	s.end()
+	return true
+}
+
+// Uninstall ends the trust: Helm may be about to delete objects that are as declared.
+func (s *State) Uninstall(by string) {
+	s.leave(by)
+	s.end()
+}
+
+// end ends the trust in all records.
+func (s *State) end() {
+	*s = State{Refused: s.Refused, Pending: s.Pending, AtWork: s.AtWork, Writer: s.Writer, Changes: s.Changes}
+}
+
+// Begin records that the Helm of a user begins with a pending record. That of another user has not ended then.
+func (s *State) Begin(uid types.UID, by string) {
+	if s.Pending != nil && s.Pending.Writer != by {
+		s.leave(s.Pending.Writer)
+	}
+	s.Pending = &Pending{UID: uid, Writer: by}
+}
+
+// TakeOver records that a user changes a pending record. The Helm of another user may go on with the record as it was.
+// It reports whether the state has changed.
+func (s *State) TakeOver(uid types.UID, by string) bool {
+	if s.Pending == nil || s.Pending.UID != uid || s.Pending.Writer == by {
+		return false
+	}
+	s.leave(s.Pending.Writer)
+	s.Pending = nil
+	return true
+}
+
+// Interrupt records that a pending record ended without deployment. Unless its writer ended it, Helm may go on with it.
+// It reports whether the state has changed.
+func (s *State) Interrupt(uid types.UID, revision int, by string) bool {
+	if s.Trusted != nil && revision < s.Trusted.Revision {
+		return false
+	}
+	if s.Pending == nil || s.Pending.UID != uid {
+		s.leave(severalUsers)
+	} else if !s.TakeOver(uid, by) {
+		s.Pending = nil
+	}
 	return true
 }
 
 // severalUsers is the AtWork of several users, or of an unknown one. It is no name of a user.
 const severalUsers = "\n"
 
-// Uninstall ends the trust: Helm may be about to delete objects that are as declared.
-func (s *State) Uninstall(by string) {
-	s.leave(by)
-	*s = State{Refused: s.Refused, AtWork: s.AtWork, Writer: s.Writer, Changes: s.Changes}
-}
-
-// Interrupt records that a pending record ended without deployment. Unless its writer ended it, Helm may go on to carry
-// it out. It reports whether the state has changed.
-func (s *State) Interrupt(uid types.UID, revision int, by string) bool {
-	if s.Trusted != nil && revision < s.Trusted.Revision {
-		return false
+// deployed records that a record is no longer pending.
+func (s *State) deployed(uid types.UID) {
+	if s.Pending != nil && s.Pending.UID == uid {
+		s.Pending = nil
 	}
-	writer := cmp.Or(s.writerOf(uid), severalUsers)
-	if writer != by {
-		s.leave(writer)
-	}
-	return writer != by
-}
-
-// TakeOver records that a user changes a pending record. If it is known to be another user's, Helm may go on to carry
-// it out as it was.
-func (s *State) TakeOver(uid types.UID, by string) {
-	if writer := s.writerOf(uid); writer != "" && writer != by {
-		s.leave(writer)
-	}
-}
-
-// writerOf returns the writer of a record that Helm deploys; empty when unknown.
-func (s *State) writerOf(uid types.UID) string {
-	switch {
-	case s.Next != nil && s.Next.UID == uid:
-		return s.Next.Writer
-	case s.Refused != nil && s.Refused.UID == uid:
-		return s.Refused.Writer
-	}
-	return ""
 }
 
 // leave records that the Helm of a user may be at work.
@@ -199,6 +227,10 @@ func (s *State) Status(r Record) *v1alpha1.TrustStatus {
 		status.State = v1alpha1.TrustStateTrusted
 	case s.Refused != nil && s.Refused.is(r):
 		known, status.Message = &s.Refused.Record, s.Refused.text()
+	case s.AtWork != "":
+		status.Message = fmt.Sprintf("nothing shows that the writer of revision %d may deploy it, and an upgrade or "+
+			"uninstallation of another user may not have ended", r.Revision)
+		return status
 	default:
 		status.Message = fmt.Sprintf("nothing shows that the writer of revision %d may deploy it, and its objects are "+
 			"not as it declares", r.Revision)
@@ -225,6 +257,7 @@ func (s *State) Deployed(r Record, by judge.Requester, expected []v1alpha1.Guard
 	if s.AtWork == r.Writer {
 		s.AtWork = ""
 	}
+	s.deployed(r.UID)
 	s.Writer = &Writer{Record: r, Requester: judge.Requester{User: plain.Cut(by.User, maxName)},
 		MoreGroups: len(by.Groups) > maxGroups}
 	for _, named := range []bool{true, false} {

@@ -221,24 +221,41 @@ func TestAnUninstallationEndsWithItsUser(t *testing.T) {
 
 // Only its writer ends a pending record: for any other user, Helm may go on to carry it out.
 func TestHelmMayGoOnWithAPendingRecord(t *testing.T) {
-	trusted, next := Record{UID: "1", Revision: 1}, &Record{UID: "2", Revision: 2, Writer: "admin"}
 	for name, test := range map[string]struct {
 		end  func(s *State)
 		want string
 	}{
-		"ended by its writer":              {func(s *State) { s.Interrupt("2", 2, "admin") }, ""},
-		"ended by another user":            {func(s *State) { s.Interrupt("2", 2, "mallory") }, "admin"},
-		"of an unknown writer":             {func(s *State) { s.Interrupt("3", 3, "mallory") }, severalUsers},
-		"before the trusted one":           {func(s *State) { s.Interrupt("0", 0, "mallory") }, ""},
-		"changed by its writer":            {func(s *State) { s.TakeOver("2", "admin") }, ""},
-		"changed by another user":          {func(s *State) { s.TakeOver("2", "mallory") }, "admin"},
-		"a change whose writer is unknown": {func(s *State) { s.TakeOver("3", "mallory") }, ""},
-		"refused, and ended by another user": {func(s *State) {
-			s.Refuse(Refusal{Record: Record{UID: "4", Revision: 4, Writer: "ci"}})
-			s.Interrupt("4", 4, "mallory")
+		"ended by its writer":               {func(s *State) { s.Interrupt("2", 2, "ci") }, ""},
+		"ended by another user":             {func(s *State) { s.Interrupt("2", 2, "mallory") }, "ci"},
+		"another one, of an unknown writer": {func(s *State) { s.Interrupt("3", 3, "ci") }, severalUsers},
+		"before the trusted one":            {func(s *State) { s.Interrupt("0", 0, "mallory") }, ""},
+		"changed by its writer":             {func(s *State) { s.TakeOver("2", "ci") }, ""},
+		"changed by another user":           {func(s *State) { s.TakeOver("2", "mallory") }, "ci"},
+		"another one, changed":              {func(s *State) { s.TakeOver("3", "mallory") }, ""},
+		"another user begins":               {func(s *State) { s.Begin("3", "mallory") }, "ci"},
+		"changed after the end of the trust": {func(s *State) {
+			s.Forget(1, "mallory")
+			s.TakeOver("2", "mallory")
 		}, "ci"},
+		"changed after a refusal of another record": {func(s *State) {
+			s.Refuse(Refusal{Record: Record{UID: "3", Revision: 3, Writer: "mallory"}})
+			s.TakeOver("2", "mallory")
+		}, "ci"},
+		"another user begins after its deployment": {func(s *State) {
+			s.Deployed(Record{UID: "2", Writer: "ci"}, judge.Requester{User: "ci"}, nil)
+			s.Begin("3", "admin")
+		}, ""},
+		"another user begins after it is as declared": {func(s *State) {
+			s.Trust(Record{UID: "2", Revision: 2})
+			s.Begin("3", "admin")
+		}, ""},
+		"changed, and deployed by its writer": {func(s *State) {
+			s.TakeOver("2", "mallory")
+			s.Deployed(Record{UID: "2", Writer: "ci"}, judge.Requester{User: "ci"}, nil)
+		}, ""},
 	} {
-		s := State{Trusted: &trusted, Next: next}
+		s := State{Trusted: &Record{UID: "1", Revision: 1}}
+		s.Begin("2", "ci")
 		if test.end(&s); s.AtWork != test.want {
 			t.Errorf("%s: %q is at work, want %q", name, s.AtWork, test.want)
 		}

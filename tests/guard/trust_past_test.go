@@ -153,6 +153,24 @@ func TestHostile_HelmIsAtWorkWhenItsRecordIsHidden(t *testing.T) {
 			f.mallory.Forge(kit.ForgedRecord{Name: name, Revision: 2, Manifest: f.first()})
 			return 2
 		},
+		"unjudged": func(name string) int {
+			f.mallory.Forge(kit.ForgedRecord{Name: name, Revision: 2,
+				Manifest: "apiVersion: example.com/v1\nkind: NotServed\nmetadata: {name: it}\n"})
+			f.mallory.Forge(kit.ForgedRecord{Name: name, Revision: 2, Manifest: f.first()})
+			return 2
+		},
+		"refused": func(name string) int {
+			f.mallory.Forge(kit.ForgedRecord{Name: name, Revision: 3, Manifest: f.clusterAdmin()})
+			f.deleteRecord(f.mallory, name, 3)
+			f.mallory.Forge(kit.ForgedRecord{Name: name, Revision: 2, Manifest: f.first()})
+			return 2
+		},
+		"begun": func(name string) int {
+			f.mallory.Forge(kit.ForgedRecord{Name: name, Revision: 3, Status: "pending-upgrade", Manifest: f.first()})
+			f.deleteRecord(f.mallory, name, 3)
+			f.mallory.Forge(kit.ForgedRecord{Name: name, Revision: 2, Manifest: f.first()})
+			return 2
+		},
 	} {
 		f.deployed(name)
 		ci.Forge(kit.ForgedRecord{Name: name, Revision: 2, Status: "pending-upgrade", Manifest: f.second()})

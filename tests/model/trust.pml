@@ -50,8 +50,8 @@ byte object;
 
 /* The Secret with the trust. A transaction that began before the last write of it fails. */
 byte tRev, tUid, tContent; /* the trusted deployed revision */
-byte nUid, nRev, nContent, nBy; /* the trusted one that Helm deploys, and its writer */
-byte xUid, xRev;           /* the last refused one; its writer is the forger */
+byte nUid, nRev, nContent; /* the trusted one that Helm deploys */
+byte pUid, pRev, pBy;      /* the last record that Helm has begun with, until it is deployed or ended, and one more than its writer */
 byte known;                /* all revisions after the trusted one, up to this one, were judged, and not refused, when they were created */
 byte leaving;              /* one more than the writer whose Helm may be at work though no record shows it; 3 for several */
 bool behind[4];            /* of a transaction: there was a write since it began; two webhooks, two operators */
@@ -104,10 +104,14 @@ inline trust(r, u, c) {
 	#ifdef EARLIER
 	ever[c] = true;
 #endif
+	if
+	:: pUid != 0 && pUid == u && pRev == r -> pRev = 0; pUid = 0; pBy = 0
+	:: else
+	fi;
 	tRev = r; tUid = u; tContent = c; known = r; stateWritten()
 }
 
-#define WRITER(r, u) (nUid != 0 && nUid == u && nRev == r -> nBy + 1 : (xUid != 0 && xUid == u && xRev == r -> FORGER + 1 : 0))
+#define BEGUN(r, u) (pUid != 0 && pUid == u && pRev == r)
 
 #define leave(by) leaving = (leaving == 0 || leaving == by -> by : 3)
 
@@ -158,15 +162,9 @@ inline forget(r) {
 
 inline decide() {
 	if
-	:: qBefore[me] == PENDING && WRITER(qRev[me], qUid[me]) != 0 && WRITER(qRev[me], qUid[me]) != me + 1 ->
-		leave(WRITER(qRev[me], qUid[me]))
-	:: else
-	fi;
-	if
 	:: allowed && qStatus[me] == DEPLOYED -> trust(qRev[me], qUid[me], qContent[me])
-	:: allowed && qStatus[me] == PENDING -> nRev = qRev[me]; nUid = qUid[me]; nContent = qContent[me]; nBy = me; stateWritten()
+	:: allowed && qStatus[me] == PENDING -> nRev = qRev[me]; nUid = qUid[me]; nContent = qContent[me]; stateWritten()
 	:: !allowed ->
-		xRev = qRev[me]; xUid = qUid[me];
 		if
 		:: TRUSTS(qRev[me], qUid[me], qContent[me]) -> tRev = 0; tUid = 0; tContent = 0
 		:: else
@@ -181,18 +179,46 @@ inline decide() {
 	:: qStatus[me] == DEPLOYED && leaving == me + 1 -> leaving = 0
 	:: else
 	fi;
+	if
+	:: qStatus[me] == DEPLOYED && BEGUN(qRev[me], qUid[me]) -> pRev = 0; pUid = 0; pBy = 0
+	:: else
+	fi;
 	behind[me] = false; allowed = false
 }
 
 /* A pending record ends without deployment: unless its writer ends it, Helm may go on. */
-#define INTERRUPTS (qBefore[me] == PENDING && (tUid == 0 || qRev[me] >= tRev) && WRITER(qRev[me], qUid[me]) != me + 1)
+#define INTERRUPTS (qBefore[me] == PENDING && (tUid == 0 || qRev[me] >= tRev))
 
 inline interrupt() {
 	if
-	:: WRITER(qRev[me], qUid[me]) != 0 -> leave(WRITER(qRev[me], qUid[me]))
-	:: else -> leave(3)
+#ifdef ENDS
+	:: true -> pRev = 0; pUid = 0; pBy = 0
+#else
+	:: !BEGUN(qRev[me], qUid[me]) -> leave(3)
+	:: BEGUN(qRev[me], qUid[me]) ->
+		if
+		:: pBy != me + 1 -> leave(pBy)
+		:: else
+		fi;
+		pRev = 0; pUid = 0; pBy = 0
+#endif
 	fi;
 	stateWritten()
+}
+
+/* Helm begins with a record, or a user changes one that another has begun with. */
+inline begin() {
+	if
+	:: qStatus[me] == PENDING && qBefore[me] != PENDING ->
+		if
+		:: pUid != 0 && pBy != me + 1 -> leave(pBy)
+		:: else
+		fi;
+		pRev = qRev[me]; pUid = qUid[me]; pBy = me + 1; stateWritten()
+	:: qBefore[me] == PENDING && BEGUN(qRev[me], qUid[me]) && pBy != me + 1 ->
+		leave(pBy); pRev = 0; pUid = 0; pBy = 0; stateWritten()
+	:: else
+	fi
 }
 
 proctype Witness(byte me) {
@@ -210,7 +236,8 @@ end:
 				:: else
 				fi;
 				if
-				:: qDelete[me] && RETURNS -> nRev = 0; nUid = 0; nContent = 0; stateWritten()
+				:: qDelete[me] && RETURNS ->
+					nRev = 0; nUid = 0; nContent = 0; pRev = 0; pUid = 0; pBy = 0; stateWritten()
 				:: qDelete[me] && !RETURNS -> forget(qRev[me])
 				:: !qDelete[me] && qStatus[me] == UNINSTALLING -> forget(LAST); leave(me + 1)
 				:: !qDelete[me] && qStatus[me] == UNINSTALLED -> forget(LAST)
@@ -230,6 +257,7 @@ end:
 				fi
 			}
 		:: !qDelete[me] && qStatus[me] < OLD && !qSame[me] ->
+			d_step { begin() };
 again:
 			skip;
 			if

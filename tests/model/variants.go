@@ -216,6 +216,8 @@ func trusts() []variant {
 
 		{name: "trust/a pending record deleted", defines: defines("INPART", "RECHECK"), expect: holds},
 
+		{name: "trust/any user ends a pending record", defines: defines("INPART", "RECHECK", "ENDS"), expect: gained},
+
 		{name: "trust/without the content", defines: defines("NODIGEST", "OPS=0"), expect: gained},
 		{name: "trust/by the revision's number", defines: defines("NUMBER", "OPS=0"), expect: gained},
 		{name: "trust/any earlier content counts", defines: defines("EARLIER"), expect: gained},
