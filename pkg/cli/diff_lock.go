@@ -28,11 +28,14 @@ func (a *app) locksOf(
 	if errors.Is(err, errNoHelmReleases) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
 	operators := leases{c: c, now: a.now}.ended(ctx, locks)
 	for _, hr := range locks {
 		outdate(hr, operators)
 	}
-	return locks, err
+	return locks, nil
 }
 
 // noteMisspelt names paths of the ignore rules of a release's HelmRelease that are no field of its objects, and

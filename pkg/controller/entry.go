@@ -61,7 +61,7 @@ type bookkeeping struct {
 	lockedAt time.Time
 }
 
-// sees compares the newest record with that in facts, and sets fresh. The first record after a start may have been
+// sees compares the newest record with that of before, and sets fresh. The first record after a start may have been
 // deployed long ago.
 func (e *entry) sees(rec release.Record, found bool) {
 	same := found && e.Found && rec.UID == e.Record.UID

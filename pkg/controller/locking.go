@@ -53,8 +53,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		}
 		e.Problem, e.Conflicts, e.Waiting, e.Skipped = status.Problem{}, conflicts, loaded.waiting, loaded.skipped
 		e.Denials, e.asked, e.Doubted = loaded.denials, 0, false
-		e.Revision = status.Revision{Number: l.Record.Revision,
-			Description: loaded.release.Description, Notes: loaded.release.Notes}
+		e.Revision = status.Revision{Description: loaded.release.Description, Notes: loaded.release.Notes}
 		e.kinds, e.lockedAt = slices.Collect(maps.Keys(loaded.kinds)), rs.Clock.Now()
 		e.guarded = guardedBy(l)
 		e.history.reverted = 0

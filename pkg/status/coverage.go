@@ -86,7 +86,7 @@ func uncovered(v *View) (reason, message string) {
 }
 
 // unprotectedMessage names the unprotected objects. The API server's errors about them are for Ready only: this message
-// is sent to others (see sentBy).
+// goes into notifications, too.
 func unprotectedMessage(v *View) string {
 	var names []string
 	matching := 0

@@ -67,10 +67,7 @@ func Problemf(reason, format string, args ...any) Problem {
 }
 
 // Revision is a revision as Helm describes it.
-type Revision struct {
-	Number             int
-	Description, Notes string
-}
+type Revision struct{ Description, Notes string }
 
 // Denial is an object outside the rights of its release's account, and so not owned by the release.
 type Denial struct {
