@@ -15,7 +15,7 @@ func deleteLocked(condition string) string {
 var stayLocked = edit{"pkg/controller/releases.go", `	if err != nil || prob.Reason != "" {
 		rs.unlock(key, prob)`, `	if err != nil || prob.Reason != "" {
 		if old := rs.table.Get(key); old != nil {
-			rs.entries.update(key, func(e *entry) { e.problem = prob })
+			rs.entries.update(key, func(e *entry) { e.Problem = prob })
 			old.Record = rec
 			return false, err
 		}

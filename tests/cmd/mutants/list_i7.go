@@ -13,7 +13,7 @@ func secretsStaySecret() []mutant {
 				`	text := fmt.Sprintf("the API server refused it: %s", s.Message)`}, integration, test),
 		breaks("I7", "a refused dry run is logged with its message",
 			edit{"pkg/controller/form.go", `Debugf("dry run: %s", apierror.About(v.ID.GroupKind(), err))`,
-				`Debugf("dry run: %s", err)`}, integration, test),
+				`Debugf("dry run: %s%.0s", err, apierror.About(v.ID.GroupKind(), err))`}, integration, test),
 		breaks("I7", "drifted content is logged at trace level", edit{judge, `	v.found = judge.Judge(v.in)
 `, `	v.found = judge.Judge(v.in)
 	if w.Live != nil {
