@@ -36,6 +36,8 @@ type entry struct {
 	noticed time.Time
 	// reload requests a new lock for the same record.
 	reload bool
+	// stirred is set when a record of the release has changed, perhaps one that came and went unseen.
+	stirred bool
 	// asked is the number of repeated checks of Denials.
 	asked int
 	// candidates is the state of the search for prune candidates.

@@ -71,6 +71,9 @@ func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 
 // recordChanged enqueues the HelmReleases that depend on the records of a release.
 func (rs *releases) recordChanged(key release.Key) {
+	for _, hr := range rs.named(key) {
+		rs.entries.update(keyOf(hr), func(e *entry) { e.stirred = true })
+	}
 	rs.releaseChanged(key)
 	for _, other := range rs.entries.naming(key) { // it may have to give way to this release, or need not any more
 		rs.entries.update(other, func(e *entry) { e.reload = true })
@@ -167,6 +170,18 @@ func (rs *releases) malformed(key release.Key, newest release.Record, found bool
 	return nil
 }
 
+// present returns the lock of a HelmRelease; nil for none. It ends one whose record is no longer trusted.
+func (rs *releases) present(ctx context.Context, key string, hr *v1alpha1.HelmRelease) *lock.Lock {
+	stirred := false
+	rs.entries.update(key, func(e *entry) { stirred, e.stirred = e.stirred, false })
+	l := rs.table.Get(key)
+	if stirred && rs.trusted.lost(ctx, hr, l) {
+		rs.unlock(key, status.Problemf(v1alpha1.ReasonLocking, "a record of release %s has changed", l.Release))
+		return nil
+	}
+	return l
+}
+
 // lock locks the release at the given record, unless it is locked already. waits reports whether the present lock, by
 // an earlier spec, stays until the record may be read.
 func (rs *releases) lock(
@@ -175,7 +190,7 @@ func (rs *releases) lock(
 	spec := followed(hr.Spec, d, rs.Clock.Now())
 	reload, fresh := false, false
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
-	if old := rs.table.Get(key); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
+	if old := rs.present(ctx, key, hr); old != nil && !reload && old.Record.Same(rec) && reflect.DeepEqual(old.Spec, spec) &&
 		old.Resumes.Equal(d.Resumes) && !rs.kindArrived(key) && !rs.rights.granted(ctx, key) &&
 		!rs.trusted.since(ctx, hr, old) {
 		if old.Doubt != "" {

@@ -161,6 +161,16 @@ func (td *trusted) since(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.
 	return td.judge(ctx, hr, l.Record, &now) == nil && now.doubt == ""
 }
 
+// lost reports whether the record of a lock is no longer trusted, or that is unknown. nil is no lock. A record that came
+// and went while the operator did not look leaves the newest one as it was, and Helm may be at work all the same.
+func (td *trusted) lost(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) bool {
+	if l == nil || l.Doubt != "" || !td.needed(l.Account) {
+		return false
+	}
+	now := judged{digest: l.Digest}
+	return td.judge(ctx, hr, l.Record, &now) != nil || now.doubt != ""
+}
+
 // forget ends the trust in the records of a release that is uninstalled.
 func (td *trusted) forget(ctx context.Context, hr *v1alpha1.HelmRelease, rec release.Record) error {
 	if !td.Witnessed || !td.leading.Load() || rec.Status != release.StatusUninstalled {

@@ -2,7 +2,9 @@ package guard
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +14,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -119,6 +122,35 @@ func TestHostile_AGapPrunesNothing(t *testing.T) {
 	if _, exists := f.hasRole(); !exists {
 		t.Error("the ClusterRole is deleted for a user without the right")
 	}
+}
+
+// The pending record came and went while the operator did not look, so its newest record is the one of its lock.
+func TestHostile_ARecordThatComesAndGoesUnseenEndsTheLock(t *testing.T) {
+	t.Parallel()
+	f := newTrusting(t, witnessed)
+	f.inForce()
+	f.deployed("app")
+	records := func(r *http.Request) bool { return watching("secrets")(r) && r.URL.Path == "/api/v1/secrets" }
+	var gate, expired atomic.Bool
+	gate.Store(true)
+	f.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		from := r.URL.Query().Get("resourceVersion")
+		switch {
+		case !records(r):
+		case gate.Load():
+			return cluster.Drop()
+		case from != "" && from != "0" && expired.CompareAndSwap(false, true):
+			return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+		}
+		return cluster.Forward()
+	})
+	f.Proxy.CutWatches(records)
+	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade", Manifest: f.second()})
+	f.deleteRecord(f.mallory, "app", 2)
+	gate.Store(false)
+	f.doubted("app", 1)
+	f.dropRole()
+	f.staysDropped()
 }
 
 // Helm may go on with an upgrade whose pending record another user has hidden, and then the objects are not as the

@@ -538,6 +538,10 @@ end:
 #endif
 		:: else -> unlock()
 		fi }
+#ifndef OUTLIVES
+	/* The watch shows some time that a record of the release has changed, or came and went. */
+	:: atomic { lTrusts[me] && !TRUSTS(lRev[me], u, c) -> unlock() }
+#endif
 #ifndef NORULE2
 	/* A doubted record: trusted if nothing is to be written. */
 	:: atomic { r != 0 && c != 0 && !lTrusts[me] && object == c -> busy[me] = true };
@@ -581,6 +585,8 @@ init {
 	/* What must be true when nothing is left to do. */
 	atomic {
 		timeout;
+		/* No lock outlives the trust in its record. */
+		assert(!lTrusts[0] || ver[lRev[0]] != lVer[0] || TRUSTS(lRev[0], uid[lRev[0]], content[lRev[0]]));
 		if
 		:: NEWEST != 0 && NEWEST == wantedRev && ver[NEWEST] == wantedVer ->
 			assert(!inTime || object == content[NEWEST]);   /* a witnessed revision is enforced */

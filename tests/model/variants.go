@@ -30,10 +30,12 @@ const (
 	gained   = "a content is enforced that its writer may not deploy"
 	unproven = "a witnessed revision is not enforced"
 	unhealed = "a revision that is as declared is not trusted"
+	outlived = "a lock outlives the trust in its record"
 )
 
 // assertions are the texts that identify failed assertions in the checker's output. The first match is used.
 var assertions = []struct{ text, name string }{
+	{"!(lTrusts[0])||", outlived},
 	{"||lTrusts[0]", unhealed},
 	{"helmWrote<=lockedBy", undone},
 	{"helmWrote<=wireUnder", undone},
@@ -213,6 +215,8 @@ func trusts() []variant {
 		{name: "trust/two operators", defines: defines("OPS=0", "LEADERS=2"), expect: holds},
 		{name: "trust/in the end", expect: holds,
 			defines: defines("END", "FORGED=0", "OPS=2", "DOWNS=1", "TAMPERS=1")},
+		{name: "trust/in the end of a forgery", expect: holds, defines: defines("END", "OPS=1")},
+		{name: "trust/a lock goes on", expect: outlived, defines: defines("END", "OPS=1", "OUTLIVES")},
 
 		{name: "trust/a pending record deleted", defines: defines("INPART", "RECHECK"), expect: holds},
 

@@ -39,6 +39,9 @@ func noRightByARecord() []mutant {
 		breaks("I14", "who hides a pending record ends Helm's work", edit{"pkg/controller/ended.go",
 			`			changed = s.Interrupt(before.UID, before.Revision, by)
 `, ``}, guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
+		breaks("I14", "a lock outlives the trust in its record", edit{"pkg/controller/releases.go",
+			`	if stirred && rs.trusted.lost(ctx, hr, l) {`, `	if stirred && l != nil && l.Doubt != "" && rs.trusted.lost(ctx, hr, l) {`},
+			guardSuite, "TestHostile_ARecordThatComesAndGoesUnseenEndsTheLock"),
 		breaks("I14", "who begins with another record ends Helm's work", edit{state,
 			`	if s.Pending != nil && s.Pending.Writer != by {
 `, `	if s.Pending != nil && by == "" {
