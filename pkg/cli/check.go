@@ -40,8 +40,10 @@ func (a *app) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name: "check", Category: categoryLook, Usage: "look for what keeps releases from being protected, and say what to do",
 		Description: "Looks at the API server, the CustomResourceDefinition, the operators, the HelmReleases and HelmReleasePolicies, and the\n" +
-			"records of all releases, and writes nothing. What you may not read is a warning.\n\n" +
-			"Exit code 0: nothing keeps releases from being protected; 2: something does (a line with error); 1: an error.",
+			"records of all releases, and writes nothing. What you may not read is a warning; the HelmReleases\n" +
+			"and the Lease of an operator are an error then, because protection is not known without them.\n\n" +
+			"Exit code 0: nothing keeps releases from being protected; 2: something does, or that is not known (a line with\n" +
+			"error); 1: an error.",
 		Flags: slices.Concat(clusterFlags("`NAMESPACE` whose releases are looked at; all without it"), contextFlags(), []cli.Flag{
 			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
 				Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
@@ -89,7 +91,7 @@ func (a *app) findings(ctx context.Context, c *connection, cmd *cli.Command) []f
 	}
 	locks, err := c.helmReleases("", false).list(ctx, nil)
 	if err != nil {
-		return append(found, unreadable("HelmReleases", err))
+		return append(found, unknown("HelmReleases", err))
 	}
 	if namespace != "" {
 		locks = slices.DeleteFunc(locks, func(hr *v1alpha1.HelmRelease) bool {
@@ -165,6 +167,13 @@ func unreadable(subject string, err error) finding {
 	if len(hints) > 0 {
 		f.Advice = hints[0]
 	}
+	return f
+}
+
+// unknown is the finding for a failed read without which no user knows whether releases are protected.
+func unknown(subject string, err error) finding {
+	f := unreadable(subject, err)
+	f.Level, f.Message = levelError, "it is not known whether releases are protected: "+f.Message
 	return f
 }
 

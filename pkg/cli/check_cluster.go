@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -70,26 +69,17 @@ func definitionFinding(ctx context.Context, c *connection) finding {
 func operatorFindings(
 	ctx context.Context, l leases, locks []*v1alpha1.HelmRelease, usual types.NamespacedName,
 ) (found []finding, running, gone []types.NamespacedName) {
-	var keys []types.NamespacedName
-	for _, hr := range locks {
-		if key, ok := leaseOf(hr); ok && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
-	}
-	if len(keys) == 0 {
-		keys = []types.NamespacedName{usual}
-	}
-	for _, key := range keys {
+	for _, key := range operatorsOf(locks, usual) {
 		subject := "operator " + key.String()
-		spec, err := l.get(ctx, key)
+		lease, err := l.get(ctx, key)
 		switch {
 		case apierrors.IsNotFound(err):
 			found = append(found, finding{levelWarning, subject, "it has no Lease: it has never run here, or runs without leader election",
 				installation})
 		case err != nil:
-			found = append(found, unreadable(subject, err))
+			found = append(found, unknown(subject, err))
 		default:
-			f := leaseFinding(key, spec, l.now())
+			f := leaseFinding(key, lease.Spec, l.now())
 			if found = append(found, f); f.Level == levelError {
 				gone = append(gone, key)
 			} else {

@@ -79,7 +79,7 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			a.rbacCommand(), a.policyCommand(),
 			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.acceptCommand(),
 			a.enforceCommand(), a.migrateCommand(),
-		}, processCommands(), []*cli.Command{command.Version(categorySetUp, stdout)}),
+		}, processCommands(), []*cli.Command{a.versionCommand()}),
 		// A pipeline with a missing command must not pass.
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			return errors.Join(cli.ShowRootCommandHelp(cmd), &command.ExitError{Code: command.ExitFound})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -32,22 +33,35 @@ func (l leases) stopped(ctx context.Context, hr *v1alpha1.HelmRelease) (seen tim
 	if !ok {
 		return time.Time{}, false
 	}
-	spec, err := l.get(ctx, key)
+	lease, err := l.get(ctx, key)
 	if err != nil {
 		return time.Time{}, false
 	}
-	return inspect.LastSeen(spec, l.now())
+	return inspect.LastSeen(lease.Spec, l.now())
 }
 
-func (l leases) get(ctx context.Context, key types.NamespacedName) (coordinationv1.LeaseSpec, error) {
+func (l leases) get(ctx context.Context, key types.NamespacedName) (*coordinationv1.Lease, error) {
 	resource := l.c.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases"))
 	object, err := resource.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		return coordinationv1.LeaseSpec{}, err
+		return nil, err
 	}
 	found := &coordinationv1.Lease{}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found)
-	return found.Spec, err
+	return found, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found)
+}
+
+// operatorsOf returns the Leases of the operators of HelmReleases, without repetition; the usual one without any.
+func operatorsOf(locks []*v1alpha1.HelmRelease, usual types.NamespacedName) []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, hr := range locks {
+		if key, ok := leaseOf(hr); ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return []types.NamespacedName{usual}
+	}
+	return keys
 }
 
 // leaseOf returns the Lease of a HelmRelease's operator; false for an unclaimed one.

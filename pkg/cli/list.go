@@ -18,6 +18,7 @@ const (
 	kindReleases       = "ReleaseList"
 	kindTraces         = "TraceList"
 	kindUnowned        = "UnownedObjectList"
+	kindVersions       = "VersionList"
 )
 
 // list is the output of a command as JSON or YAML. Its fields are part of the command's interface.
@@ -59,5 +60,6 @@ func printedKinds() []printedKind {
 		{kindReleases, "`inspect`", reflect.TypeFor[list[detailsOut]]()},
 		{kindTraces, "`trace`", reflect.TypeFor[list[traced]]()},
 		{kindUnowned, "`report --unowned`", reflect.TypeFor[list[unownedOut]]()},
+		{kindVersions, "`version`", reflect.TypeFor[list[versionOut]]()},
 	}
 }

@@ -93,7 +93,7 @@ is printed, but for ` + "`inspect --show-secrets`" + `.
 | 0 | done; for ` + "`diff`" + ` and ` + "`report`" + `: no drift |
 | 1 | an error; what is wrong and what to do next is on the standard error |
 | 2 | ` + "`diff`, `report`" + `: there is drift; ` +
-	"`evidence`: a chain is broken; `lock`, `resume`: there is drift to revert, and no yes to it; `check`" + `: something keeps releases from being protected; no command |
+	"`evidence`: a chain is broken; `lock`, `resume`: there is drift to revert, and no yes to it; `check`" + `: something keeps releases from being protected, or that is not known; no command |
 | 5 | nothing is selected: no release or HelmRelease fits the names, labels and namespaces, ` +
 	"or the namespace does not exist; `--allow-empty`" + ` makes that 0; ` + "`trace`" + `: no release declares the object |
 

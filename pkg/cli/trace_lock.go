@@ -150,7 +150,7 @@ func (t *tracer) operator(ctx context.Context, hr *v1alpha1.HelmRelease, out *tr
 		out.OperatorReason = "none has taken up the HelmRelease"
 		return
 	}
-	spec, err := leases{c: t.connection, now: t.now}.get(ctx, key)
+	lease, err := leases{c: t.connection, now: t.now}.get(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
 		out.OperatorReason = fmt.Sprintf("there is no Lease %s: it runs without leader election, or has never run", key)
@@ -159,7 +159,7 @@ func (t *tracer) operator(ctx context.Context, hr *v1alpha1.HelmRelease, out *tr
 		out.OperatorReason = err.Error()
 		return
 	}
-	seen, stopped := inspect.LastSeen(spec, t.now())
+	seen, stopped := inspect.LastSeen(lease.Spec, t.now())
 	if seen.IsZero() {
 		out.OperatorReason = fmt.Sprintf("no operator has renewed the Lease %s", key)
 		return

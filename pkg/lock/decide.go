@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -29,6 +30,8 @@ type Input struct {
 	Storages  []release.Storage
 	Elsewhere Elsewhere
 	Now       time.Time
+	// SuspendReason and SuspendedBy are the reason and the author of a suspension; empty when unknown.
+	SuspendReason, SuspendedBy string
 }
 
 // Elsewhere describes a record in a storage that is not read; the zero value is for none.
@@ -67,16 +70,31 @@ func Decide(in Input) Decision {
 	d.Again = earliest(d.Again, noticeOf(in.Spec.NextIgnoreEnd(in.Now), in.Now))
 	switch {
 	case in.Spec.Suspend:
-		return unlocked(d, v1alpha1.ReasonSuspended, "suspended by spec.suspend; nothing is reverted")
+		return unlocked(d, v1alpha1.ReasonSuspended, "suspended by spec.suspend"+in.whySuspended()+"; nothing is reverted")
 	case in.Spec.SuspendedAt(in.Now):
 		until := in.Spec.SuspendUntil.UTC()
-		return paused(d, in, until, v1alpha1.ReasonSuspended, "suspended until "+until.Format(time.RFC3339))
+		return paused(d, in, until, v1alpha1.ReasonSuspended,
+			"suspended until "+until.Format(time.RFC3339)+in.whySuspended())
 	case open:
 		until := d.Window.End
 		return paused(d, in, until, v1alpha1.ReasonInWindow,
 			"unlocked until "+until.Format(time.RFC3339)+" by spec.windows")
 	}
 	return d
+}
+
+// mostWhy bounds the reason and the author of a suspension in a message, in bytes.
+const mostWhy = 256
+
+// whySuspended returns the reason and the author of a suspension, as " (INC-7), by alice".
+func (in Input) whySuspended() (text string) {
+	if in.SuspendReason != "" {
+		text = " (" + plain.Cut(in.SuspendReason, mostWhy) + ")"
+	}
+	if in.SuspendedBy != "" {
+		text += ", by " + plain.Cut(in.SuspendedBy, mostWhy)
+	}
+	return text
 }
 
 // paused is the decision about a release that is not to be enforced until a time.

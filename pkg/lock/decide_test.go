@@ -75,6 +75,23 @@ func TestDecide(t *testing.T) {
 				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed &&
 					d.Again.IsZero()
 			}},
+		"the reason and the author of a suspension are in its message": {
+			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch, SuspendReason: "INC-7",
+				SuspendedBy: "alice"},
+			func(d Decision) bool {
+				return d.Message == "suspended by spec.suspend (INC-7), by alice; nothing is reverted"
+			}},
+		"and in the one of a pause that ends": {
+			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Add(-Notice),
+				SuspendedBy: "alice"},
+			func(d Decision) bool {
+				return d.Message == "suspended until "+later.UTC().Format(time.RFC3339)+
+					", by alice; drift is reported now and reverted then"
+			}},
+		"each at a bounded length": {
+			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch,
+				SuspendReason: strings.Repeat("x", 1000), SuspendedBy: strings.Repeat("y", 1000)},
+			func(d Decision) bool { return len(d.Message) < 2*mostWhy+100 }},
 		"suspendUntil unlocks and decides anew before its time": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {

@@ -12,10 +12,14 @@ import (
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+
+	leases "github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/version"
 )
 
 // errLeaseLost ends the process: another one leads now. Its writes carry preconditions, so a moment with two leaders
@@ -49,6 +53,7 @@ func (e Election) Run(ctx context.Context) error {
 		LeaseMeta:  metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name},
 		Client:     e.Client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: pod + string(uuid.NewUUID())},
+		Labels:     versionLabels(version.Version),
 	}}
 	if e.PodUID != "" {
 		releasePredecessor(ctx, lock, pod, e.Log)
@@ -90,6 +95,16 @@ func renewDeadline(lease time.Duration) time.Duration { return lease * 2 / 3 }
 // killed leader within two waits after the end of the lease: with 200 ms, within a second.
 func retryPeriod(lease time.Duration) time.Duration {
 	return min(lease/8, 200*time.Millisecond)
+}
+
+// versionLabels returns the labels of a Lease whose holder has a version. They are nil for one that is no valid value of
+// a label.
+func versionLabels(of string) map[string]string {
+	of = strings.ReplaceAll(of, "+", "_") // as in the labels of charts
+	if len(validation.IsValidLabelValue(of)) > 0 {
+		return nil
+	}
+	return map[string]string{leases.VersionLabel: of}
 }
 
 // podIdentity returns the part of an identity that all containers of a Pod share.

@@ -111,5 +111,6 @@ func TestCheckOfARecordThatHelmDidNotWrite(t *testing.T) {
 		check.Report(t, secrets.Delete(w.Ctx, "sh.helm.release.v1.web.v1", metav1.DeleteOptions{}))
 	}()
 	w.app("check").says(0, "warning  records in Secrets: ", "sh.helm.release.v1.web.v1")
-	w.as("nobody").app("check").says(0, "warning  CustomResourceDefinition", "needs a ClusterRole with verbs: [get]")
+	w.as("nobody").app("check").says(2, "warning  CustomResourceDefinition", "needs a ClusterRole with verbs: [get]",
+		"error    HelmReleases: it is not known whether releases are protected: list the HelmReleases: ")
 }
