@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/release"
 )
 
 // claimer claims HelmReleases for this controller, and decides which of several HelmReleases keeps a release.
@@ -99,6 +100,16 @@ func (ca *claimer) owner(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
 		return nil
 	}
 	return first
+}
+
+// holder returns the HelmRelease that locks a release; nil for none.
+func (ca *claimer) holder(key release.Key) *v1alpha1.HelmRelease {
+	for _, hr := range ca.named(key) {
+		if hr.Namespace == ca.Namespace && ca.claimable(hr) && ca.owner(hr) == nil {
+			return hr
+		}
+	}
+	return nil
 }
 
 func createdBefore(a, b *v1alpha1.HelmRelease) bool {

@@ -14,8 +14,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/proof"
+	"github.com/rancher/helm-locker/pkg/reading"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/watch"
+	"github.com/rancher/helm-locker/pkg/witness"
 )
 
 // Controller keeps releases locked. It only connects its workers.
@@ -32,6 +34,7 @@ type Controller struct {
 	pruning     *pruning
 	statuses    *statuses
 	admission   *admission
+	witness     *witness.Witness
 
 	ready chan struct{}
 	warm  chan struct{} // closed once the releases present at the start are locked
@@ -46,10 +49,13 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	}
 	shared := newCommon(clients, o)
 	c := &Controller{common: shared, ready: make(chan struct{}), warm: make(chan struct{})}
-	loader := &loader{common: shared, schemas: schemas, budget: newBudget()}
+	records := reading.New(shared.kinds, shared.slots.large, o.Clock)
+	loader := &loader{common: shared, reader: records, schemas: schemas, budget: newBudget()}
 	reporter := newReporter(shared)
 	remembered := &memory{common: shared, releases: map[types.UID]*settledForms{}}
-	hasher, writer, trusted := drift.NewHasher(), &writer{common: shared}, newTrusted(shared)
+	hasher, writer := drift.NewHasher(), &writer{common: shared}
+	trusted := &trusted{common: shared, store: &witness.Store{Secrets: clients.Kubernetes.CoreV1().Secrets(o.Namespace),
+		Name: shared.own.TrustName, Clock: o.Clock, Log: o.Log}}
 	c.observer = &observer{common: shared, hasher: hasher}
 	c.ownership = &ownership{common: shared, loader: loader}
 	c.prover = &prover{common: shared, loader: loader, reporter: reporter, writer: writer,
@@ -72,6 +78,11 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter, memory: remembered}
 	c.admission = newAdmission(shared, reporter, loader, &c.ownership.declared)
+	c.witness = witness.New(witness.Options{
+		Kubernetes: clients.Kubernetes, Metadata: clients.Metadata, Kinds: shared.kinds, Reader: records,
+		Store: trusted.store, Holder: c.releases.claimer.holder, NeverWriters: o.NeverWriters,
+		Clock: o.Clock, Log: o.Log, Metrics: o.Metrics,
+	})
 	c.watchCluster()
 
 	clients.HelmReleases.Cache().AddIndexer(byRelease, func(hr *v1alpha1.HelmRelease) ([]string, error) {

@@ -18,7 +18,7 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 	if hr == nil || !known || v.Lock != l || v.Sum.Unjudged > 0 || v.WatchErr != nil {
 		return nil //nolint:nilerr // the rest of the comparison, or the watch that works again, calls reviewDoubt
 	}
-	state, _, err := pr.trusted.of(ctx, hr.UID)
+	state, _, err := pr.trusted.store.Of(ctx, hr.UID)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 		return nil // a kind of an earlier revision is not served
 	}
 	again := false
-	err = pr.trusted.change(ctx, hr, func(s *trust.State) (bool, error) {
+	err = pr.trusted.store.Change(ctx, hr, func(s *trust.State) (bool, error) {
 		if s.Changes != l.TrustChanges { // since then, a writer may have deployed or deleted what was compared
 			pr.entries.update(l.Key, func(e *entry) { e.reload = true })
 			again = true
@@ -46,7 +46,7 @@ func (pr *pruning) reviewDoubt(ctx context.Context, l *lock.Lock) error {
 			return false, err // the event of a newer record is on its way
 		}
 		s.Trust(trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest, Replace: true,
-			Reason: v1alpha1.TrustAsDeclared, Time: pr.trusted.now()})
+			Reason: v1alpha1.TrustAsDeclared, Time: pr.trusted.store.Now()})
 		again = true
 		return true, nil
 	})

@@ -83,6 +83,11 @@ func (c *Controller) Admit(ctx context.Context, r *admissionv1.AdmissionRequest)
 	return c.admission.decide(ctx, r)
 }
 
+// Witness records whether the writer of a release record may carry out the record. Every request passes.
+func (c *Controller) Witness(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
+	return c.witness.See(ctx, r)
+}
+
 // Guarded returns the scope of the guard at the API server. It is complete once Warm is closed.
 func (c *Controller) Guarded() guard.Wanted { return c.admission.wanted() }
 

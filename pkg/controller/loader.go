@@ -15,6 +15,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/reading"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/rules"
 	"github.com/rancher/helm-locker/pkg/status"
@@ -50,6 +51,7 @@ type loaded struct {
 // loader reads records and parses their manifests into objects, for all workers.
 type loader struct {
 	*common
+	reader      *reading.Reader
 	schemas     *drift.Schemas
 	definitions definitions
 	budget      *budget

@@ -174,22 +174,15 @@ func (m *memory) store(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lo
 	return 0
 }
 
-// secretOf returns a Secret with one key, which Kubernetes deletes with its HelmRelease.
-func secretOf(hr *v1alpha1.HelmRelease, name, key string, text []byte) *corev1.Secret {
-	owner := metav1.OwnerReference{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind, Name: hr.Name,
-		UID: hr.UID}
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{owner}},
-		Data: map[string][]byte{key: text}}
-}
-
 // write replaces the Secret of a HelmRelease, and creates it if there is none.
 func (m *memory) write(ctx context.Context, hr *v1alpha1.HelmRelease, settled *lock.Settled) error {
 	text, err := json.Marshal(settled)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
-	secret := secretOf(hr, m.common.own.SettledName(hr.UID), settledKey, text)
-	secret.Labels = map[string]string{settledLabel: "true"}
+	secret := &corev1.Secret{Data: map[string][]byte{settledKey: text}, ObjectMeta: metav1.ObjectMeta{
+		Name: m.common.own.SettledName(hr.UID), Labels: map[string]string{settledLabel: "true"},
+		OwnerReferences: []metav1.OwnerReference{hr.Owner()}}}
 	secrets := m.common.clients.Kubernetes.CoreV1().Secrets(m.common.Namespace)
 	_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {

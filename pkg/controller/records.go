@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/status"
@@ -43,14 +40,14 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 	if stored.UID != rec.UID || stored.ResourceVersion != rec.ResourceVersion {
 		return status.Problem{Reason: v1alpha1.ReasonLocking, Message: errRecordChanged.Error()}, errRecordChanged
 	}
-	r := reading{loader: lo}
+	r := lo.reader.Begin()
 	begun := lo.Clock.Now()
 	defer func() {
-		r.end()
+		r.End()
 		now := lo.Clock.Now()
-		lo.budget.spend(rec.Key, now, max(0, now.Sub(begun)-r.waited))
+		lo.budget.spend(rec.Key, now, max(0, now.Sub(begun)-r.Waited()))
 	}()
-	rel, err := r.decode(ctx, rec, payload)
+	rel, err := r.Decode(ctx, rec, payload)
 	if err == nil {
 		err = lo.belongs(rel, rec)
 	}
@@ -60,12 +57,11 @@ func (lo *loader) read(ctx context.Context, rec release.Record, use func(*conten
 	if ctx.Err() != nil { // perhaps while this waited for others
 		return status.Problem{}, ctx.Err()
 	}
-	found, prob, err := lo.parse(rel, rec)
+	found, prob, err := lo.reader.Parse(rel, rec)
 	if err != nil || prob.Reason != "" {
 		return prob, err
 	}
-	found.writer = drift.WriterOf(stored.ManagedFields)
-	return status.Problem{}, use(found)
+	return status.Problem{}, use(&contents{release: rel, writer: drift.WriterOf(stored.ManagedFields), Manifest: found})
 }
 
 // belongs returns an error for a record in another namespace than that of its payload, if the release has records there
@@ -86,61 +82,4 @@ func (lo *loader) belongs(rel *release.Release, rec release.Record) error {
 			release.ErrMismatch, rel.Key)
 	}
 	return nil
-}
-
-// parse turns the manifest of a record into objects.
-func (lo *loader) parse(rel *release.Release, rec release.Record) (*contents, status.Problem, error) {
-	found, err := judge.Read(rel.Manifest, manifest.Release(rel.Key), func(gvk schema.GroupVersionKind) (bool, error) {
-		kind, err := lo.kinds.Get(gvk)
-		return kind.Namespaced, err
-	})
-	var invalid *judge.InvalidError
-	switch {
-	case errors.As(err, &invalid):
-		return nil, status.Problemf(v1alpha1.ReasonManifestInvalid,
-			"the manifest of revision %d does not parse completely, so nothing of it is enforced: %v",
-			rec.Revision, invalid.Err), nil
-	case err != nil:
-		return nil, status.Problem{Reason: v1alpha1.ReasonManifestInvalid, Message: err.Error()}, err
-	}
-	return &contents{release: rel, Manifest: found}, status.Problem{}, nil
-}
-
-// reading is the work on records of one release. It is not safe for concurrent use.
-type reading struct {
-	*loader
-	waited time.Duration // for others
-	slot   func()        // releases the slot of a large record; nil without one
-}
-
-// decode decodes the payload of a record, and returns an error for one of another record. While a large one is in
-// memory, others wait until end. ctx may have ended then.
-func (r *reading) decode(ctx context.Context, rec release.Record, payload []byte) (*release.Release, error) {
-	alone := func() {
-		begin := r.Clock.Now()
-		if r.slot == nil {
-			if slot, err := r.slots.large.Acquire(ctx, rec.Key.Namespace); err == nil {
-				r.slot = slot
-			}
-		}
-		r.waited += r.Clock.Since(begin)
-	}
-	rel, err := release.DecodeRecord(payload, alone)
-	if errors.Is(err, release.ErrNoManifest) {
-		err = nil // a chart of hooks, or an empty one: there is nothing to lock
-	}
-	if err == nil {
-		err = rel.Matches(rec)
-	}
-	if err == nil && manifest.Large(rel.Manifest) {
-		alone()
-	}
-	return rel, err
-}
-
-// end admits the next large record to memory.
-func (r *reading) end() {
-	if r.slot != nil {
-		r.slot()
-	}
 }

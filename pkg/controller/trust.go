@@ -2,93 +2,22 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/lru"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/trust"
+	"github.com/rancher/helm-locker/pkg/witness"
 )
 
-// trustKey is the only key of the Secret with the trust in the records of a HelmRelease.
-const trustKey = "trust"
-
-// parsedRecords of up to maxParsedObjects objects are kept: two megabytes at most.
-const parsedRecords, maxParsedObjects = 32, 250
-
-// trusted knows the release records whose writers could have carried them out.
+// trusted knows the release records that may be enforced.
 type trusted struct {
 	*common
-	// parsed are the objects of the records that were judged last, by digest.
-	parsed *lru.Cache
-}
-
-func newTrusted(c *common) *trusted { return &trusted{common: c, parsed: lru.New(parsedRecords)} }
-
-// of returns the trust in the records of the HelmRelease with this uid, and the Secret with it; nil for none. An
-// unreadable Secret trusts none.
-func (td *trusted) of(ctx context.Context, uid types.UID) (*trust.State, *corev1.Secret, error) {
-	secret, err := td.clients.Kubernetes.CoreV1().Secrets(td.Namespace).Get(ctx, td.own.TrustName(uid),
-		metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return &trust.State{}, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the trust in release records: %w", err)
-	}
-	state := &trust.State{}
-	if err := json.Unmarshal(secret.Data[trustKey], state); err != nil {
-		td.Log.Warnf("Secret %s holds no trust in records, so none is trusted: %v", secret.Name, err)
-		state = &trust.State{}
-	}
-	return state, secret, nil
-}
-
-// change changes the trust in the records of a HelmRelease. It stores no change of an older state: change runs again
-// with a newer one. change returns false for a state to leave as it is.
-func (td *trusted) change(
-	ctx context.Context, hr *v1alpha1.HelmRelease, change func(*trust.State) (bool, error),
-) error {
-	return retry.OnError(retry.DefaultRetry, func(err error) bool {
-		return ctx.Err() == nil && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err))
-	}, func() error {
-		state, secret, err := td.of(ctx, hr.UID)
-		if err != nil {
-			return err
-		}
-		if changed, err := change(state); err != nil || !changed {
-			return err
-		}
-		state.Changes++
-		return td.write(ctx, hr, secret, state)
-	})
-}
-
-// write replaces the state that was read with a Secret; nil for none.
-func (td *trusted) write(
-	ctx context.Context, hr *v1alpha1.HelmRelease, read *corev1.Secret, state *trust.State,
-) error {
-	text, err := json.Marshal(state)
-	if err != nil {
-		return fmt.Errorf("encode the trust in release records: %w", err)
-	}
-	secrets := td.clients.Kubernetes.CoreV1().Secrets(td.Namespace)
-	if read != nil {
-		read.Data = map[string][]byte{trustKey: text}
-		_, err = secrets.Update(ctx, read, metav1.UpdateOptions{})
-		return err
-	}
-	_, err = secrets.Create(ctx, secretOf(hr, td.own.TrustName(hr.UID), trustKey, text), metav1.CreateOptions{})
-	return err
+	store *witness.Store
 }
 
 // needed reports whether only trusted records of a release may be enforced. An account has rights of its own.
@@ -113,14 +42,14 @@ type judged struct {
 // judge sets the trust in a record that was read under a spec, and the doubt about it. The leader keeps an acceptance,
 // so that later changes of the record's labels do not end it.
 func (td *trusted) judge(ctx context.Context, hr *v1alpha1.HelmRelease, rec release.Record, l *judged) error {
-	state, _, err := td.of(ctx, hr.UID)
+	state, _, err := td.store.Of(ctx, hr.UID)
 	if err != nil {
 		return err
 	}
 	r := trust.Record{UID: rec.UID, Revision: rec.Revision, Digest: l.digest, Replace: hr.Spec.ReplaceImmutable}
 	if !state.Trusts(r) && hr.Spec.AcceptedRecord == rec.Version() && td.leading.Load() {
-		r.Replace, r.Reason, r.Time = true, v1alpha1.TrustAccepted, td.now()
-		err = td.change(ctx, hr, func(s *trust.State) (bool, error) {
+		r.Replace, r.Reason, r.Time = true, v1alpha1.TrustAccepted, td.store.Now()
+		err = td.store.Change(ctx, hr, func(s *trust.State) (bool, error) {
 			if newest, err := td.enforcer.Holds(ctx, rec); err != nil || !newest {
 				return false, err
 			}
@@ -147,11 +76,6 @@ func remedy(hr *v1alpha1.HelmRelease, rec release.Record) string {
 		rec.Version())
 }
 
-// now returns the time of a decision, in the precision of the API server.
-func (td *trusted) now() *metav1.Time {
-	return &metav1.Time{Time: td.Clock.Now().UTC().Truncate(time.Second)}
-}
-
 // since reports whether a doubted record has become trusted since its lock.
 func (td *trusted) since(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) bool {
 	if l.Doubt == "" {
@@ -161,8 +85,8 @@ func (td *trusted) since(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.
 	return td.judge(ctx, hr, l.Record, &now) == nil && now.doubt == ""
 }
 
-// lost reports whether the record of a lock is no longer trusted, or that is unknown. nil is no lock. A record that came
-// and went while the operator did not look leaves the newest one as it was, and Helm may be at work all the same.
+// lost reports whether the record of a lock is no longer trusted, or that is unknown. nil is no lock. A record that
+// came and went while the operator did not look leaves the newest one as it was, and Helm may be at work all the same.
 func (td *trusted) lost(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) bool {
 	if l == nil || l.Doubt != "" || !td.needed(l.Account) {
 		return false
@@ -176,7 +100,7 @@ func (td *trusted) forget(ctx context.Context, hr *v1alpha1.HelmRelease, rec rel
 	if !td.Witnessed || !td.leading.Load() || rec.Status != release.StatusUninstalled {
 		return nil
 	}
-	return td.change(ctx, hr, func(s *trust.State) (bool, error) {
+	return td.store.Change(ctx, hr, func(s *trust.State) (bool, error) {
 		return s.Trusted != nil && s.Forget(rec.Revision, ""), nil
 	})
 }
@@ -203,11 +127,11 @@ func (td *trusted) wasDeployed(
 	return err == nil && state.WasDeployed(trust.Digest(rec.Key.Namespace, rel)), err
 }
 
-// ofKey is of for the HelmRelease with this key.
+// ofKey returns the trust in the records of the HelmRelease with this key.
 func (td *trusted) ofKey(ctx context.Context, key string) (*trust.State, error) {
 	var uid types.UID
 	td.entries.update(key, func(e *entry) { uid = e.uid })
-	state, _, err := td.of(ctx, uid)
+	state, _, err := td.store.Of(ctx, uid)
 	return state, err
 }
 
@@ -220,7 +144,7 @@ func (rs *releases) readWriters(ctx context.Context, key string, hr *v1alpha1.He
 			r = trust.Record{UID: l.Record.UID, Revision: l.Record.Revision, Digest: l.Digest}
 			accepted = hr.Spec.AcceptedRecord == l.Record.Version()
 		}
-		known, _, err := rs.trusted.of(ctx, hr.UID)
+		known, _, err := rs.trusted.store.Of(ctx, hr.UID)
 		if err != nil {
 			return err
 		}

@@ -39,8 +39,8 @@ var bookkeeping = map[string]string{
 	"pkg/process.Recorder":                     "events",
 	"(*pkg/controller.memory).write":           "own Secret: settled forms",
 	"(*pkg/controller.claimer).claim":          "claim of HelmReleases",
-	"(*pkg/controller.trusted).write":          "own Secret: trust in release records",
-	"(*pkg/controller.witness).may":            "review: the rights of the writer of a record",
+	"(*pkg/witness.Store).write":               "own Secret: trust in release records",
+	"(*pkg/witness.hearing).may":               "review: the rights of the writer of a record",
 	"(*pkg/controller.statuses).replaceStatus": "status of HelmReleases",
 }
 

@@ -123,7 +123,7 @@ inline forget(r) {
 	fi
 }
 
-/* ---- the webhook (pkg/controller/witness.go) ---- */
+/* ---- the webhook (pkg/witness/witness.go) ---- */
 
 /* The content of a known record, if it exists as it was trusted. */
 #define BASE(r, u, c) (u != 0 && uid[r] == u && content[r] == c -> c : NOTHING)

@@ -37,6 +37,7 @@ func allOrNothing() []mutant {
 // badInput are the mutants of I10.
 func badInput() []mutant {
 	const load, reconcile = "pkg/controller/records.go", "pkg/controller/releases.go"
+	const decode = "pkg/reading/reading.go"
 	const records, newer = "TestI10_BadRecordsEndInAConditionAndOthersGoOn", "TestI10_UnreadableNewerRecordUnlocks"
 	const kind = "TestI10_MissingKindIsWaitedFor"
 	const failed = `	if err != nil {
@@ -46,7 +47,7 @@ func badInput() []mutant {
 		panic(err)
 	}
 ` + failed}, integration, records).thatCrashes(),
-		breaks("I10", "a payload that does not decode counts as an empty release", edit{load, `	if err == nil {
+		breaks("I10", "a payload that does not decode counts as an empty release", edit{decode, `	if err == nil {
 		err = rel.Matches(rec)
 	}`, `	if err == nil {
 		err = rel.Matches(rec)
@@ -73,7 +74,7 @@ func badInput() []mutant {
 			edit{"pkg/release/whole/whole.go", `	case elements > maxElements:`, `	case elements < 0:`}, "./pkg/release/whole",
 			"TestPayloadsThatExhaustMemory"),
 		breaks("I10", "a payload of another release is taken",
-			edit{load, `		err = rel.Matches(rec)`, `		_ = rel.Matches(rec)`}, integration, records),
+			edit{decode, `		err = rel.Matches(rec)`, `		_ = rel.Matches(rec)`}, integration, records),
 		breaks("I10", "that a record has changed goes unnoticed, so that a repaired one is not read again",
 			edit{"pkg/watch/store.go", `	s.releases.notify(s.releases.put(s, m))`, `	if keys := s.releases.put(s, m); len(keys) == 1 {
 		s.releases.notify(keys)

@@ -120,7 +120,7 @@ func neighbours() []mutant {
 			edit{"pkg/proof/elsewhere.go", `key != of && !malformed[key]`, `key != of`}, integration,
 			"TestHostile_StoredElsewhere_ForgedRecordsOwnNothing"),
 		breaks("I4", "objects without a namespace go to that of the record",
-			edit{"pkg/controller/records.go", `manifest.Release(rel.Key)`,
+			edit{"pkg/reading/reading.go", `manifest.Release(rel.Key)`,
 				`manifest.Release(rec.Key)`}, integration, "TestStoredElsewhere_IsLocked"),
 		breaks("I9", "what belongs to another release is counted as protected",
 			edit{"pkg/status/coverage.go", `	return p.Reason == v1alpha1.ReasonConflict ||

@@ -4,8 +4,8 @@ package main
 func noRightByARecord() []mutant {
 	const trust, rights, state = "./pkg/trust", "pkg/trust/rights.go", "pkg/trust/state.go"
 	const writers = "TestTheWriterOfARevisionIsExpectedOrNot"
-	const witness, core, pruning = "pkg/controller/witness.go", "pkg/controller/trust.go", "pkg/controller/pruning.go"
-	const doubt, stored = "pkg/controller/doubt.go", "pkg/controller/stored.go"
+	const witness, core, pruning = "pkg/witness/witness.go", "pkg/controller/trust.go", "pkg/controller/pruning.go"
+	const doubt, stored, bases = "pkg/controller/doubt.go", "pkg/witness/stored.go", "pkg/witness/bases.go"
 	const accepted = "TestI14_AnAcceptanceIsForOneRecord"
 	const forged, replayed = "TestI14_AForgedRecordGivesItsWriterNoRight", "TestI14_AnEarlierManifestIsNotReplayed"
 	const unseen = "TestI14_AnUnwitnessedRecordIsTrustedIfNothingIsToBeWritten"
@@ -36,7 +36,7 @@ func noRightByARecord() []mutant {
 `, ``}, trust, "TestAnUninstallationEndsWithItsUser"),
 		breaks("I14", "any deployed revision ends an uninstallation", edit{state,
 			`	if s.AtWork == r.Writer {`, `	if r.Writer != "" {`}, trust, "TestAnUninstallationEndsWithItsUser"),
-		breaks("I14", "who hides a pending record ends Helm's work", edit{"pkg/controller/ended.go",
+		breaks("I14", "who hides a pending record ends Helm's work", edit{"pkg/witness/ended.go",
 			`			changed = s.Interrupt(before.UID, before.Revision, by)
 `, ``}, guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
 		breaks("I14", "a lock outlives the trust in its record", edit{"pkg/controller/releases.go",
@@ -105,10 +105,10 @@ func noRightByARecord() []mutant {
 			`	if before.equals(after) {
 		return true, nil`, `	if before.equals(after) {
 		return false, nil`}, guardSuite, "TestHostile_NoWriterOfRecordsGainsARight"),
-		breaks("I14", "a deletion by a user without rights keeps the trust", edit{"pkg/controller/ended.go",
+		breaks("I14", "a deletion by a user without rights keeps the trust", edit{"pkg/witness/ended.go",
 			`	return err == nil && missing == nil`, `	return err == nil && (missing == nil || from != nil)`}, guardSuite,
 			returned),
-		breaks("I14", "a deletion is judged by the content that its user has stored", edit{"pkg/controller/ended.go",
+		breaks("I14", "a deletion is judged by the content that its user has stored", edit{"pkg/witness/ended.go",
 			`	before, _ := wi.base(ctx, s.Next, from)
 `,
 			`	rel, err := wi.decode(ctx, from)
@@ -123,20 +123,20 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a doubt outlives its cause", edit{"pkg/controller/releases.go", `		if old.Doubt != "" {
 			rs.queues`, `		if old.Doubt == "" {
 			rs.queues`}, guardSuite, "TestI14_ADoubtEndsWithItsCause"),
-		breaks("I14", "a revision is compared with the trusted one across an unwitnessed one", edit{witness,
+		breaks("I14", "a revision is compared with the trusted one across an unwitnessed one", edit{bases,
 			`	if !fromHelm || !s.Follows(`, `	if !fromHelm || s == nil && !s.Follows(`}, guardSuite, unwitnessed),
-		breaks("I14", "a superseded record is deployed again without rights", edit{witness,
+		breaks("I14", "a superseded record is deployed again without rights", edit{bases,
 			`	if !fromHelm || `, `	if !fromHelm && s == nil || `}, guardSuite, unwitnessed),
-		breaks("I14", "the content of a pending record is changed without rights", edit{witness,
+		breaks("I14", "the content of a pending record is changed without rights", edit{bases,
 			`(s.Next.UID != rec.UID || s.Next.Digest != rec.Digest)`, `s.Next.UID != rec.UID`}, guardSuite, unwitnessed),
-		breaks("I14", "a decision is stored after a change of what it was decided by", edit{core,
+		breaks("I14", "a decision is stored after a change of what it was decided by", edit{"pkg/witness/store.go",
 			`		if changed, err := change(state); err != nil || !changed {
 			return err
 		}
 `, `		if changed, err := change(state); err != nil || !changed {
 			return err
 		}
-		if _, secret, err = td.of(ctx, hr.UID); err != nil {
+		if _, secret, err = st.Of(ctx, hr.UID); err != nil {
 			return err
 		}
 `}, guardSuite, "TestI14_ADecisionIsByTheNewestTrust"),

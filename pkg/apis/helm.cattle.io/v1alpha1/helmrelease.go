@@ -253,3 +253,8 @@ const (
 	// ModeDetect reports drift in status, events and metrics, and writes nothing to the objects of the release.
 	ModeDetect Mode = "Detect"
 )
+
+// Owner returns the reference for an object that is deleted with the HelmRelease.
+func (h *HelmRelease) Owner() metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: SchemeGroupVersion.String(), Kind: Kind, Name: h.Name, UID: h.UID}
+}

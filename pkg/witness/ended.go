@@ -1,4 +1,4 @@
-package controller
+package witness
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 // ended judges the end of a record: its deletion, for which after is nil, or a status that is neither deployed nor
 // pending. A deletion or uninstallation ends the trust in earlier revisions, unless a user ends an interrupted upgrade:
 // the deletion of its record returns to the trusted revision.
-func (wi *witness) ended(
+func (wi *hearing) ended(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, before, after *stored,
 ) (result string, err error) {
 	by := writerOf(r)
-	err = wi.trusted.change(ctx, hr, func(s *trust.State) (changed bool, err error) {
+	err = wi.Store.Change(ctx, hr, func(s *trust.State) (changed bool, err error) {
 		if after == nil && wi.mayReturn(ctx, r, hr, before, s) {
 			s.Next, s.Pending, result = nil, nil, "Returned"
 			return true, nil
@@ -45,7 +45,7 @@ func (wi *witness) ended(
 
 // mayReturn reports whether a record is that of a trusted upgrade, and a user may carry out the difference from it to
 // the trusted revision. It is the difference from the content that Helm deploys: any user may store another.
-func (wi *witness) mayReturn(
+func (wi *hearing) mayReturn(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, from *stored, s *trust.State,
 ) bool {
 	if s.Next == nil || s.Next.UID != from.UID {

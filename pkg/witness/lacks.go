@@ -1,4 +1,4 @@
-package controller
+package witness
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // lacks returns the first right that a writer lacks for the difference to one of bases; nil for none.
-func (wi *witness) lacks(
+func (wi *hearing) lacks(
 	ctx context.Context, user authenticationv1.UserInfo, declared []trust.Object, bases [][]trust.Object, replace bool,
 ) (*trust.Right, error) {
 	for _, base := range bases {
@@ -33,7 +33,7 @@ func (wi *witness) lacks(
 }
 
 // missing returns the first right that a user lacks; nil for none.
-func (wi *witness) missing(
+func (wi *hearing) missing(
 	ctx context.Context, user authenticationv1.UserInfo, rights []trust.Right,
 ) (*trust.Right, error) {
 	for len(rights) > 0 {
@@ -59,14 +59,14 @@ func (wi *witness) missing(
 }
 
 // may asks the API server's authorizer about one right of the writer.
-func (wi *witness) may(
+func (wi *hearing) may(
 	ctx context.Context, user authenticationv1.UserInfo, verb string, o accounts.Object,
 ) (bool, error) {
 	resource, subresource, _ := strings.Cut(o.GVR.Resource, "/")
 	review := accounts.Review(user)
 	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: verb, Group: o.GVR.Group, Version: "*",
 		Resource: resource, Subresource: subresource, Namespace: o.Namespace, Name: o.Name}
-	review, err := wi.clients.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review,
+	review, err := wi.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review,
 		metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("ask for the rights of the writer: %w", err)

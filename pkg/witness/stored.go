@@ -1,4 +1,4 @@
-package controller
+package witness
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func (s *stored) equals(after *stored) bool {
 }
 
 // sameContent reports whether a write keeps the status and the digest of a record.
-func (wi *witness) sameContent(ctx context.Context, before, after *stored) (bool, error) {
+func (wi *hearing) sameContent(ctx context.Context, before, after *stored) (bool, error) {
 	if before == nil || before.Status != after.Status {
 		return false, nil
 	}
@@ -68,8 +68,8 @@ func (wi *witness) sameContent(ctx context.Context, before, after *stored) (bool
 }
 
 // decode decodes a record.
-func (wi *witness) decode(ctx context.Context, s *stored) (*release.Release, error) {
-	rel, err := wi.reading.decode(ctx, s.Record, s.payload)
+func (wi *hearing) decode(ctx context.Context, s *stored) (*release.Release, error) {
+	rel, err := wi.reading.Decode(ctx, s.Record, s.payload)
 	if err != nil {
 		return nil, err
 	}
