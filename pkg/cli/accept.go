@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ func (a *app) acceptCommand() *cli.Command {
 			"Of selected releases, accept takes those whose records are not trusted, or of an unexpected writer.\n\n" +
 			"accept prints the writer, and the objects that the operator writes and deletes then, and asks. Without a terminal it\n" +
 			"needs --yes: else it changes nothing, and exits with 2.",
-		Flags: changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.accept,
+		Flags: a.changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.accept,
 	}
 }
 
@@ -154,11 +153,8 @@ func (a *app) confirmAccepted(cmd *cli.Command, found []*doubted) error {
 	for _, d := range found {
 		d.text(&b, a.name)
 	}
-	if _, err := io.WriteString(a.errOut, b.String()); err != nil {
+	if asks, err := a.explainReverts(cmd, b.String()); err != nil || !asks {
 		return err
-	}
-	if cmd.Bool("dry-run") || cmd.Bool("yes") {
-		return nil
 	}
 	return a.agreed("Accept, and enforce this?")
 }

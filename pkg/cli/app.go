@@ -36,8 +36,10 @@ type app struct {
 	out, errOut io.Writer
 	// inTTY, outTTY and errTTY report which of them are terminals.
 	inTTY, outTTY, errTTY bool
-	now                   func() time.Time
-	env                   func(string) string
+	// quiet leaves out all output but errors, and questions with the drift that they are about.
+	quiet bool
+	now   func() time.Time
+	env   func(string) string
 }
 
 func newApp(name string, in io.Reader, out, errOut io.Writer) *app {
@@ -99,7 +101,9 @@ func (a *app) style(cmd *cli.Command) report.Style {
 
 // note prints a remark outside of the output.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.errOut, plain.Line(fmt.Sprintf(format, args...)))
+	if !a.quiet {
+		fmt.Fprintln(a.errOut, plain.Line(fmt.Sprintf(format, args...)))
+	}
 }
 
 // yesFlag is the flag that answers the question of app.confirm.

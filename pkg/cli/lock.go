@@ -20,7 +20,7 @@ import (
 )
 
 // changeFlags are the common flags of the commands that change a HelmRelease.
-func changeFlags(more ...cli.Flag) []cli.Flag {
+func (a *app) changeFlags(more ...cli.Flag) []cli.Flag {
 	return slices.Concat(clusterFlags(namespaceOfRelease), []cli.Flag{
 		helmReleaseNamespaceFlag(),
 		&cli.StringFlag{Name: "name", Category: categoryWhat,
@@ -29,6 +29,7 @@ func changeFlags(more ...cli.Flag) []cli.Flag {
 			Usage: "have the API server check the change without storing it"},
 		command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: categoryOutput,
 			Usage: "print the HelmRelease as `FORMAT`: yaml, json or name"}, "yaml", "json", "name"),
+		a.quietFlag(),
 	}, more)
 }
 
@@ -55,7 +56,7 @@ func (a *app) lockCommand() *cli.Command {
 			"--ignore adds paths to spec.ignore, and --unignore takes paths back. Rules with managers or a target are left as\n" +
 			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,
-		Flags: changeFlags(append(append(waitFlags(), allNamespacesFlag(),
+		Flags: a.changeFlags(append(append(waitFlags(), allNamespacesFlag(),
 			allowEmptyFlag(), yesFlag(),
 			&cli.BoolFlag{Name: "all", Category: categoryWhat,
 				Usage: "write a policy for all releases of the namespace, or of all namespaces with -A"},

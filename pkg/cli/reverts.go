@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"time"
@@ -78,11 +77,8 @@ func (a *app) confirmReverts(
 	if len(found) == 0 {
 		return nil, nil
 	}
-	if _, err := io.WriteString(a.errOut, a.revertsText(found)); err != nil {
-		return nil, err
-	}
-	if cmd.Bool("dry-run") || cmd.Bool("yes") {
-		return found, nil
+	if asks, err := a.explainReverts(cmd, a.revertsText(found)); err != nil || !asks {
+		return found, err
 	}
 	return found, a.agreed("Revert these?")
 }

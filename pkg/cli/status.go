@@ -24,8 +24,9 @@ func (a *app) statusCommand() *cli.Command {
 		ArgsUsage: "[NAME]",
 		Description: "A table of the HelmReleases: whether each is locked, how many of its objects differ now, how often it drifted recently\n" +
 			"(10 at most are kept), how many objects another party keeps changing back, and since when it has its REASON; below it,\n" +
-			"what needs attention. LOCKED is unknown, and REASON OperatorNotRunning, while no operator runs. A terminal that is too\n" +
-			"narrow gets fewer columns. With the name of a HelmRelease or of a release, all about it. --watch goes on with a line for\n" +
+			"what needs attention. LOCKED is unknown, and REASON OperatorNotRunning, while no operator runs. The operator does not\n" +
+			"compare suspended releases: the command does, and notes the drift that the end of the pause reverts. A terminal that is\n" +
+			"too narrow gets fewer columns. With the name of a HelmRelease or of a release, all about it. --watch goes on with a line for\n" +
 			"every drift, revert and change of state.",
 		Flags: slices.Concat(clusterFlags("only releases in this `NAMESPACE`; those of all without it"), contextFlags(),
 			[]cli.Flag{helmReleaseNamespaceFlag(),
@@ -114,6 +115,11 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 		later := *a
 		later.errOut = &read.notes
 		later.noteEnded(operators)
+		if format != formatName {
+			if read.paused, err = later.comparePaused(ctx, store.cluster, found, a); err != nil {
+				return nil, err
+			}
+		}
 		return read, later.noteStatus(ctx, store.cluster, query, found)
 	})
 	if err != nil {
@@ -134,6 +140,8 @@ func (a *app) status(ctx context.Context, cmd *cli.Command) error {
 type statusRead struct {
 	query statusQuery
 	found []*v1alpha1.HelmRelease
+	// paused has the drift of the suspended ones among them.
+	paused pausedDrifts
 	// notes are printed after the HelmReleases.
 	notes bytes.Buffer
 }

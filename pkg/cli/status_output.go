@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // printStatus prints the HelmReleases of all contexts.
 func (a *app) printStatus(all []located[statusRead], format string, cmd *cli.Command) error {
 	var found []*v1alpha1.HelmRelease
-	in := contextMap{}
+	in, paused := contextMap{}, pausedDrifts{}
 	for _, l := range all {
 		if l.read == nil {
 			continue
@@ -24,10 +25,13 @@ func (a *app) printStatus(all []located[statusRead], format string, cmd *cli.Com
 			in.add(hr, l.Name)
 		}
 		found = append(found, l.read.found...)
+		maps.Copy(paused, l.read.paused)
 	}
 	if first := firstBy(cmd.String("sort-by")); isLocated(all) && first != nil {
 		slices.SortStableFunc(found, first)
 	}
+	options := a.tableOptions(cmd, in)
+	options.paused = paused
 	text, err := "", error(nil)
 	switch {
 	case format == formatJSON || format == formatYAML:
@@ -35,6 +39,9 @@ func (a *app) printStatus(all []located[statusRead], format string, cmd *cli.Com
 		for _, hr := range found {
 			of := statusOf(hr, a.now())
 			of.Context = in[hr]
+			if d, known := paused[hr]; known {
+				of.WouldBeReverted = &d.reverts
+			}
 			out = append(out, of)
 		}
 		text, err = encodeList(kindLocks, out, contextsOf(all), format)
@@ -46,11 +53,11 @@ func (a *app) printStatus(all []located[statusRead], format string, cmd *cli.Com
 	case cmd.Args().Present():
 		parts := make([]string, len(found))
 		for i, hr := range found {
-			parts[i] = statusDetails(hr, in[hr], a.now(), a.style(cmd))
+			parts[i] = statusDetails(hr, options)
 		}
 		text = strings.Join(parts, "\n")
 	default:
-		text = statusTable(found, a.tableOptions(cmd, in))
+		text = statusTable(found, options)
 	}
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // noon is the current time of the tests.
@@ -109,7 +108,7 @@ func TestStatusTable(t *testing.T) {
 NAME    RELEASE      REV  LOCKED     DRIFTED  RECENT  CONTENDED  SINCE  STATE     REASON
 web     apps/web     3    yes        0/4      0       0          5m     Deployed  Locked
 cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked
-new     apps/new     -    unknown    0/0      0       0          60m
+new     apps/new     -    unknown    -        0       0          60m
 paused  apps/paused  3    suspended  0/4      0       0          60s    Deployed  Suspended
 
 NEEDS ATTENTION  WHY                          WHAT TO DO
@@ -119,7 +118,7 @@ apps/new         no operator has taken it up  an operator takes up the HelmRelea
 NAME    RELEASE      REV  LOCKED     DRIFTED  SINCE  REASON
 web     apps/web     3    yes        0/4      5m     Locked
 cache   apps/cache   3    yes        1/4      5m     Locked
-new     apps/new     -    unknown    0/0      60m
+new     apps/new     -    unknown    -        60m
 paused  apps/paused  3    suspended  0/4      60s    Suspended
 
 NEEDS ATTENTION  WHY                          WHAT TO DO
@@ -129,7 +128,7 @@ apps/new         no operator has taken it up  an operator takes up the HelmRelea
 NAME    RELEASE      LOCKED     DRIFTED
 web     apps/web     yes        0/4
 cache   apps/cache   yes        1/4
-new     apps/new     unknown    0/0
+new     apps/new     unknown    -
 paused  apps/paused  suspended  0/4
 
 NEEDS ATTENTION  WHY                          WHAT TO DO
@@ -138,14 +137,14 @@ apps/new         no operator has taken it up  an operator takes up the HelmRelea
 		"rows alone": {tableOptions{rowsAlone: true}, `
 web     apps/web     3  yes        0/4  0  0  5m   Deployed  Locked
 cache   apps/cache   3  yes        1/4  3  1  5m   Deployed  Locked
-new     apps/new     -  unknown    0/0  0  0  60m
+new     apps/new     -  unknown    -    0  0  60m
 paused  apps/paused  3  suspended  0/4  0  0  60s  Deployed  Suspended
 `},
 		"wide": {tableOptions{wide: true, namespaces: true}, `
 NAMESPACE  NAME    RELEASE      REV  LOCKED     DRIFTED  RECENT  CONTENDED  SINCE  STATE     REASON     MODE     SCOPE     MESSAGE
 locker     web     apps/web     3    yes        0/4      0       0          5m     Deployed  Locked     Enforce  Declared  revision 3 locked: 4 objects\x1b[2J
 locker     cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked     Enforce  Strict    revision 3 locked: 4 objects\x1b[2J
-locker     new     apps/new     -    unknown    0/0      0       0          60m                         Enforce  Declared  no operator has looked at it yet
+locker     new     apps/new     -    unknown    -        0       0          60m                         Enforce  Declared  no operator has looked at it yet
 locker     paused  apps/paused  3    suspended  0/4      0       0          60s    Deployed  Suspended  Enforce  Declared  by spec.suspend
 
 NEEDS ATTENTION  WHY                          WHAT TO DO
@@ -164,14 +163,14 @@ apps/new         no operator has taken it up  an operator takes up the HelmRelea
 func TestStatusDetailsTellTheWindow(t *testing.T) {
 	hr := helmRelease("web", lockedRelease)
 	hr.Status.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(noon), End: metav1.NewTime(noon.Add(time.Hour))}
-	before := statusDetails(hr, "", noon.Add(-time.Second), report.Style{})
+	before := statusDetails(hr, tableOptions{now: noon.Add(-time.Second)})
 	if !strings.Contains(before, "Next window:  2026-01-02T12:00:00Z to 2026-01-02T13:00:00Z\n") {
 		t.Error(before)
 	}
 	hr.Status.Conditions, hr.Status.Revision = []metav1.Condition{
 		condition("Ready", metav1.ConditionTrue, "InWindow", ""),
 		condition("Locked", metav1.ConditionFalse, "InWindow", "")}, 0
-	open := statusDetails(hr, "", noon, report.Style{})
+	open := statusDetails(hr, tableOptions{now: noon})
 	if !strings.Contains(open, "suspended until 2026-01-02T13:00:00Z (spec.windows)\n") ||
 		strings.Contains(open, "Next window") {
 		t.Error(open)
@@ -207,7 +206,7 @@ LEFT ALONE                REASON      FIELDS         MESSAGE
 Deployment.apps apps/web  Autoscaled  spec.replicas  2 to 5
 and 3 more
 `
-	if got := "\n" + statusDetails(helmRelease("cache", troubled), "", noon, report.Style{}); got != want {
+	if got := "\n" + statusDetails(helmRelease("cache", troubled), tableOptions{now: noon}); got != want {
 		t.Errorf("got%s\nwant%s", got, want)
 	}
 }
@@ -224,7 +223,7 @@ func TestStatusAsJSONHasNoNotes(t *testing.T) {
 func TestStatusNamesExpectedWriters(t *testing.T) {
 	hr := helmRelease("web", lockedRelease)
 	hr.Spec.ExpectedWriters = []v1alpha1.GuardSubject{{Kind: "Group", Name: "deployers"}}
-	if text := statusHead(hr, "", noon); !strings.Contains(text, "Expected writer:  Group deployers\n") {
+	if text := statusHead(hr, tableOptions{now: noon}); !strings.Contains(text, "Expected writer:  Group deployers\n") {
 		t.Error(text)
 	}
 	set := func(status metav1.ConditionStatus, reason, message string) {
@@ -264,7 +263,7 @@ func TestStatusTellsOfTheGuard(t *testing.T) {
 	hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionGuarded, Status: metav1.ConditionFalse, Message: "no certificate"}}
 	for _, want := range []string{"Deny, not in force\n", "User alice\n", "ServiceAccount ci/deployer\n"} {
-		if text := statusHead(hr, "", time.Now()); !strings.Contains(text, want) {
+		if text := statusHead(hr, tableOptions{now: time.Now()}); !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
@@ -272,14 +271,14 @@ func TestStatusTellsOfTheGuard(t *testing.T) {
 		t.Errorf("check finds %+v", f)
 	}
 	hr.Status.Conditions[1].Status = metav1.ConditionTrue
-	if text := statusHead(hr, "", time.Now()); strings.Contains(text, "not in force") {
+	if text := statusHead(hr, tableOptions{now: time.Now()}); strings.Contains(text, "not in force") {
 		t.Error(text)
 	}
 	if f := lockFinding(hr, time.Now()); f.Level != levelOK {
 		t.Errorf("check finds %+v", f)
 	}
 	hr.Spec.Guard, hr.Status.Conditions = v1alpha1.GuardOff, hr.Status.Conditions[:1]
-	if text := statusHead(hr, "", time.Now()); strings.Contains(text, "Guard") {
+	if text := statusHead(hr, tableOptions{now: time.Now()}); strings.Contains(text, "Guard") {
 		t.Error(text)
 	}
 }

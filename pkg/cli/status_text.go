@@ -21,6 +21,8 @@ type tableOptions struct {
 	width            int
 	// rowsAlone leaves out the titles, and all below the table.
 	rowsAlone bool
+	// paused are compared by the command.
+	paused pausedDrifts
 }
 
 // titleContext is the title of the column with the context, the first one of a table about several clusters.
@@ -52,7 +54,7 @@ func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 		}
 		row(paint, o.contexts[hr], hr.Namespace, []string{
 			hr.Name, hr.Spec.Release.String(), number(status.Version), locked,
-			fmt.Sprintf("%d/%d", status.Objects.Drifted, status.Objects.Tracked), fmt.Sprint(len(status.RecentDrift)),
+			o.paused.driftedCell(hr), fmt.Sprint(len(status.RecentDrift)),
 			fmt.Sprint(status.Objects.Contended), report.Age(since, o.now), status.State, reason,
 		}, []string{string(hr.Spec.Mode), string(hr.Spec.Scope), message})
 	}
@@ -85,8 +87,9 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// statusDetails returns all about one HelmRelease. The context is empty for the one cluster of a command.
-func statusDetails(hr *v1alpha1.HelmRelease, context string, now time.Time, style report.Style) string {
+// statusDetails returns all about one HelmRelease.
+func statusDetails(hr *v1alpha1.HelmRelease, o tableOptions) string {
+	now, style := o.now, o.style
 	status := &hr.Status
 	var conditions, drifts, exceptions [][]string
 	for _, c := range status.Conditions {
@@ -104,7 +107,7 @@ func statusDetails(hr *v1alpha1.HelmRelease, context string, now time.Time, styl
 	if status.MoreExceptions > 0 {
 		exceptions = append(exceptions, []string{fmt.Sprintf("and %d more", status.MoreExceptions)})
 	}
-	return statusHead(hr, context, now) +
+	return statusHead(hr, o) +
 		section(style, conditions, "CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE") +
 		section(style, drifts, "DRIFT", "OBJECT", "WHAT", "OUTCOME") + whoDrifted(status.RecentDrift) +
 		section(style, exceptions, "LEFT ALONE", "REASON", "FIELDS", "MESSAGE")
@@ -134,8 +137,8 @@ func section(style report.Style, rows [][]string, titles ...string) string {
 }
 
 // statusHead returns the single values, a line each.
-func statusHead(hr *v1alpha1.HelmRelease, context string, now time.Time) string {
-	status := &hr.Status
+func statusHead(hr *v1alpha1.HelmRelease, options tableOptions) string {
+	status, now := &hr.Status, options.now
 	state := status.State
 	if status.Version > 0 {
 		state += fmt.Sprintf(", revision %d", status.Version)
@@ -153,19 +156,10 @@ func statusHead(hr *v1alpha1.HelmRelease, context string, now time.Time) string 
 			locked += ", by " + user
 		}
 	}
-	o := status.Objects
-	objects := fmt.Sprintf("%d tracked, %d drifted, %d contended, %d waiting", o.Tracked, o.Drifted, o.Contended,
-		o.Waiting)
-	if o.Additions > 0 {
-		objects += fmt.Sprintf(", %d with additions (see diff --strict)", o.Additions)
-	}
-	if o.Unmanaged > 0 {
-		objects += fmt.Sprintf(", %d unmanaged", o.Unmanaged)
-	}
 	lines := [][2]string{
-		{"Context", context}, {"HelmRelease", hr.Namespace + "/" + hr.Name}, {"Release", hr.Spec.Release.String()}, {"State", state},
+		{"Context", options.contexts[hr]}, {"HelmRelease", hr.Namespace + "/" + hr.Name}, {"Release", hr.Spec.Release.String()}, {"State", state},
 		{"Locked", locked}, {"Mode", string(hr.Spec.Mode)}, {"Scope", string(hr.Spec.Scope)},
-		{"Managed by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", objects},
+		{"Managed by", hr.Annotations[v1alpha1.ManagedByAnnotation]}, {"Objects", options.paused.objects(hr)},
 	}
 	if isHeld(hr) {
 		lines = append(lines, [2]string{"Held since", hr.Annotations[v1alpha1.HeldSinceAnnotation] + ", because of drift"})
@@ -228,15 +222,17 @@ func ruleText(rule v1alpha1.IgnoreRule) string {
 
 // statusOut is a HelmRelease as JSON or YAML. Its fields are part of the command's interface.
 type statusOut struct {
-	Context   string                     `json:"context,omitempty"`
-	Name      string                     `json:"name"`
-	Namespace string                     `json:"namespace"`
-	Locked    string                     `json:"locked"`
-	Suspended string                     `json:"suspendReason,omitempty"`
-	By        string                     `json:"suspendedBy,omitempty"`
-	HeldSince string                     `json:"heldSince,omitempty"`
-	Spec      v1alpha1.HelmReleaseSpec   `json:"spec"`
-	Status    v1alpha1.HelmReleaseStatus `json:"status"`
+	Context   string `json:"context,omitempty"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Locked    string `json:"locked"`
+	Suspended string `json:"suspendReason,omitempty"`
+	By        string `json:"suspendedBy,omitempty"`
+	HeldSince string `json:"heldSince,omitempty"`
+	// WouldBeReverted counts the objects that the end of a suspension reverts; absent when unknown.
+	WouldBeReverted *int                       `json:"wouldBeReverted,omitempty"`
+	Spec            v1alpha1.HelmReleaseSpec   `json:"spec"`
+	Status          v1alpha1.HelmReleaseStatus `json:"status"`
 }
 
 func statusOf(hr *v1alpha1.HelmRelease, now time.Time) statusOut {

@@ -23,7 +23,7 @@ func (a *app) suspendCommand() *cli.Command {
 		Description: "Suspends the lock, until a time or, without --for and --until, until it is resumed. Drift that is made meanwhile is\n" +
 			"reverted when the release locks again. With fields, such as deployment/web:spec.replicas, only these are left alone: an\n" +
 			"ignore rule that ends by itself is added, and the release stays locked.",
-		Flags: changeFlags(slices.Concat(lockSelectFlags(), waitFlags(), []cli.Flag{
+		Flags: a.changeFlags(slices.Concat(lockSelectFlags(), waitFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "for", Category: categoryWhat,
 				Usage: "lock again after a `DURATION`, for example 30m, 1d or 1w"},
 			&cli.StringFlag{Name: "until", Category: categoryWhat,
@@ -38,7 +38,7 @@ func (a *app) resumeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "resume", Category: categoryChange, Usage: "end suspensions at once", ArgsUsage: "RELEASE... [KIND/NAME:FIELD...]",
 		Description: "Prints the drift that the lock reverts then, and asks, as lock does.",
-		Flags:       changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.resume,
+		Flags:       a.changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.resume,
 	}
 }
 

@@ -19,7 +19,7 @@ func (a *app) unlockCommand() *cli.Command {
 		Description: "Deletes the HelmReleases that name the releases. The releases and their objects stay as they are.\n\n" +
 			"--all and --selector also delete the HelmReleasePolicy that lock writes with the same flags. A HelmRelease of another\n" +
 			"policy is an error: that policy makes it again.",
-		Flags: changeFlags(lockSelectFlags()...), Action: a.unlock,
+		Flags: a.changeFlags(lockSelectFlags()...), Action: a.unlock,
 	}
 }
 

@@ -217,6 +217,9 @@ func lockedCondition(v *View, reason, message string, set setter) {
 func driftCondition(v *View, set setter) {
 	c := v.coverage()
 	switch {
+	case v.Lock == nil && asked(v.Decision.Reason):
+		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked,
+			"the operator compares no object until the last minute of the pause; helm-locker status and diff do")
 	case v.Lock == nil:
 		set(v1alpha1.ConditionDrifted, metav1.ConditionUnknown, v1alpha1.ReasonNotLocked,
 			"the release is not locked, so its objects are not compared")

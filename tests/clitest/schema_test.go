@@ -136,6 +136,7 @@ func TestOutputMatchesTheSchema(t *testing.T) {
 	}
 	files := t.TempDir()
 	writeEvidence(t, files, "prod")
+	validate("version", "VersionList", w.cli("version", "-o", "json").raw)
 	validate("evidence", "EvidenceReport", w.cli("evidence", files, "--since", "2026-10-01", "-o", "json").raw)
 	validate("status --watch", "HelmReleaseEvent", w.lines("status", "calm", "-w", "-o", "json")())
 	for _, kind := range kinds {

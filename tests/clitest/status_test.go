@@ -81,7 +81,7 @@ func TestStatus(t *testing.T) {
 	}
 	if got, want := columns(w.cli("status")), `NAME RELEASE REV LOCKED DRIFTED RECENT CONTENDED SINCE STATE REASON
 kiosk APPS/kiosk 1 yes 0/4 0 0 AGE Deployed Locked
-stall APPS/stall - no 0/0 0 0 AGE SecretNotFound SecretNotFound
+stall APPS/stall - no - 0 0 AGE SecretNotFound SecretNotFound
 
 NEEDS ATTENTION WHY WHAT TO DO
 APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; it is locked as soon as Helm has installed it (ConfigMaps are not read: see --release-storage) install it with Helm, or end its lock: helm-locker unlock stall -n APPS`; got != want {

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -39,4 +41,53 @@ func TestSuspensionNamesItsReasonAndAuthor(t *testing.T) {
 		all := strings.Join(texts, "\n")
 		return all, strings.Contains(all, v1alpha1.EventReasonSuspended+": "+want)
 	})
+}
+
+// The operator does not compare a suspended release. So its status has no count, and the status command makes one.
+func TestStatusCountsTheDriftOfASuspendedRelease(t *testing.T) {
+	w := newFixture(t)
+	w.installShop(kit.Shared.Helm4(), "shop")
+	w.Helm(kit.Shared.Helm4(), "install", "calm", w.Chart("calm", kit.ConfigMap("calm", "one")))
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
+	w.Lock("shop")
+	w.Lock("calm")
+	w.app("suspend", "shop", "calm", "--for", "1h", "--wait").says(0)
+	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":7}}`)
+	out, err := w.Dynamic.Resource(kit.HelmReleases).Namespace(w.Operator).Get(w.Ctx, "shop", metav1.GetOptions{})
+	check.NoError(t, err)
+	if _, found, err := unstructured.NestedMap(out.Object, "status", "objects"); err != nil || found {
+		t.Errorf("status.objects is there: %v %v", out.Object["status"], err)
+	}
+	if c := w.Condition("shop", v1alpha1.ConditionDrifted); !strings.Contains(c.Message, "helm-locker status and diff do") {
+		t.Errorf("Drifted is %+v", c)
+	}
+
+	const note = "note: the end of the pause reverts 1 object of APPS/shop; helm-locker diff RELEASE -n NAMESPACE shows what\n"
+	r := w.app("status")
+	r.says(0, note)
+	for name, want := range map[string]string{"shop": "1/4", "calm": "0/1"} {
+		if row := rowOf(r.stdout, name); len(row) < 5 || row[4] != want {
+			t.Errorf("row of %s is %q, want %s drifted", name, row, want)
+		}
+	}
+	w.app("status", "shop").says(0, "4 compared by this command, 1 would be reverted at the end of the pause\n")
+	w.app("status", "shop", "-o", "json").says(0, `"wouldBeReverted": 1`)
+	w.app("status", "calm", "-o", "json").says(0, `"wouldBeReverted": 0`)
+	w.app("resume", "shop").says(2, "Deployment APPS/shop: revert spec.replicas 7 -> 2")
+
+	w.app("suspend", "calm", "--wait").says(0)
+	w.app("lock", "calm", "--mode", "Detect").says(0)
+	if row := rowOf(w.app("status").stdout, "calm"); len(row) < 5 || row[4] != "-" {
+		t.Errorf("row of a release that is not to be enforced is %q", row)
+	}
+}
+
+// rowOf returns the cells of the row of a HelmRelease.
+func rowOf(table, name string) []string {
+	for line := range strings.Lines(table) {
+		if cells := strings.Fields(line); len(cells) > 0 && cells[0] == name {
+			return cells
+		}
+	}
+	return nil
 }

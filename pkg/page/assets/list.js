@@ -110,7 +110,7 @@ function row(r) {
     h('th', { scope: 'row' }, h('a', { href: link(r.key) }, h('span', { class: 'ns' }, `${r.namespace}/`), r.name),
       h('small', {}, r.version ? `revision ${r.version}` : 'no revision', r.policy && `, policy ${r.policy}`)),
     h('td', { 'data-label': 'Lock' }, lockPill(r)),
-    h('td', { 'data-label': 'Drifted', class: r.objects.drifted > 0 ? 'bad number' : 'number' }, `${r.objects.drifted}/${r.objects.tracked}`,
+    h('td', { 'data-label': 'Drifted', class: r.objects.drifted > 0 ? 'bad number' : 'number' }, r.objects.tracked ? `${r.objects.drifted}/${r.objects.tracked}` : h('span', { class: 'none' }, 'not compared'),
       r.objects.contended > 0 && h('small', {}, `${r.objects.contended} contended`),
       r.objects.additions > 0 && h('small', {}, `${r.objects.additions} with additions`)),
     h('td', { 'data-label': 'Last drift' }, r.lastDrift ? since(r.lastDrift) : h('span', { class: 'none' }, 'none')),

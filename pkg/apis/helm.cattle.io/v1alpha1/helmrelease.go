@@ -18,7 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.status.version`,description="Newest revision of the Helm release"
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`,description="State of the newest revision"
 // +kubebuilder:printcolumn:name="Locked",type=string,JSONPath=`.status.conditions[?(@.type=="Locked")].status`,description="Whether the objects of the release are protected now"
-// +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now"
+// +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now; empty while they are not compared"
 // +kubebuilder:printcolumn:name="Additions",type=integer,priority=1,JSONPath=`.status.objects.additions`,description="Objects to which others added what scope Declared leaves alone"
 // +kubebuilder:printcolumn:name="Guarded",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Guarded")].status`,description="Whether the guard that the spec requests is in force"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the Ready condition"

@@ -76,9 +76,10 @@ type HelmReleaseStatus struct {
 	// +optional
 	Trust *TrustStatus `json:"trust,omitempty"`
 
-	// Objects counts the objects of the locked revision.
+	// Objects counts the objects of the locked revision. It is absent while the release is unlocked, and so its objects
+	// are not compared.
 	// +optional
-	Objects ObjectCounts `json:"objects"`
+	Objects ObjectCounts `json:"objects,omitzero"`
 
 	// Exceptions lists the parts of the release left to others now, and why: the first 20. No exception comes from a
 	// live object's own metadata.
@@ -116,7 +117,7 @@ type WindowStatus struct {
 	End metav1.Time `json:"end"`
 }
 
-// ObjectCounts counts the objects of a locked revision. All are 0 while the release is unlocked.
+// ObjectCounts counts the objects of a locked revision.
 type ObjectCounts struct {
 	// Tracked is the number of objects in the locked manifest.
 	// +optional

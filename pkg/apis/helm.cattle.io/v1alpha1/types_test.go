@@ -59,7 +59,7 @@ func TestReleaseReferenceString(t *testing.T) {
 	}
 }
 
-// A client that creates a HelmRelease must not send an empty status along, but counts of 0 are worth showing.
+// A client that creates a HelmRelease must not send an empty status along. Counts of 0 are for compared objects only.
 func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -69,7 +69,10 @@ func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
 		{"empty", HelmReleaseStatus{}, `{"metadata":{},"spec":{"release":{"name":"","namespace":""}}}`},
 		{"with a state", HelmReleaseStatus{State: StateFailed},
 			`{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` +
-				`"status":{"state":"Failed","objects":{"tracked":0,"drifted":0,"contended":0,"waiting":0}}}`},
+				`"status":{"state":"Failed"}}`},
+		{"with objects", HelmReleaseStatus{Objects: ObjectCounts{Tracked: 1}},
+			`{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` +
+				`"status":{"objects":{"tracked":1,"drifted":0,"contended":0,"waiting":0}}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // +kubebuilder:resource:path=releaselocks,scope=Namespaced,shortName=rlock,categories=helm
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`,description="State of the newest revision"
 // +kubebuilder:printcolumn:name="Locked",type=string,JSONPath=`.status.conditions[?(@.type=="Locked")].status`,description="Whether the objects of the release are protected now"
-// +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now"
+// +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.objects.drifted`,description="Objects that differ from the manifest now; empty while they are not compared"
 // +kubebuilder:printcolumn:name="Guard",type=string,JSONPath=`.status.guard`,description="Whether a change is denied"
 // +kubebuilder:printcolumn:name="Paused-Until",type=string,JSONPath=`.status.pause.until`,description="End of the pause that a team asked for"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Locked")].reason`,description="Reason of the Locked condition"
@@ -86,9 +86,10 @@ type ReleaseLockStatus struct {
 	// +optional
 	Guard helm.Guard `json:"guard,omitempty"`
 
-	// Objects counts the objects of the release, those of other namespaces included.
+	// Objects counts the objects of the release, those of other namespaces included. It is absent while the release is
+	// unlocked, and so its objects are not compared.
 	// +optional
-	Objects helm.ObjectCounts `json:"objects"`
+	Objects helm.ObjectCounts `json:"objects,omitzero"`
 
 	// Pause is the answer to the pause that the spec asks for. It is absent without one.
 	// +optional
