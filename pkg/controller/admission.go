@@ -14,6 +14,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/claims"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/guard"
@@ -30,19 +31,17 @@ type admission struct {
 	*common
 	reporter *reporter
 	loader   *loader
-	// declared are the declarations of the records of other releases.
-	declared *declarations
+	others   *claims.Others
 	// proof reports, without a write, whether Helm is at work.
 	proof *proof.Verifier
 	// deciding bounds the concurrent decisions, by the namespace of the release.
 	deciding *fair.Semaphore
 }
 
-func newAdmission(c *common, rep *reporter, lo *loader, declared *declarations) *admission {
+func newAdmission(c *common, rep *reporter, lo *loader, others *claims.Others) *admission {
 	return &admission{
-		common: c, reporter: rep, loader: lo, declared: declared,
+		common: c, reporter: rep, loader: lo, others: others, proof: others.Proof,
 		deciding: fair.NewSemaphore(fair.Limits{All: 16, Each: 4}),
-		proof:    proof.New(proof.Options{Metadata: c.clients.Metadata, Storages: c.Storages, Log: c.Log}),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/claims"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -58,6 +59,9 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		Name: shared.own.TrustName, Clock: o.Clock, Log: o.Log}}
 	c.observer = &observer{common: shared, hasher: hasher}
 	c.ownership = &ownership{common: shared, loader: loader}
+	c.ownership.others = &claims.Others{Metadata: clients.Metadata, Storages: o.Storages,
+		Proof:     proof.New(proof.Options{Metadata: clients.Metadata, Storages: o.Storages, Log: o.Log}),
+		StorageOf: shared.entries.storageOf, Read: loader.declaredBy, Known: &c.ownership.declared, Log: o.Log}
 	c.prover = &prover{common: shared, loader: loader, reporter: reporter, writer: writer,
 		trusted: trusted}
 	c.remediation = &remediation{
@@ -77,7 +81,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter, memory: remembered}
-	c.admission = newAdmission(shared, reporter, loader, &c.ownership.declared)
+	c.admission = newAdmission(shared, reporter, loader, c.ownership.others)
 	c.witness = witness.New(witness.Options{
 		Kubernetes: clients.Kubernetes, Metadata: clients.Metadata, Kinds: shared.kinds, Reader: records,
 		Store: trusted.store, Holder: c.releases.claimer.holder, NeverWriters: o.NeverWriters,

@@ -62,7 +62,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 		rs.queues.releases.Add(key)
 	}
 	rs.rangesChanged(rs.trusting(l))
-	rs.claims.prune()
+	rs.claims.Prune()
 	rs.guardWanted()
 	for _, other := range displaced {
 		rs.entries.update(other, func(e *entry) { e.reload = true })
@@ -127,7 +127,7 @@ func (rs *releases) unlock(key string, p status.Problem) {
 	rs.managerOf(key)
 	if rs.table.Drop(key) {
 		rs.rangesChanged(trusting)
-		rs.claims.prune()
+		rs.claims.Prune()
 		rs.retryConflicts(key)
 	}
 	if !transitioning {

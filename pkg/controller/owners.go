@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/claims"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
@@ -23,34 +23,11 @@ import (
 type ownership struct {
 	*common
 	loader   *loader
-	claims   claims
-	declared declarations
+	others   *claims.Others
+	claims   claims.Claims
+	declared claims.Declarations
 	// readings are the running reads of other releases' declarations.
 	readings sync.WaitGroup
-}
-
-// owners returns the newest records of the releases that an object can mean by a name and a namespace. A release with
-// records in that namespace comes first. Second comes the locked release, if its records are in another namespace.
-// Third come all releases of the name with a payload for the namespace: a tenant with write access to the records of
-// one namespace must not speak for the releases of another. The caller checks the namespace in the payload, and the
-// declaration of the object.
-//
-// A release with records in two storages has two: Helm may have written the object by either of them, and a record that
-// does not declare it proves nothing.
-func (c *common) owners(ctx context.Context, v *proof.Verifier, other release.Key) ([]release.Record, error) {
-	for _, stored := range []release.Key{other, c.entries.storageOf(other)} {
-		if stored == (release.Key{}) {
-			continue
-		}
-		records, err := v.NewestOfEach(ctx, stored)
-		switch {
-		case proof.OwnsNothing(err):
-			return nil, nil
-		case err != nil || len(records) > 0:
-			return records, err
-		}
-	}
-	return v.Elsewhere(ctx, other)
 }
 
 // notOwned returns the objects that the release other does not declare; all of them claim to belong to it. It completes
@@ -64,19 +41,19 @@ func (ow *ownership) notOwned(ctx context.Context, l *lock.Lock, other release.K
 		return nil
 	}
 	for _, v := range results { // before the question: what changes from then on has the objects judged again
-		ow.claims.add(l, v.ID, other)
+		ow.claims.Add(l, v.ID, other)
 	}
-	records, err := ow.owners(ctx, ow.enforcer.Verifier, other)
+	records, err := ow.others.Owners(ctx, ow.enforcer.Verifier, other)
 	slot()
 	if err != nil {
 		ow.cannotJudge(l, results, err)
 		return nil
 	}
-	var known []*declaration
+	var known []*claims.Declaration
 	var unread []release.Record
 	waits := false
 	for _, rec := range records {
-		declared, begin, err := ow.declared.get(rec)
+		declared, begin, err := ow.declared.Get(rec)
 		switch {
 		case err != nil:
 			ow.cannotJudge(l, results, err)
@@ -103,10 +80,10 @@ func (ow *ownership) notOwned(ctx context.Context, l *lock.Lock, other release.K
 
 // ownedByNone completes the objects with a declaration in a record of the release they name, and returns the others.
 func (ow *ownership) ownedByNone(
-	l *lock.Lock, named release.Key, known []*declaration, results []*result,
+	l *lock.Lock, named release.Key, known []*claims.Declaration, results []*result,
 ) (rest []*result) {
 	for _, v := range results {
-		at := slices.IndexFunc(known, func(d *declaration) bool { return d.owns(named, v.ID) })
+		at := slices.IndexFunc(known, func(d *claims.Declaration) bool { return d.Owns(named, v.ID) })
 		if at < 0 {
 			rest = append(rest, v)
 			continue
@@ -114,7 +91,7 @@ func (ow *ownership) ownedByNone(
 		ow.complete(l, v.Work, lock.Outcome{Reported: true, Digest: v.Digest,
 			Problem: &lock.Problem{Reason: v1alpha1.ReasonConflict,
 				Message: fmt.Sprintf("belongs to Helm release %s, whose manifest declares it too; left alone",
-					known[at].record.Key)}})
+					known[at].Release())}})
 	}
 	return rest
 }
@@ -122,7 +99,7 @@ func (ow *ownership) ownedByNone(
 // unclaimed drops the claims of the objects of another release: they do not concern it.
 func (ow *ownership) unclaimed(l *lock.Lock, results []*result) []*result {
 	for _, v := range results {
-		ow.claims.remove(l, v.ID)
+		ow.claims.Remove(l, v.ID)
 	}
 	return results
 }
@@ -151,25 +128,25 @@ func (ow *ownership) waitFor(l *lock.Lock, other release.Key, results []*result)
 // namespace. It then enqueues the objects that wait for the result. A damaged record declares nothing.
 func (ow *ownership) findDeclared(ctx context.Context, records []release.Record) {
 	for _, rec := range records {
-		var found *declaration
+		var found *claims.Declaration
 		err := ow.loader.mayRead(ctx, rec.Key)
 		if err == nil {
 			found, err = ow.loader.declaredBy(ctx, rec)
 		}
 		switch {
 		case apierrors.IsForbidden(err): // as when its records are out of sight
-			found = &declaration{record: rec}
+			found = claims.None(rec)
 		case err != nil:
-			found = &declaration{record: rec, err: err}
+			found = claims.Failed(rec, err)
 		}
-		ow.declared.put(found)
+		ow.declared.Put(found)
 	}
 	ow.wake(records[0].Key.Name, func(release.Key) bool { return true })
 }
 
 // wake enqueues the matching objects with a claim on a release of the given name.
 func (ow *ownership) wake(name string, match func(release.Key) bool) {
-	for l, ids := range ow.claims.take(name, match) {
+	for l, ids := range ow.claims.Take(name, match) {
 		if l.Reconsider(ow.Clock.Now(), ids) {
 			ow.queues.drift.Add(l.Key)
 		}
@@ -178,8 +155,23 @@ func (ow *ownership) wake(name string, match func(release.Key) bool) {
 
 // recordChanged enqueues the objects with a claim on a release of changed records.
 func (ow *ownership) recordChanged(key release.Key) {
-	ow.wake(key.Name, func(named release.Key) bool { return named == key || ow.declared.mayBeOf(key, named) })
-	if !ow.claims.wanted(key.Name) {
-		ow.declared.forget(key)
+	ow.wake(key.Name, func(named release.Key) bool { return named == key || ow.declared.MayBeOf(key, named) })
+	if !ow.claims.Wanted(key.Name) {
+		ow.declared.Forget(key)
 	}
+}
+
+// declaredBy reads the declared objects of a record. A damaged record declares nothing.
+func (lo *loader) declaredBy(ctx context.Context, rec release.Record) (*claims.Declaration, error) {
+	slot, err := lo.slots.loading.Acquire(ctx, rec.Key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer slot()
+	found := claims.None(rec)
+	_, err = lo.read(ctx, rec, func(r *contents) error {
+		found = claims.Of(rec, r.release.Key, r.IDs())
+		return nil
+	})
+	return found, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/claims"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/status"
@@ -20,7 +21,7 @@ type releases struct {
 	reporter *reporter
 	memory   *memory
 	relist   *relist
-	claims   *claims
+	claims   *claims.Claims
 	claimer  *claimer
 	rights   *rights
 	trusted  *trusted

@@ -52,7 +52,7 @@ func tenantsApart() []mutant {
 			edit{slots, `fair.Limits{All: 36, Each: 12, Slow: slowRequest}`, `fair.Limits{All: 36, Each: 12}`}, tenancy,
 			"TestI12_SlowWebhooksOfManyTenants"),
 		breaks("I12", "another release's record is read for each object that says it belongs to it",
-			edit{pkgController + "declared.go", `	case k.reading: // if it is another record, who waits asks again when that is read
+			edit{"pkg/claims/declarations.go", `	case k.reading: // if it is another record, who waits asks again when that is read
 		return nil, false, nil`, `	case k.reading:
 		return nil, true, nil`}, tenancy, "TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout"),
 		breaks("I12", "a manifest that does not parse is parsed at each event of its HelmRelease",
@@ -112,18 +112,18 @@ func tenantsApart() []mutant {
 			`		rm.budget.spend(l.Release, now, now.Sub(begun))`, `		_, _ = now, begun`}, controller,
 			"TestComparingIsCharged"),
 		breaks("I12", "what one namespace makes the operator remember is not bounded",
-			edit{pkgController + "declared.go", `size <= declaredBytes ||`, `size > 0 ||`}, controller,
+			edit{"pkg/claims/declarations.go", `size <= declaredBytes ||`, `size > 0 ||`}, "./pkg/claims",
 			"TestDeclarationsOfANamespaceAreBounded"),
 		breaks("I12", "watches wait at the start for records that are never read",
 			edit{pkgController + "startbarrier.go", `		rs.start.end()`, `		rs.start.done("")`}, controller,
 			"TestTheStartBarrierEnds"),
 		breaks("I2", "a conflict stays when the record changes that it depends on",
-			edit{owners, `return named == key || ow.declared.mayBeOf(key, named)`,
-				`return named != key && ow.declared.mayBeOf(key, named)`}, integration,
+			edit{owners, `return named == key || ow.declared.MayBeOf(key, named)`,
+				`return named != key && ow.declared.MayBeOf(key, named)`}, integration,
 			"TestI2_ConflictEndsWithWhatItDependedOn"),
 		breaks("I2", "objects that wait for a record are not judged when it is read, nor when it changes",
-			edit{owners, `	for l, ids := range ow.claims.take(name, match) {`,
-				`	for l, ids := range ow.claims.take(name+"/", match) {`}, integration,
+			edit{owners, `	for l, ids := range ow.claims.Take(name, match) {`,
+				`	for l, ids := range ow.claims.Take(name+"/", match) {`}, integration,
 			"TestI2_RecordChangesWhileItIsReadForAConflict"),
 		breaks("I5", "what an older HelmRelease declares no more is locked by nobody",
 			edit{"pkg/controller/locking.go", `	rs.retryConflicts(key)

@@ -9,24 +9,25 @@ const (
 // guardNeverRefusesHelm are the mutants of I13: the rules for passing requests, and the failure policy.
 func guardNeverRefusesHelm() []mutant {
 	const decision, gather, claims = "pkg/judge/admission.go", "pkg/controller/admission.go", "pkg/controller/claimants.go"
+	const stances = "pkg/claims/stances.go"
 	const server, registration, keeper = "pkg/guard/server.go", "pkg/guard/registration.go", "pkg/guard/keeper.go"
 	return []mutant{
 		breaks("I13", "the record is not read before a refusal",
 			edit{gather, `	case !holds:`, `	case !holds && err != nil:`}, guardSuite, "TestI13_ARecordThatIsOnItsWay"),
 		breaks("I13", "a release that takes an object over is refused it",
-			edit{claims, `	case declared && works:`, `	case declared && works && len(records) == 0:`}, guardSuite,
+			edit{stances, `	case declared && works:`, `	case declared && works && len(records) == 0:`}, guardSuite,
 			"TestI13_AnotherReleaseTakesOver"),
 		breaks("I13", "a release may take an object over whenever it likes",
-			edit{claims, `found == helmRests && claimant == owner`, `found == helmRests`},
+			edit{claims, `found == claims.HelmRests && claimant == owner`, `found == claims.HelmRests`},
 			guardSuite, "TestHostile_ClaimsProveNothing"),
 		breaks("I13", "a release takes over an object that it does not declare",
-			edit{claims, `	return known.owns(named, id)`, `	return known != nil`}, guardSuite, "TestHostile_ClaimsProveNothing"),
+			edit{stances, `		return known.Owns(named, id)`, `		return known != nil`}, guardSuite, "TestHostile_ClaimsProveNothing"),
 		breaks("I13", "Helm may not delete with a release an object that was handed over",
 			edit{claims, `	for _, stored := range working {`, `	for _, stored := range working[:0] {`},
 			guardSuite, "TestI13_HandedOver"),
 		breaks("I13", "Helm may not delete an object that the newest revision of a release drops",
-			edit{claims, `found && ad.inRecord(ctx, before, named, id)`,
-				`!found && ad.inRecord(ctx, before, named, id)`},
+			edit{stances, `found && o.inRecord(ctx, before, named, id)`,
+				`!found && o.inRecord(ctx, before, named, id)`},
 			guardSuite, "TestI13_HandedOver"),
 		breaks("I13", "changes in a namespace that is being deleted are refused",
 			edit{gather, `	case namespace.DeletionTimestamp != nil:`, `	case namespace.Name == "":`}, guardSuite,
@@ -67,7 +68,7 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "controllers of Kubernetes may change what they like",
 			edit{decision, `a.After == nil && a.By.isOfCluster()`, `a.By.isOfCluster()`}, judgePkg, "TestAdmit"),
 		breaks("I13", "an object of another release is guarded",
-			edit{claims, `found == helmRests && claimant == owner`, `found == helmRests && claimant == q.Locked`},
+			edit{claims, `found == claims.HelmRests && claimant == owner`, `found == claims.HelmRests && claimant == q.Locked`},
 			guardSuite, "TestI13_HandedOver"),
 		breaks("I13", "the account of a release may change what it likes",
 			edit{decision, `	if a.After == nil {

@@ -40,7 +40,9 @@ func textIsNoCoordinate() []mutant {
 				`claims:    fair.NewSemaphore(fair.Limits{All: math.MaxInt, Each: math.MaxInt})`}, tenancy,
 			"TestHostile_ManyClaimsAreOneQuestionAtATime"),
 		breaks("I8", "naming a release whose record is none opens the guard",
-			edit{"pkg/controller/claimants.go", `		case proof.OwnsNothing(err):`, `		case err == nil && proof.OwnsNothing(err):`},
+			edit{"pkg/claims/stances.go", `		case proof.OwnsNothing(err):
+			return DeclaresNot`, `		case err == nil && proof.OwnsNothing(err):
+			return DeclaresNot`},
 			"./tests/guard", "TestHostile_AClaimOfNoReleaseIsRefused"),
 	}
 }

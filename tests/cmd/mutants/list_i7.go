@@ -79,7 +79,7 @@ func noExemption() []mutant {
 	}
 	if in.Live.GetDeletionTimestamp() != nil {`}, integration, "TestI8_OptOutCountsInTheManifestOnly"),
 		breaks("I8", "an object that says it is the release's that does not declare it is left alone",
-			edit{"pkg/controller/declared.go", `d.as == named) && d.has(id)`, `d.as == named || d.has(id))`}, integration,
+			edit{"pkg/claims/declarations.go", `d.as == named) && d.has(id)`, `d.as == named || d.has(id))`}, integration,
 			test),
 		breaks("I8", "an object without Helm's label is taken for somebody else's",
 			exempt(`in.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), integration, test),

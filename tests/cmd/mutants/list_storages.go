@@ -53,20 +53,20 @@ func recordsInConfigMaps() []mutant {
 				`	return newest{record, exists, release.NewestOfEach([]release.Record{record})}, nil`}, suite,
 			"TestStorage_ClaimOfAReleaseInBoth$"),
 		breaks("I1", "the records of a release in two storages are remembered as one",
-			edit{"pkg/controller/declared.go", `{ return source{rec.Key, rec.Storage} }`,
+			edit{"pkg/claims/declarations.go", `{ return source{rec.Key, rec.Storage} }`,
 				`{ return source{Key: rec.Key} }`}, suite, "TestStorage_ClaimOfAReleaseInBoth$"),
 		breaks("I1", "a release in two storages of another namespace owns nothing",
 			edit{"pkg/proof/elsewhere.go", `		if key != of && !malformed[key] {`,
 				`		if newest, _ := release.Newest(all); key != of && !malformed[key] && !newest.Contested {`}, suite,
 			"TestStorage_ClaimOfAReleaseInBothElsewhere"),
 		breaks("I8", "a release with records in two storages owns what it does not declare",
-			edit{"pkg/controller/owners.go", `		at := slices.IndexFunc(known, func(d *declaration) bool { return d.owns(named, v.ID) })`,
-				`		at := slices.IndexFunc(known, func(d *declaration) bool { return len(known) > 1 || d.owns(named, v.ID) })`},
+			edit{"pkg/controller/owners.go", `		at := slices.IndexFunc(known, func(d *claims.Declaration) bool { return d.Owns(named, v.ID) })`,
+				`		at := slices.IndexFunc(known, func(d *claims.Declaration) bool { return len(known) > 1 || d.Owns(named, v.ID) })`},
 			suite, "TestHostile_AReleaseInBothStoragesOwnsWhatItDeclares"),
 		breaks("I13", "a release with records in two storages is refused an object",
-			edit{"pkg/controller/claimants.go", `		for _, newest := range release.NewestOfEach(records) {`,
+			edit{"pkg/claims/stances.go", `		for _, newest := range release.NewestOfEach(records) {`,
 				`		for _, newest := range release.NewestOfEach(records) {
-			if storage == release.ConfigMaps && stands == declaresNot && exists {
+			if storage == release.ConfigMaps && stands == DeclaresNot && exists {
 				break
 			}`}, guardSuite, "TestI13_AReleaseInBothStoragesTakesOver"),
 		breaks("I10", "a ConfigMap with the labels of a record is one",

@@ -1,4 +1,4 @@
-package controller
+package claims
 
 import (
 	"errors"
@@ -14,54 +14,54 @@ import (
 )
 
 func TestClaims(t *testing.T) {
-	var c claims
+	var c Claims
 	all := func(release.Key) bool { return true }
 	one, two := release.Key{Namespace: "n", Name: "one"}, release.Key{Namespace: "n", Name: "two"}
 	l, ended := lock.New(&lock.Lock{}, nil), lock.New(&lock.Lock{}, nil)
 	a, b := manifest.ID{Name: "a"}, manifest.ID{Name: "b"}
-	if c.prune(); len(c.take("one", all)) != 0 {
+	if c.Prune(); len(c.Take("one", all)) != 0 {
 		t.Error("an empty one has claims")
 	}
-	c.add(l, a, two)
-	c.add(l, a, one) // now, and not two any more
-	c.add(l, b, one)
-	c.add(ended, a, one)
-	if c.wanted("two") || !c.wanted("one") {
+	c.Add(l, a, two)
+	c.Add(l, a, one) // now, and not two any more
+	c.Add(l, b, one)
+	c.Add(ended, a, one)
+	if c.Wanted("two") || !c.Wanted("one") {
 		t.Error("an object claims one release, the last that it named")
 	}
-	if taken := c.take("one", func(named release.Key) bool { return named != one }); len(taken) != 0 {
+	if taken := c.Take("one", func(named release.Key) bool { return named != one }); len(taken) != 0 {
 		t.Errorf("of objects that mean another release, %v are taken", taken)
 	}
-	c.remove(l, b)
+	c.Remove(l, b)
 	ended.Close()
-	c.prune()
-	taken := c.take("one", all)
+	c.Prune()
+	taken := c.Take("one", all)
 	if _, claimed := taken[l][a]; len(taken) != 1 || len(taken[l]) != 1 || !claimed {
 		t.Errorf("taken are %v", taken)
 	}
-	if c.wanted("one") || len(c.of) != 0 {
+	if c.Wanted("one") || len(c.of) != 0 {
 		t.Errorf("left over: %v", c.of)
 	}
 }
 
 // Records of a name count for the objects of their release, and for possible ones.
 func TestRecordsThatMayBeOfARelease(t *testing.T) {
-	var d declarations
+	var d Declarations
 	named, stored := release.Key{Namespace: "target", Name: "app"}, recordOf("storage", "app", "1")
 	for what, tc := range map[string]struct {
-		known *declaration
+		known *Declaration
 		want  bool
 	}{
-		"of that release": {newDeclaration(stored, named, nil), true},
-		"of another":      {newDeclaration(stored, stored.Key, nil), false},
-		"not readable":    {&declaration{record: stored, err: errors.New("x")}, true},
+		"of that release": {Of(stored, named, nil), true},
+		"of another":      {Of(stored, stored.Key, nil), false},
+		"not readable":    {Failed(stored, errors.New("x")), true},
 	} {
-		d.put(tc.known)
-		if got := d.mayBeOf(stored.Key, named); got != tc.want {
+		d.Put(tc.known)
+		if got := d.MayBeOf(stored.Key, named); got != tc.want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
-	if !d.mayBeOf(release.Key{Namespace: "unread", Name: "app"}, named) {
+	if !d.MayBeOf(release.Key{Namespace: "unread", Name: "app"}, named) {
 		t.Error("one that was not read may not be of it")
 	}
 }
@@ -80,11 +80,11 @@ func configMaps(n int, prefix string) []manifest.ID {
 }
 
 func TestDeclarations(t *testing.T) {
-	var d declarations
+	var d Declarations
 	first, changed := recordOf("n", "app", "1"), recordOf("n", "app", "2")
-	wants := func(rec release.Record, known, begin bool, want error) *declaration {
+	wants := func(rec release.Record, known, begin bool, want error) *Declaration {
 		t.Helper()
-		got, begins, err := d.get(rec)
+		got, begins, err := d.Get(rec)
 		if (got != nil) != known || begins != begin || !errors.Is(err, want) {
 			t.Errorf("known %v, to be read %v, error %v", got, begins, err)
 		}
@@ -93,7 +93,7 @@ func TestDeclarations(t *testing.T) {
 	wants(first, false, true, nil)
 	wants(first, false, false, nil)
 	wants(changed, false, false, nil) // one at a time
-	d.put(newDeclaration(first, first.Key, slices.Concat(configMaps(3, "x"), configMaps(1, "y"))))
+	d.Put(Of(first, first.Key, slices.Concat(configMaps(3, "x"), configMaps(1, "y"))))
 	got := wants(first, true, false, nil)
 	for id, want := range map[manifest.ID]bool{
 		{Kind: "ConfigMap", Name: "x-2"}: true, {Kind: "ConfigMap", Name: "y-0"}: true,
@@ -106,23 +106,23 @@ func TestDeclarations(t *testing.T) {
 	}
 	wants(changed, false, true, nil)
 	failure := errors.New("it changed")
-	d.put(&declaration{record: changed, err: failure})
+	d.Put(Failed(changed, failure))
 	wants(changed, false, false, failure)
 	wants(changed, false, true, nil) // once told, it is tried again
-	d.forget(changed.Key)
+	d.Forget(changed.Key)
 	wants(changed, false, false, nil) // not what is being read
-	d.put(newDeclaration(changed, changed.Key, nil))
-	d.forget(changed.Key)
+	d.Put(Of(changed, changed.Key, nil))
+	d.Forget(changed.Key)
 	wants(changed, false, true, nil)
 }
 
 // The memory for one namespace is bounded, and not at the cost of another.
 func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
-	var d declarations
-	d.put(newDeclaration(recordOf("other", "app", "1"), release.Key{}, configMaps(1000, "x")))
+	var d Declarations
+	d.Put(Of(recordOf("other", "app", "1"), release.Key{}, configMaps(1000, "x")))
 	half := declaredBytes / 8 / 2
 	for _, name := range []string{"a", "b", "c"} {
-		d.put(newDeclaration(recordOf("n", name, "1"), release.Key{}, configMaps(half, "x")))
+		d.Put(Of(recordOf("n", name, "1"), release.Key{}, configMaps(half, "x")))
 	}
 	for name, want := range map[string]bool{"n/a": false, "n/b": false, "n/c": true, "other/app": true} {
 		found := false
@@ -133,8 +133,8 @@ func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 			t.Errorf("%s is remembered: %v", name, found)
 		}
 	}
-	d.put(newDeclaration(recordOf("n", "huge", "1"), release.Key{}, configMaps(3*half, "x")))
-	if got, _, _ := d.get(recordOf("n", "huge", "1")); got == nil {
+	d.Put(Of(recordOf("n", "huge", "1"), release.Key{}, configMaps(3*half, "x")))
+	if got, _, _ := d.Get(recordOf("n", "huge", "1")); got == nil {
 		t.Error("one that is too large by itself is not remembered")
 	}
 }

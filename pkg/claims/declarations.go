@@ -1,8 +1,7 @@
-package controller
+package claims
 
 import (
 	"cmp"
-	"context"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -14,11 +13,11 @@ import (
 // declaredBytes bounds the declarations of the records of one namespace, except for the last record.
 const declaredBytes = 1 << 20
 
-// declarations cache the declared objects of the newest records of other releases, while locked objects have metadata
+// Declarations cache the declared objects of the newest records of other releases, while locked objects have metadata
 // of one of them. It is safe for concurrent use; the zero value is empty.
-type declarations struct {
+type Declarations struct {
 	mu    sync.Mutex
-	known map[source]*declaration
+	known map[source]*Declaration
 	order int
 }
 
@@ -30,8 +29,8 @@ type source struct {
 
 func sourceOf(rec release.Record) source { return source{rec.Key, rec.Storage} }
 
-// declaration is the cached content of one record. It does not change after the read.
-type declaration struct {
+// Declaration is the cached content of one record. It does not change after the read.
+type Declaration struct {
 	record release.Record
 	// as is the release named by the objects of the record.
 	as release.Key
@@ -47,9 +46,9 @@ var identitySeed = maphash.MakeSeed()
 
 func hashOf(id manifest.ID) uint64 { return maphash.Comparable(identitySeed, id) }
 
-// newDeclaration returns the declaration of a record.
-func newDeclaration(rec release.Record, as release.Key, ids []manifest.ID) *declaration {
-	d := &declaration{record: rec, as: as}
+// Of returns the declaration of a record whose objects name the release as.
+func Of(rec release.Record, as release.Key, ids []manifest.ID) *Declaration {
+	d := &Declaration{record: rec, as: as}
 	for _, id := range ids {
 		d.objects = append(d.objects, hashOf(id))
 	}
@@ -57,30 +56,39 @@ func newDeclaration(rec release.Record, as release.Key, ids []manifest.ID) *decl
 	return d
 }
 
-// size returns the approximate size of the declaration in memory, in bytes.
-func (d *declaration) size() int { return 256 + 8*len(d.objects) }
+// None returns the declaration of a record that counts as declaring nothing.
+func None(rec release.Record) *Declaration { return &Declaration{record: rec} }
 
-// owns reports whether the record declares an object with metadata of the release named. The zero Key stands for any
+// Failed returns the result of a read that failed, for the next call of Declarations.Get.
+func Failed(rec release.Record, err error) *Declaration { return &Declaration{record: rec, err: err} }
+
+// Release returns the release with the record.
+func (d *Declaration) Release() release.Key { return d.record.Key }
+
+// size returns the approximate size of the declaration in memory, in bytes.
+func (d *Declaration) size() int { return 256 + 8*len(d.objects) }
+
+// Owns reports whether the record declares an object with metadata of the release named. The zero Key stands for any
 // release.
-func (d *declaration) owns(named release.Key, id manifest.ID) bool {
+func (d *Declaration) Owns(named release.Key, id manifest.ID) bool {
 	return (named == release.Key{} || d.as == named) && d.has(id)
 }
 
 // has reports whether the record declares an object.
-func (d *declaration) has(id manifest.ID) bool {
+func (d *Declaration) has(id manifest.ID) bool {
 	_, found := slices.BinarySearch(d.objects, hashOf(id))
 	return found
 }
 
-// get returns the declaration of a record, or nil while it is unread. With begin, the caller has to read it. An error
+// Get returns the declaration of a record, or nil while it is unread. With begin, the caller has to read it. An error
 // is returned once.
-func (d *declarations) get(rec release.Record) (known *declaration, begin bool, err error) {
+func (d *Declarations) Get(rec release.Record) (known *Declaration, begin bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.known[sourceOf(rec)]
 	switch {
 	case k == nil || !k.record.Same(rec) && !k.reading:
-		d.set(&declaration{record: rec, reading: true})
+		d.set(&Declaration{record: rec, reading: true})
 		return nil, true, nil
 	case k.reading: // for another record, the caller asks again after its read
 		return nil, false, nil
@@ -91,9 +99,9 @@ func (d *declarations) get(rec release.Record) (known *declaration, begin bool, 
 	return k, false, nil
 }
 
-// mayBeOf reports whether the records of a release may be those of the release named by objects. It returns true until
+// MayBeOf reports whether the records of a release may be those of the release named by objects. It returns true until
 // one of them was read.
-func (d *declarations) mayBeOf(stored, named release.Key) bool {
+func (d *Declarations) MayBeOf(stored, named release.Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	unread := true
@@ -107,8 +115,8 @@ func (d *declarations) mayBeOf(stored, named release.Key) bool {
 	return unread
 }
 
-// knows returns the declaration of a record after its read; nil before.
-func (d *declarations) knows(rec release.Record) *declaration {
+// Knows returns the declaration of a record after its read; nil before.
+func (d *Declarations) Knows(rec release.Record) *Declaration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if k := d.known[sourceOf(rec)]; k != nil && !k.reading && k.err == nil && k.record.Same(rec) {
@@ -117,14 +125,14 @@ func (d *declarations) knows(rec release.Record) *declaration {
 	return nil
 }
 
-// put records a declaration. It drops older records of the same namespace when they exceed declaredBytes.
-func (d *declarations) put(found *declaration) {
+// Put records a declaration. It drops older records of the same namespace when they exceed declaredBytes.
+func (d *Declarations) Put(found *Declaration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.order++
 	found.order = d.order
 	d.set(found)
-	var kept []*declaration
+	var kept []*Declaration
 	size := 0
 	for key, k := range d.known {
 		if key.Namespace == found.record.Key.Namespace && !k.reading {
@@ -132,7 +140,7 @@ func (d *declarations) put(found *declaration) {
 			size += k.size()
 		}
 	}
-	slices.SortFunc(kept, func(a, b *declaration) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(kept, func(a, b *Declaration) int { return cmp.Compare(a.order, b.order) })
 	for _, k := range kept {
 		if size <= declaredBytes || k == found {
 			return
@@ -143,15 +151,15 @@ func (d *declarations) put(found *declaration) {
 }
 
 // set is called with d.mu held.
-func (d *declarations) set(to *declaration) {
+func (d *Declarations) set(to *Declaration) {
 	if d.known == nil {
-		d.known = map[source]*declaration{}
+		d.known = map[source]*Declaration{}
 	}
 	d.known[sourceOf(to.record)] = to
 }
 
-// forget drops the declarations of a release.
-func (d *declarations) forget(key release.Key) {
+// Forget drops the declarations of a release.
+func (d *Declarations) Forget(key release.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, storage := range release.Storages {
@@ -160,19 +168,4 @@ func (d *declarations) forget(key release.Key) {
 			delete(d.known, at)
 		}
 	}
-}
-
-// declaredBy reads the declared objects of a record. A damaged record declares nothing.
-func (lo *loader) declaredBy(ctx context.Context, rec release.Record) (*declaration, error) {
-	slot, err := lo.slots.loading.Acquire(ctx, rec.Key.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	defer slot()
-	found := &declaration{record: rec}
-	_, err = lo.read(ctx, rec, func(r *contents) error {
-		found = newDeclaration(rec, r.release.Key, r.IDs())
-		return nil
-	})
-	return found, err
 }

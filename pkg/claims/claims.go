@@ -1,4 +1,6 @@
-package controller
+// Package claims has the relations of releases to objects that name them: which locked objects name another release,
+// and which records declare an object.
+package claims
 
 import (
 	"maps"
@@ -9,10 +11,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// claims are the locked objects with metadata of another release, by the name of that release. Their treatment depends
-// on the newest records of releases of that name, in any namespace (owners). It is safe for concurrent use; the zero
+// Claims are the locked objects with metadata of another release, by the name of that release. Their treatment depends
+// on the newest records of releases of that name, in any namespace (see Owners). It is safe for concurrent use; the zero
 // value is empty.
-type claims struct {
+type Claims struct {
 	mu sync.Mutex
 	of map[claim]release.Key // the release named by an object
 }
@@ -23,8 +25,8 @@ type claim struct {
 	id   manifest.ID
 }
 
-// add records the release named by an object, in place of the one before.
-func (c *claims) add(l *lock.Lock, id manifest.ID, named release.Key) {
+// Add records the release named by an object, in place of the one before.
+func (c *Claims) Add(l *lock.Lock, id manifest.ID, named release.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil {
@@ -33,16 +35,16 @@ func (c *claims) add(l *lock.Lock, id manifest.ID, named release.Key) {
 	c.of[claim{l, id}] = named
 }
 
-// remove forgets the claim of an object.
-func (c *claims) remove(l *lock.Lock, id manifest.ID) {
+// Remove forgets the claim of an object.
+func (c *Claims) Remove(l *lock.Lock, id manifest.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.of, claim{l, id})
 }
 
-// take returns, and forgets, the objects with metadata of a release of a name, if match is true for the release. They
+// Take returns, and forgets, the objects with metadata of a release of a name, if match is true for the release. They
 // are judged again, and then recorded again.
-func (c *claims) take(name string, match func(release.Key) bool) map[*lock.Lock]map[manifest.ID]struct{} {
+func (c *Claims) Take(name string, match func(release.Key) bool) map[*lock.Lock]map[manifest.ID]struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := map[*lock.Lock]map[manifest.ID]struct{}{}
@@ -59,15 +61,15 @@ func (c *claims) take(name string, match func(release.Key) bool) map[*lock.Lock]
 	return taken
 }
 
-// prune forgets the claims on behalf of ended locks.
-func (c *claims) prune() {
+// Prune forgets the claims on behalf of ended locks.
+func (c *Claims) Prune() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.of, func(at claim, _ release.Key) bool { return at.lock.Closed() })
 }
 
-// wanted reports whether an object names a release of this name.
-func (c *claims) wanted(name string) bool {
+// Wanted reports whether an object names a release of this name.
+func (c *Claims) Wanted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, named := range c.of {
