@@ -202,9 +202,12 @@ networkPolicy:
   enabled: true
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
   apiServerPorts: [16443]
+  apiServerTo: [{ipBlock: {cidr: 192.0.2.10/32}}]
+  guardFrom: [{ipBlock: {cidr: 192.0.2.11/32}}]
   egress: [{ports: [{port: 8443}], to: [{ipBlock: {cidr: 10.0.0.0/8}}]}]
 `,
-		has:   []string{"kind: NetworkPolicy", "kubernetes.io/metadata.name: monitoring", "port: 16443"},
+		has: []string{"kind: NetworkPolicy", "kubernetes.io/metadata.name: monitoring", "port: 16443",
+			"cidr: 192.0.2.10/32", "cidr: 192.0.2.11/32"},
 		lacks: []string{"port: 53", "port: 8443"}, // which are for notifications
 	},
 	{

@@ -170,13 +170,22 @@ spec:
     - ports:
         - port: health
   egress:
-    - ports:
-        {{- range $root.Values.networkPolicy.apiServerPorts }}
-        - port: {{ . }}
-        {{- end }}
+    {{- include "helm-locker.apiServerEgress" $root | nindent 4 }}
     {{- with .egress }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+{{- end }}
+
+{{/* The egress rule for the API server alone. Its address is as the cluster has it, so the ports are all without apiServerTo. */}}
+{{- define "helm-locker.apiServerEgress" -}}
+- ports:
+    {{- range .Values.networkPolicy.apiServerPorts }}
+    - port: {{ . }}
+    {{- end }}
+  {{- with .Values.networkPolicy.apiServerTo }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 {{- end }}
 
 {{/* The ServiceAccount of a process beside the operator: one of its own, unless others than the chart make accounts or roles:
