@@ -12,6 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
@@ -29,7 +30,7 @@ type reverter struct {
 // record, then writes with the observed versions, and proves each write.
 func (rv *reverter) act(ctx context.Context, l *lock.Lock, drifted []*result) {
 	for _, v := range drifted {
-		v.attribute()
+		v.Attribute()
 	}
 	if l.Detect {
 		for _, v := range drifted {
@@ -184,9 +185,9 @@ func (rv *reverter) restored(
 	l *lock.Lock, v *result, done *unstructured.Unstructured, action v1alpha1.DriftAction, err error,
 ) {
 	good := lock.Outcome{
-		Good: true, Digest: rv.hasher.Digest(done.Object), Version: version(done), Owner: v.found.Owner,
-		Baseline: v.in.Restored(v.found, done), Chosen: v.in.ChosenIn(done),
-		Additions: v.in.HasAdditions(v.found, done),
+		Good: true, Digest: rv.hasher.Digest(done.Object), Version: version(done), Owner: v.Found.Owner,
+		Baseline: v.in.Restored(v.Found, done), Chosen: v.in.ChosenIn(done),
+		Additions: v.in.HasAdditions(v.Found, done),
 	}
 	switch {
 	case err != nil:
@@ -215,11 +216,11 @@ func (rv *reverter) report(l *lock.Lock, v *result) {
 	p := v.driftProblem()
 	outcome := lock.Outcome{Reported: true, Digest: v.Digest, Problem: p}
 	if v.Live != nil {
-		outcome.Additions = v.in.HasAdditions(v.found, v.Live)
+		outcome.Additions = v.in.HasAdditions(v.Found, v.Live)
 	}
-	if v.Live != nil && len(v.found.Changes) == 0 { // its deletion is pending, and its content is as declared
-		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.found.Baseline,
-			v.found.Owner
+	if v.Live != nil && len(v.Found.Changes) == 0 { // its deletion is pending, and its content is as declared
+		outcome.Good, outcome.Version, outcome.Baseline, outcome.Owner = true, v.Version, v.Found.Baseline,
+			v.Found.Owner
 	}
 	rv.complete(l, v.Work, outcome)
 	if l.Doubt != "" {
@@ -261,5 +262,5 @@ func (rv *reverter) refused(ctx context.Context, l *lock.Lock, v *result, err er
 		return
 	}
 	rv.reporter.record(l, v, v1alpha1.DriftActionRefused)
-	rv.reporter.event(rv.cached(l.Key), refusedEvent(v, p))
+	rv.reporter.event(rv.cached(l.Key), events.Refused(&v.Drift, p))
 }

@@ -13,6 +13,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -215,10 +216,10 @@ func (pr *prover) amend(ctx context.Context, w lock.Write, r *newestRevision, am
 		return err
 	case err != nil:
 		pr.unproven.Drop(*next)
-		pr.reporter.superseded(w, notRewrittenEvent(w.Object.ID, r.record.Revision, err))
+		pr.reporter.superseded(w, events.NotRewritten(w.Object.ID, r.record.Revision, err))
 		return nil
 	}
-	pr.reporter.superseded(w, rewrittenEvent(w.Object.ID, r.record.Revision))
+	pr.reporter.superseded(w, events.Rewritten(w.Object.ID, r.record.Revision))
 	pr.queues.confirm.Add(w.Record.Key)
 	return nil
 }
@@ -269,7 +270,7 @@ func (pr *prover) restore(ctx context.Context, w lock.Write, r *newestRevision, 
 		pr.unproven.Again(w)
 		return err
 	}
-	pr.reporter.superseded(w, recreatedAgainEvent(w.Object.ID, r.record.Revision))
+	pr.reporter.superseded(w, events.RecreatedAgain(w.Object.ID, r.record.Revision))
 	pr.queues.confirm.Add(w.Record.Key)
 	return nil
 }

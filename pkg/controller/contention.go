@@ -10,8 +10,8 @@ import (
 // contested returns the changed paths of the object for its budget. An addition counts as its parent, because its
 // writer may choose another key each time; a deletion has the empty path.
 func (v *result) contested() []string {
-	paths := make([]string, 0, len(v.found.Changes)+1)
-	for _, c := range v.found.Changes {
+	paths := make([]string, 0, len(v.Found.Changes)+1)
+	for _, c := range v.Found.Changes {
 		path := c.Path
 		if c.Op == drift.Added {
 			path = path[:max(0, strings.LastIndexByte(path, '/'))]

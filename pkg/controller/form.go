@@ -33,35 +33,35 @@ func (cp *comparer) form(
 		if err != nil {
 			return v.unknownForm(err)
 		}
-		v.found = v.in.Unsettled(v.found).Recall(remembered)
-		v.found.Excused = excused
-		if outcome := cp.outcome(l, v); v.found.State != judge.Drifted {
+		v.Found = v.in.Unsettled(v.Found).Recall(remembered)
+		v.Found.Excused = excused
+		if outcome := cp.outcome(l, v); v.Found.State != judge.Drifted {
 			v.logTo(cp.debug(l.Release))
 			return outcome
 		}
 	}
 	after, err := cp.enforcer.DryRun(ctx, v.revert)
-	unproven := v.found.Unproven
+	unproven := v.Found.Unproven
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return &lock.Outcome{Again: v.readAgain()} // another writer came in between
 	case err != nil: // the revert itself will report the cause
 		cp.Log.WithField("object", v.ID.String()).Debugf("dry run: %s", apierror.About(v.ID.GroupKind(), err))
-		if v.found = v.in.Unsettled(v.found).WithoutUnproven(); len(v.found.Changes) == 0 {
+		if v.Found = v.in.Unsettled(v.Found).WithoutUnproven(); len(v.Found.Changes) == 0 {
 			return v.unknownForm(err)
 		}
 	default:
-		v.found = v.in.Unsettled(v.found).AfterDryRun(after)
+		v.Found = v.in.Unsettled(v.Found).AfterDryRun(after)
 	}
 	if unproven { // a later judgement without refused fields must not remove an element that no webhook injects
-		v.in.Baseline = v.found.Options.Accepted
+		v.in.Baseline = v.Found.Options.Accepted
 	}
-	if settled == nil && v.First && len(v.found.Changes) > 0 {
+	if settled == nil && v.First && len(v.Found.Changes) > 0 {
 		at, err := deployed()
 		if err != nil {
 			return v.unknownForm(err)
 		}
-		v.found = v.in.Unsettled(v.found).Excuse(metav1.NewTime(at), l.Fresh)
+		v.Found = v.in.Unsettled(v.Found).Excuse(metav1.NewTime(at), l.Fresh)
 	}
 	v.logTo(cp.debug(l.Release))
 	return cp.outcome(l, v)

@@ -53,7 +53,7 @@ func (cp *comparer) rescaled(ctx context.Context, l *lock.Lock, differing []*res
 	var rest []*result
 	scaled := map[string][]*result{}
 	for _, v := range differing {
-		if v.in.Rescales(v.found.Changes) {
+		if v.in.Rescales(v.Found.Changes) {
 			scaled[v.ID.Namespace] = append(scaled[v.ID.Namespace], v)
 		} else {
 			rest = append(rest, v)
@@ -91,7 +91,7 @@ func (v *result) rejudge(live *judge.Autoscalers, err error, trusted func(manife
 		return
 	}
 	v.unknown, v.in = err, v.in.Scaled(live, trusted)
-	v.found = judge.Judge(v.in)
+	v.Found = judge.Judge(v.in)
 }
 
 // rescaled judges a request to change the number of replicas again, by the current autoscalers.

@@ -2,13 +2,13 @@ package controller
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sirupsen/logrus"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -24,26 +24,11 @@ type comparer struct {
 
 // result is an object that is not as Helm left it, with the inputs for acting on it.
 type result struct {
-	*lock.Work
-	in    judge.Input
-	found judge.Result
+	events.Drift
+	in judge.Input
 	// unknown is the reason why the live autoscalers are unknown; nil when they are known or do not matter.
 	unknown error
-
-	operation v1alpha1.DriftOperation
-	authors   []drift.Attribution
-	requests  []lock.Request // that may have made the changes
-	revert    *enforce.Revert
-	// forbidding names the removed additions of others that conflict with declared values; empty for none.
-	forbidding string
-}
-
-// attribute determines the authors of the changes.
-func (v *result) attribute() {
-	if v.Live != nil {
-		v.authors = drift.Attribute(v.Live.GetManagedFields(), v.found.Desired, v.Live.Object, v.found.Changes,
-			v.found.Owner)
-	}
+	revert  *enforce.Revert
 }
 
 // input gathers the input for judging an object.
@@ -75,17 +60,17 @@ func (cp *comparer) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
 	if err != nil {
 		return nil, &lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)}
 	}
-	v := &result{Work: w, in: in}
-	v.found = judge.Judge(v.in)
+	v := &result{Drift: events.Drift{Work: w}, in: in}
+	v.Found = judge.Judge(v.in)
 	v.logTo(cp.debug(l.Release))
 	return v, cp.outcome(l, v)
 }
 
 // logTo logs the judgement of an object and its reasons.
 func (v *result) logTo(log *logrus.Entry) {
-	fields := logrus.Fields{"object": v.ID.String(), "state": string(v.found.State)}
+	fields := logrus.Fields{"object": v.ID.String(), "state": string(v.Found.State)}
 	for name, text := range map[string]string{
-		"paths": drift.Describe(v.found.Changes, plain.MaxNamed), "why": v.found.Why, "deletion": v.found.Deletion,
+		"paths": drift.Describe(v.Found.Changes, plain.MaxNamed), "why": v.Found.Why, "deletion": v.Found.Deletion,
 	} {
 		if text != "" {
 			fields[name] = text
@@ -96,17 +81,17 @@ func (v *result) logTo(log *logrus.Entry) {
 
 // outcome returns the outcome of an object without anything to do; otherwise it prepares v and returns nil.
 func (cp *comparer) outcome(l *lock.Lock, v *result) *lock.Outcome {
-	switch v.found.State {
+	switch v.Found.State {
 	case judge.NotRecreated:
 		// Reported with the digest of nothing: it is judged again when it exists.
 		return &lock.Outcome{
-			Reported: true, Problem: &lock.Problem{Reason: v1alpha1.ReasonNotRecreated, Message: v.found.Why},
+			Reported: true, Problem: &lock.Problem{Reason: v1alpha1.ReasonNotRecreated, Message: v.Found.Why},
 		}
 	case judge.InSync:
-		if !v.found.Unfinished || l.Detect {
+		if !v.Found.Unfinished || l.Detect {
 			return v.good()
 		}
-		v.operation, v.revert = v1alpha1.DriftModified, v.revertOf(l, v.found)
+		v.Operation, v.revert = v1alpha1.DriftModified, v.revertOf(l, v.Found)
 		v.revert.Target, v.revert.Unfinished = v.Live.Object, true
 		return nil
 	case judge.BeingDeleted:
@@ -115,15 +100,15 @@ func (cp *comparer) outcome(l *lock.Lock, v *result) *lock.Outcome {
 			return &good
 		}
 	case judge.Missing:
-		v.operation = v1alpha1.DriftMissing
+		v.Operation = v1alpha1.DriftMissing
 		if v.Existed {
-			v.operation = v1alpha1.DriftDeleted
+			v.Operation = v1alpha1.DriftDeleted
 		}
-		v.revert = revert.Creation(v.Object, v.found.Desired, v.in.Blank, v.found.Owner)
+		v.revert = revert.Creation(v.Object, v.Found.Desired, v.in.Blank, v.Found.Owner)
 		v.revert.Record = l.Record
 		return nil
 	}
-	v.operation, v.revert = operationOf(v.found.Changes), v.revertOf(l, v.found)
+	v.Operation, v.revert = events.OperationOf(v.Found.Changes), v.revertOf(l, v.Found)
 	return nil
 }
 
@@ -143,26 +128,9 @@ func (v *result) good() *lock.Outcome {
 		return &lock.Outcome{Again: &again, Failed: true, Transient: true, Problem: problem}
 	}
 	return &lock.Outcome{
-		Good: true, Digest: v.Digest, Version: v.Version, Baseline: v.found.Baseline, Owner: v.found.Owner,
-		Excused: v.found.Excused, Chosen: v.found.Chosen, Additions: v.in.HasAdditions(v.found, v.Live),
+		Good: true, Digest: v.Digest, Version: v.Version, Baseline: v.Found.Baseline, Owner: v.Found.Owner,
+		Excused: v.Found.Excused, Chosen: v.Found.Chosen, Additions: v.in.HasAdditions(v.Found, v.Live),
 	}
-}
-
-// operationOf sums changes up: removed or added if all are. An object without changes is drifted because its deletion
-// is pending.
-func operationOf(changes []drift.Change) v1alpha1.DriftOperation {
-	if len(changes) == 0 {
-		return v1alpha1.DriftDeleted
-	}
-	switch op := changes[0].Op; {
-	case slices.ContainsFunc(changes, func(c drift.Change) bool { return c.Op != op }):
-		return v1alpha1.DriftModified
-	case op == drift.Removed:
-		return v1alpha1.DriftRemoved
-	case op == drift.Added:
-		return v1alpha1.DriftAdded
-	}
-	return v1alpha1.DriftModified
 }
 
 func decode(desired lock.Packed) (map[string]any, error) {
@@ -178,12 +146,12 @@ func (v *result) readAgain() *lock.Observation {
 }
 
 func (v *result) driftProblem() *lock.Problem {
-	p := &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.summary(), Drifted: true}
+	p := &lock.Problem{Reason: v1alpha1.ReasonDriftDetected, Message: v.Summary(), Drifted: true}
 	switch {
-	case v.found.Deletion != "" && len(v.found.Changes) == 0:
+	case v.Found.Deletion != "" && len(v.Found.Changes) == 0:
 		p.Reason = v1alpha1.ReasonBeingDeleted
-	case v.found.Deletion != "":
-		p.Message += "; " + plain.Line(v.found.Deletion)
+	case v.Found.Deletion != "":
+		p.Message += "; " + plain.Line(v.Found.Deletion)
 	}
 	return p
 }

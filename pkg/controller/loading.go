@@ -8,6 +8,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/status"
@@ -100,6 +101,6 @@ func (rs *releases) noticeRules(key string, hr *v1alpha1.HelmRelease, now time.T
 	news := false
 	rs.entries.update(key, func(e *entry) { news, e.noticed = !e.noticed.Equal(end), end })
 	if news {
-		rs.reporter.event(hr, rulesEndEvent(hr, end))
+		rs.reporter.event(hr, events.RulesEnd(hr, end))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -24,12 +25,13 @@ func TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers(t *testing.T) {
 			missing = w
 		}
 	}
-	v := &result{Work: missing, found: judge.Result{Owner: drift.Owner{Manager: l.HelmManager()}}}
+	v := &result{Drift: events.Drift{Work: missing,
+		Found: judge.Result{Owner: drift.Owner{Manager: l.HelmManager()}}}}
 	l.Done(other, lock.Outcome{Good: true, Owner: drift.Owner{Manager: "helm-controller", Known: true}})
-	v.revert = revert.Creation(v.Object, map[string]any{}, nil, v.found.Owner)
+	v.revert = revert.Creation(v.Object, map[string]any{}, nil, v.Found.Owner)
 	wr := &writer{common: &common{}}
 	wr.writeAsHelm(t.Context(), l, v)
-	if v.revert.Manager != "helm-controller" || v.found.Owner.Manager != "helm-controller" {
+	if v.revert.Manager != "helm-controller" || v.Found.Owner.Manager != "helm-controller" {
 		t.Errorf("it is created by %s", v.revert.Manager)
 	}
 }

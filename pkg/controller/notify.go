@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
@@ -53,14 +54,14 @@ func (rep *reporter) sendDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
 
 func (rep *reporter) sendFight(l *lock.Lock, v *result) {
 	object := judge.ObjectOf(v.ID)
-	paths, more := pathsOf(v.found.Changes)
+	paths, more := events.Paths(v.Found.Changes)
 	manager := ""
-	if all := v.portions(); len(all) == 1 { // of several, the message says who changed what
+	if all := v.Portions(); len(all) == 1 { // of several, the message says who changed what
 		manager = all[0].Manager
 	}
 	rep.send(l.Key, l.Release, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
 		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
-		Message: v.summary() + ", again and again; " + status.Paced,
+		Message: v.Summary() + ", again and again; " + status.Paced,
 	}})
 }
 
@@ -82,7 +83,7 @@ func (rep *reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmRele
 		rep.send(key, of, message.Message{Type: message.LockChanged, Lock: &after.lock})
 	}
 	if after.writer != "" && after.writer != before.writer && by != nil {
-		e, _ := problemEvent(status.Problem{Reason: v1alpha1.ReasonUnexpectedWriter, Message: after.writer})
+		e, _ := events.Problem(status.Problem{Reason: v1alpha1.ReasonUnexpectedWriter, Message: after.writer})
 		rep.event(hr, e)
 		rep.send(key, of, message.Message{Type: message.WriterUnexpected,
 			Unexpected: &message.Writer{Revision: by.Revision, User: by.Writer}})
@@ -132,23 +133,23 @@ func (rep *reporter) sendGone(key string) {
 
 // denied records a refused request. It is not drift: the object is unchanged.
 func (rep *reporter) denied(q *question, changes []drift.Change) {
-	v := &result{Work: &lock.Work{Object: q.object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
-	p := portion{Attribution: drift.Attribution{Changes: changes}, operation: operationOf(changes),
-		users: []string{q.sender}, groups: q.groups}
-	r := driftRecord(v, p, v1alpha1.DriftActionDenied, life{})
+	d := &events.Drift{Work: &lock.Work{Object: q.object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
+	p := events.Portion{Attribution: drift.Attribution{Changes: changes}, Did: events.OperationOf(changes),
+		Users: []string{q.sender}, Groups: q.groups}
+	r := d.Record(p, v1alpha1.DriftActionDenied, events.Life{})
 	r.Count = 1
 	rep.entries.update(q.lock.Key, func(e *entry) {
 		e.history.addDenied(r)
 		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
 	})
-	rep.Log.WithFields(p.logged(q.lock, q.ID, life{})).Info("denied")
+	rep.Log.WithFields(p.Logged(q.lock, q.ID, events.Life{})).Info("denied")
 	rep.statusChanged(q.lock.Key)
 	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
-		rep.emit(objectReference(hr), requestDeniedEvent(q.ID, p))
+		rep.emit(objectReference(hr), events.RequestDenied(q.ID, p))
 		rep.sendDrift(q.lock, &r)
 	}
 	if q.Before != nil && rep.mayRecord(q.lock) {
 		rep.emit(&corev1.ObjectReference{APIVersion: q.object.GVK.GroupVersion().String(), Kind: q.ID.Kind,
-			Namespace: q.ID.Namespace, Name: q.ID.Name, UID: q.Before.GetUID()}, requestDeniedEvent(q.ID, p))
+			Namespace: q.ID.Namespace, Name: q.ID.Name, UID: q.Before.GetUID()}, events.RequestDenied(q.ID, p))
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -213,8 +214,8 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 			"object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
 		return false, nil
 	}
-	v := &result{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()},
-		First: true}, operation: v1alpha1.DriftLeftover}
+	v := &result{Drift: events.Drift{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()},
+		First: true}, Operation: v1alpha1.DriftLeftover}}
 	if l.Detect {
 		pr.reporter.record(l, v, v1alpha1.DriftActionReported)
 		return false, nil
@@ -267,7 +268,7 @@ func (pr *pruning) deleteCandidate(ctx context.Context, l *lock.Lock, v *result)
 	case err != nil:
 		pr.entries.update(l.Key, func(*entry) { pr.Metrics.Failed(l.Release, v.ID.Kind) })
 		if pr.queues.pruning.NumRequeues(l.Key) == 0 { // the same refusal again is no news
-			pr.reporter.event(pr.cached(l.Key), pruneRefusedEvent(v.ID, err))
+			pr.reporter.event(pr.cached(l.Key), events.PruneRefused(v.ID, err))
 		}
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -29,7 +30,7 @@ func (rv *reverter) salvage(ctx context.Context, l *lock.Lock, v *result, refusa
 		return
 	}
 	begun := rv.Clock.Now()
-	search := salvage.New(rv.enforcer, v.in, v.found,
+	search := salvage.New(rv.enforcer, v.in, v.Found,
 		func(found judge.Result) *enforce.Revert { return v.revertOf(l, found) }, refusal)
 	additions, err := search.Additions(ctx)
 	var refused []drift.Change
@@ -44,7 +45,7 @@ func (rv *reverter) salvage(ctx context.Context, l *lock.Lock, v *result, refusa
 		rv.refused(ctx, l, v, err)
 	case len(additions) > 0:
 		rv.restoreWithout(ctx, l, v, additions, refusal)
-	case len(refused) > 0 && len(refused) < len(v.found.Changes):
+	case len(refused) > 0 && len(refused) < len(v.Found.Changes):
 		rv.restoreBut(ctx, l, v, refused, search.Refusal())
 	default:
 		rv.replaceOrRefuse(ctx, l, v, refusal)
@@ -69,9 +70,9 @@ func (rv *reverter) restoreWithout(
 	for i, a := range additions {
 		taken[i] = a.Change
 	}
-	v.forbidding = fmt.Sprintf("%s taken out, because the declared values are not accepted beside it: %s",
+	v.Forbidding = fmt.Sprintf("%s taken out, because the declared values are not accepted beside it: %s",
 		drift.Describe(taken, plain.MaxNamed), apierror.About(v.ID.GroupKind(), refusal))
-	v.becomes(v.found.Without(additions), l)
+	v.becomes(v.Found.Without(additions), l)
 	if restored, err := rv.writeAgain(ctx, l, v); restored != nil {
 		rv.restored(l, v, restored, v1alpha1.DriftActionReverted, err)
 	}
@@ -99,24 +100,24 @@ func (rv *reverter) restoreBut(
 	fight := l.RecordRevert(v.ID, v.Seen, rv.Clock.Now(), v.contested())
 	content := rv.hasher.Digest(restored.Object)
 	rv.complete(l, v.Work, lock.Outcome{
-		Good: true, Reported: true, Digest: content, Version: version(restored), Owner: v.found.Owner,
-		Baseline: v.in.Restored(v.found, restored), Chosen: v.in.ChosenIn(restored),
+		Good: true, Reported: true, Digest: content, Version: version(restored), Owner: v.Found.Owner,
+		Baseline: v.in.Restored(v.Found, restored), Chosen: v.in.ChosenIn(restored),
 		Failed: true, Again: v.readAgain(), Problem: p,
-		Refused: &lock.Refusal{Content: content, Changes: refused, Seen: v.seenFirst(refused)},
+		Refused: &lock.Refusal{Content: content, Changes: refused, Seen: v.SeenFirst(refused)},
 	})
 	rv.reporter.record(l, v, v1alpha1.DriftActionReverted)
 	if fight {
 		rv.reporter.announceFight(l, v)
 	}
 	if v.Before == nil || *v.Before != *p {
-		rv.reporter.event(rv.cached(l.Key), refusedEvent(v, p))
+		rv.reporter.event(rv.cached(l.Key), events.Refused(&v.Drift, p))
 	}
 }
 
 // becomes replaces the result of the judgement.
 func (v *result) becomes(found judge.Result, l *lock.Lock) {
-	v.found, v.operation, v.revert = found, operationOf(found.Changes), v.revertOf(l, found)
-	v.attribute()
+	v.Found, v.Operation, v.revert = found, events.OperationOf(found.Changes), v.revertOf(l, found)
+	v.Attribute()
 }
 
 // writeAgain verifies the record again and repeats a refused write. If it returns no object, the work on it is
@@ -151,5 +152,5 @@ func (v *result) refusalBy(err error) *lock.Refusal {
 	case v.isRefusedAlike():
 		return v.Refusal
 	}
-	return &lock.Refusal{Content: v.Digest, Changes: v.found.Changes, Seen: v.seenFirst(v.found.Changes)}
+	return &lock.Refusal{Content: v.Digest, Changes: v.Found.Changes, Seen: v.SeenFirst(v.Found.Changes)}
 }

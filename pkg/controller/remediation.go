@@ -91,7 +91,7 @@ func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*r
 	var own []*result
 	claimed := map[release.Key][]*result{}
 	for _, v := range differing {
-		if other := v.found.Claimant; other != (release.Key{}) {
+		if other := v.Found.Claimant; other != (release.Key{}) {
 			claimed[other] = append(claimed[other], v)
 			continue
 		}
@@ -110,7 +110,7 @@ func (rm *remediation) process(ctx context.Context, l *lock.Lock, differing []*r
 func (rm *remediation) revert(ctx context.Context, l *lock.Lock, differing []*result) {
 	var drifted, unclear []*result
 	for _, v := range differing {
-		if v.found.State == judge.Unclear {
+		if v.Found.State == judge.Unclear {
 			unclear = append(unclear, v)
 		} else {
 			drifted = append(drifted, v)

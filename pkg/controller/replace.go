@@ -20,7 +20,7 @@ import (
 // object with a pending deletion cannot be deleted again; it is re-created after the deletion.
 func mayReplace(l *lock.Lock, v *result, err error) bool {
 	_, replaceable := enforce.Replaceable(v.ID.GroupKind())
-	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.found.Deletion == ""
+	return l.ReplaceImmutable && replaceable && apierrors.IsInvalid(err) && v.Found.Deletion == ""
 }
 
 // replace deletes an object and re-creates it, in the order of every other write: the record is read again first,
@@ -88,8 +88,8 @@ func (rv *reverter) refusalOf(ctx context.Context, l *lock.Lock, v *result, err 
 	default:
 		p.Refused = lock.RefusedFields
 	}
-	if v.found.Deletion != "" {
-		p.Message += "; " + plain.Line(v.found.Deletion)
+	if v.Found.Deletion != "" {
+		p.Message += "; " + plain.Line(v.Found.Deletion)
 		return p
 	}
 	if v.Live == nil || !apierrors.IsInvalid(err) || !rv.enforcer.Immutable(ctx, v.revert) {

@@ -1,24 +1,20 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/classic"
-	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/fair"
-	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/status"
 )
@@ -42,40 +38,37 @@ func newReporter(c *common) *reporter {
 	}
 }
 
-// microTime returns a time with the precision of the API server. With a higher one, every status would differ from the
-// stored one.
-func microTime(t time.Time) metav1.MicroTime {
-	return metav1.NewMicroTime(t.Truncate(time.Microsecond))
-}
-
 // record adds a drift, and the action against it, to the history, the log, the metrics and the events. A drift by
 // several managers has one event, and a record, a line and a notification for each manager.
 func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction) {
-	if v = rep.counted(v); v == nil {
-		return
-	}
-	v.requests = l.Requests.Take(v.ID)
-	now, restored := rep.Clock.Now(), restores(action)
-	portions := v.portions()
-	records := make([]v1alpha1.DriftRecord, len(portions))
-	var longest life
-	for i, p := range portions {
-		lived := life{}
-		if restored {
-			lived = v.life(l, p, now)
+	d := &v.Drift
+	if rep.ObjectSetMetadata {
+		if d = d.WithoutObjectSets(); d == nil {
+			return
 		}
-		if lived.span >= longest.span {
+	}
+	d.Requests = l.Requests.Take(d.ID)
+	now, restored := rep.Clock.Now(), restores(action)
+	portions := d.Portions()
+	records := make([]v1alpha1.DriftRecord, len(portions))
+	var longest events.Life
+	for i, p := range portions {
+		lived := events.Life{}
+		if restored {
+			lived = d.Life(l, p, now)
+		}
+		if lived.Span >= longest.Span {
 			longest = lived
 		}
-		records[i] = driftRecord(v, p, action, lived)
-		rep.Log.WithFields(p.logged(l, v.ID, lived)).Info(strings.ToLower(string(action)))
+		records[i] = d.Record(p, action, lived)
+		rep.Log.WithFields(p.Logged(l, d.ID, lived)).Info(strings.ToLower(string(action)))
 	}
 	// A standby sees drift in mode Detect, too. It remembers the drift until it leads; the leader reports it.
 	standby := action == v1alpha1.DriftActionReported && !rep.leading.Load()
 	rep.entries.update(l.Key, func(e *entry) {
 		e.history.add(records...)
 		if !standby {
-			rep.Metrics.Drift(l.Release, v.ID.Kind, string(action), now.Sub(v.seenFirst(v.found.Changes)), restored)
+			rep.Metrics.Drift(l.Release, d.ID.Kind, string(action), now.Sub(d.SeenFirst(d.Found.Changes)), restored)
 		}
 	})
 	rep.statusChanged(l.Key)
@@ -85,68 +78,9 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 	for i := range records {
 		rep.sendDrift(l, &records[i])
 	}
-	if on, of, ok := driftEvents(l, v, action, longest); ok {
-		rep.recordDrift(l, v, on, of)
+	if on, of, ok := events.Of(l, d, action, longest); ok {
+		rep.recordDrift(l, d, on, of)
 	}
-}
-
-// counted returns a result without the ObjectSet metadata, which is the operator's own; nil if that is all.
-func (rep *reporter) counted(v *result) *result {
-	ofObjectSets := func(c drift.Change) bool { return classic.IsAt(c.Path) }
-	if !rep.ObjectSetMetadata || !slices.ContainsFunc(v.found.Changes, ofObjectSets) {
-		return v
-	}
-	rest := *v
-	rest.found.Changes = slices.DeleteFunc(slices.Clone(v.found.Changes), ofObjectSets)
-	if len(rest.found.Changes) == 0 {
-		return nil
-	}
-	rest.operation, rest.authors = operationOf(rest.found.Changes), nil
-	for _, a := range v.authors {
-		a.Changes = slices.DeleteFunc(slices.Clone(a.Changes), ofObjectSets)
-		if len(a.Changes) > 0 {
-			rest.authors = append(rest.authors, a)
-		}
-	}
-	return &rest
-}
-
-func driftRecord(v *result, p portion, action v1alpha1.DriftAction, lived life) v1alpha1.DriftRecord {
-	paths, more := pathsOf(p.Changes)
-	r := v1alpha1.DriftRecord{
-		Time: microTime(v.seenFirst(p.Changes)), Object: judge.ObjectOf(v.ID), Operation: p.operation, Paths: paths,
-		MorePaths: more, FieldManager: p.Manager, FieldManagerOperation: p.Operation, Subresource: p.Subresource,
-		UserGroups: p.groups, Action: action, Since: lived.since,
-	}
-	if len(p.users) == 1 {
-		r.User = p.users[0]
-	} else {
-		r.PossibleUsers = p.users
-	}
-	if !p.Time.IsZero() {
-		r.ChangeTime = &metav1.Time{Time: p.Time.UTC()}
-	}
-	if lived.since != "" {
-		r.Duration = &metav1.Duration{Duration: lived.span}
-	}
-	return r
-}
-
-// logged returns the log fields of a drift. The author and the paths are unknown for a deleted object, and drift that
-// is only reported has no end.
-func (p portion) logged(l *lock.Lock, id manifest.ID, lived life) logrus.Fields {
-	fields := logrus.Fields{"release": l.Release.String(), "object": id.String(), "operation": p.operation}
-	texts := map[string]string{"manager": p.Manager, "paths": drift.Describe(p.Changes, plain.MaxNamed),
-		"user": strings.Join(p.users, " or ")}
-	if lived.since != "" {
-		texts["lived"], texts["since"] = lived.span.String(), string(lived.since)
-	}
-	for name, value := range texts {
-		if value != "" {
-			fields[name] = value
-		}
-	}
-	return fields
 }
 
 // restores reports whether an action made the objects of the release as the manifest has them.
@@ -166,18 +100,18 @@ func (rep *reporter) mayRecord(l *lock.Lock) bool {
 
 // recordDrift records the events of a drift. In a storm, thousands of events would cost the API server more than the
 // reverts, and the counts in the status are more useful.
-func (rep *reporter) recordDrift(l *lock.Lock, v *result, on, of event) {
+func (rep *reporter) recordDrift(l *lock.Lock, d *events.Drift, on, of events.Event) {
 	rep.announcements.flush(l.Key)
 	if hr := rep.cached(l.Key); hr != nil && rep.mayRecord(l) {
 		rep.emit(objectReference(hr), on)
 	}
-	if v.Live != nil && rep.mayRecord(l) {
-		rep.emit(v.Live, of)
+	if d.Live != nil && rep.mayRecord(l) {
+		rep.emit(d.Live, of)
 	}
 }
 
 // event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
-func (rep *reporter) event(hr *v1alpha1.HelmRelease, e event) {
+func (rep *reporter) event(hr *v1alpha1.HelmRelease, e events.Event) {
 	if hr == nil {
 		return
 	}
@@ -189,8 +123,8 @@ func (rep *reporter) event(hr *v1alpha1.HelmRelease, e event) {
 
 // emit records an event. Text quoted from the cluster cannot move the cursor of a reader's terminal or pass for another
 // line.
-func (rep *reporter) emit(about runtime.Object, e event) {
-	rep.Events.Event(about, e.kind, e.reason, plain.Cut(plain.Line(e.text), maxEventBytes))
+func (rep *reporter) emit(about runtime.Object, e events.Event) {
+	rep.Events.Event(about, e.Type, e.Reason, plain.Cut(plain.Line(e.Text), maxEventBytes))
 }
 
 // maxEventBytes bounds the message of an event, as the newer of the two event APIs does.
@@ -200,7 +134,7 @@ func (rep *reporter) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, obje
 	if l.Doubt != "" {
 		return // it is locked once it is trusted; until then reviewDoubt announces the doubt
 	}
-	rep.announcements.hold(l.Key, func() { rep.event(hr, lockedEvent(l, objects)) })
+	rep.announcements.hold(l.Key, func() { rep.event(hr, events.Locked(l, objects)) })
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "revision": l.Record.Revision,
 		"objects": objects}).Info("locked")
 }
@@ -208,10 +142,10 @@ func (rep *reporter) announceLocked(hr *v1alpha1.HelmRelease, l *lock.Lock, obje
 // announceDoubt records that a record is not enforced, on the HelmRelease and on the record.
 func (rep *reporter) announceDoubt(hr *v1alpha1.HelmRelease, l *lock.Lock) {
 	rep.Log.WithField("release", l.Release.String()).Warn("not enforced: " + l.Doubt)
-	rep.event(hr, doubtEvent(l))
+	rep.event(hr, events.Doubt(l))
 	if rep.mayRecord(l) {
 		rep.emit(&corev1.ObjectReference{APIVersion: "v1", Kind: l.Record.Storage.Kind(), UID: l.Record.UID,
-			Namespace: l.Record.Key.Namespace, Name: l.Record.ObjectName}, doubtEvent(l))
+			Namespace: l.Record.Key.Namespace, Name: l.Record.ObjectName}, events.Doubt(l))
 	}
 }
 
@@ -220,12 +154,12 @@ func (rep *reporter) announceUnlocked(hr *v1alpha1.HelmRelease, before, now lock
 		return
 	}
 	rep.Log.WithField("release", releaseKey(hr).String()).Info("not locked: " + now.Message)
-	rep.event(hr, unlockedEvent(now))
+	rep.event(hr, events.Unlocked(now))
 }
 
 // announceProblem records the problem that prevents a lock, if a user has to act on it.
 func (rep *reporter) announceProblem(hr *v1alpha1.HelmRelease, p status.Problem) {
-	e, ok := problemEvent(p)
+	e, ok := events.Problem(p)
 	if !ok {
 		return
 	}
@@ -236,10 +170,10 @@ func (rep *reporter) announceProblem(hr *v1alpha1.HelmRelease, p status.Problem)
 }
 
 func (rep *reporter) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, conflicts []lock.Conflict) {
-	for _, e := range conflictEvents(conflicts) {
+	for _, e := range events.Conflicts(conflicts) {
 		rep.event(hr, e)
 	}
-	if e, ok := waitingEvent(ld); ok {
+	if e, ok := events.Waiting(slices.Collect(maps.Keys(ld.waiting))); ok {
 		rep.event(hr, e)
 	}
 	for _, s := range ld.skipped {
@@ -248,7 +182,7 @@ func (rep *reporter) announceTrouble(hr *v1alpha1.HelmRelease, ld *loaded, confl
 	}
 	if d := ld.denials; len(d.Objects) > 0 {
 		rep.Log.WithField("release", releaseKey(hr).String()).Warn(d.Message())
-		rep.event(hr, deniedEvent(d))
+		rep.event(hr, events.Denials(d))
 	}
 }
 
@@ -256,8 +190,8 @@ func (rep *reporter) announceFight(l *lock.Lock, v *result) {
 	rep.entries.update(l.Key, func(*entry) { rep.Metrics.Contended(l.Release, v.ID.Kind) })
 	rep.sendFight(l, v)
 	rep.Log.WithFields(logrus.Fields{"release": l.Release.String(), "object": v.ID.String(),
-		"what": v.summary()}).Warn("something keeps changing the object back; " + status.Paced)
-	rep.event(rep.cached(l.Key), fightEvent(v))
+		"what": v.Summary()}).Warn("something keeps changing the object back; " + status.Paced)
+	rep.event(rep.cached(l.Key), events.Fight(&v.Drift))
 }
 
 // announceDeletion records that the deletion of an object is pending, on the HelmRelease and on the object.
@@ -266,7 +200,7 @@ func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstruct
 		return
 	}
 	rep.Log.WithField("release", l.Release.String()).WithField("object", w.ID.String()).Warn(p.Message)
-	on, of := deletionEvents(l, w.ID, p)
+	on, of := events.Deletion(l, w.ID, p)
 	if rep.mayRecord(l) {
 		rep.event(rep.cached(l.Key), on)
 	}
@@ -276,7 +210,7 @@ func (rep *reporter) announceDeletion(l *lock.Lock, w *lock.Work, live *unstruct
 }
 
 // superseded records the result of a write that was superseded by Helm's work.
-func (rep *reporter) superseded(w lock.Write, e event) {
-	rep.Log.WithField("release", w.Record.Key.String()).Info(e.text)
+func (rep *reporter) superseded(w lock.Write, e events.Event) {
+	rep.Log.WithField("release", w.Record.Key.String()).Info(e.Text)
 	rep.event(rep.cached(w.Key), e)
 }

@@ -3,7 +3,6 @@ package controller
 import (
 	"slices"
 	"strings"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 
@@ -63,28 +62,4 @@ func (ad *admission) remember(q *question, changes []drift.Change) {
 		}
 	}
 	q.lock.RecordRequest(q.ID, r)
-}
-
-// senders returns the users whose requests may have made the changes of a portion, each once, to the limit of a status,
-// and the groups of a single one. seen is the time at which the operator saw the changes first.
-func (p portion) senders(requests []lock.Request, seen time.Time) (users, groups []string) {
-	for _, r := range requests {
-		if p.fits(r, seen) {
-			users, groups = append(users, r.User), r.Groups
-		}
-	}
-	slices.Sort(users)
-	if users = slices.Compact(users); len(users) > 1 {
-		groups = nil
-	}
-	return users[:min(len(users), v1alpha1.MaxPossibleUsers)], groups
-}
-
-// fits reports whether a request may have made the changes: a deletion if no field has changed, and otherwise a request
-// at one of the paths. It came no more than a few seconds before they were seen, or at the time in managedFields.
-func (p portion) fits(r lock.Request, seen time.Time) bool {
-	changed := p.changedAt()
-	inTime := seen.Sub(r.At) <= missedAfter || !changed.IsZero() && r.At.Sub(changed).Abs() <= missedAfter
-	return inTime && r.Deletion == (len(p.Changes) == 0) && (r.Deletion || r.Paths == nil ||
-		slices.ContainsFunc(p.Changes, func(c drift.Change) bool { return slices.Contains(r.Paths, c.Path) }))
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/status"
@@ -113,7 +114,7 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 		return false, err
 	}
 	st.reporter.sendChanges(hr, status, view.writtenBy)
-	for _, e := range newExemptions(hr.Status.Exceptions, status.Exceptions, view.Lock) {
+	for _, e := range events.NewExemptions(hr.Status.Exceptions, status.Exceptions, view.Lock) {
 		st.reporter.event(hr, e)
 	}
 	return false, nil

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -47,7 +48,7 @@ func (pr *prover) takeBack(ctx context.Context, w lock.Write, r *newestRevision)
 		pr.unproven.Drop(w)
 		return nil
 	case judge.HoldsData(w.Object.ID.GroupKind()):
-		pr.reporter.superseded(w, holdsDataEvent(w.Object.ID, why))
+		pr.reporter.superseded(w, events.HoldsData(w.Object.ID, why))
 		pr.unproven.Drop(w)
 		return nil
 	}
@@ -63,7 +64,7 @@ func (pr *prover) takeBack(ctx context.Context, w lock.Write, r *newestRevision)
 	switch {
 	case apierrors.IsForbidden(err):
 		if w.RefusedAt.IsZero() { // the same again is no news
-			pr.reporter.superseded(w, notTakenBackEvent(w.Object.ID, why, err))
+			pr.reporter.superseded(w, events.NotTakenBack(w.Object.ID, why, err))
 		}
 		w.RefusedAt, w.RefusedUnder = pr.Clock.Now(), r.record
 		pr.unproven.Again(w)
@@ -74,7 +75,7 @@ func (pr *prover) takeBack(ctx context.Context, w lock.Write, r *newestRevision)
 		pr.unproven.Again(w)
 		return err
 	case deleted:
-		pr.reporter.superseded(w, takenBackEvent(w.Object.ID, why))
+		pr.reporter.superseded(w, events.TakenBack(w.Object.ID, why))
 		pr.queues.confirm.Add(w.Record.Key)
 	default:
 		pr.unproven.Drop(*next)

@@ -87,15 +87,15 @@ const maxSiblings = 10
 
 // writeAsHelm sets the field manager of a revert.
 func (wr *writer) writeAsHelm(ctx context.Context, l *lock.Lock, v *result) {
-	v.found.Owner.Manager = wr.manager(ctx, l, v)
-	revert.As(v.revert, v.found.Owner.Manager)
+	v.Found.Owner.Manager = wr.manager(ctx, l, v)
+	revert.As(v.revert, v.Found.Owner.Manager)
 }
 
 // manager returns the field manager of a revert. An object without a known owner gets the field manager of the release.
 // When a lock begins, none of the release's objects may have been judged yet, so some are read.
 func (wr *writer) manager(ctx context.Context, l *lock.Lock, v *result) string {
-	if v.found.Owner.Known || v.in.Owner.Manager != "" {
-		return v.found.Owner.Manager
+	if v.Found.Owner.Known || v.in.Owner.Manager != "" {
+		return v.Found.Owner.Manager
 	}
 	if manager := l.Manager(); manager != "" { // by an object that was judged after this one
 		return manager
@@ -116,5 +116,5 @@ func (wr *writer) manager(ctx context.Context, l *lock.Lock, v *result) string {
 			return owner.Manager
 		}
 	}
-	return v.found.Owner.Manager
+	return v.Found.Owner.Manager
 }

@@ -128,7 +128,7 @@ func neverRevertHelm() []mutant {
 				`	maps.DeleteFunc(p.at, func(pointer string, _ struct{}) bool { return missing.cover(pointer) })`,
 				`	_ = missing`}, drift, "TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision"),
 		breaks("I1", "the write that makes another one good is not looked at again",
-			edit{amend, `	pr.reporter.superseded(w, rewrittenEvent(w.Object.ID, r.record.Revision))`,
+			edit{amend, `	pr.reporter.superseded(w, events.Rewritten(w.Object.ID, r.record.Revision))`,
 				`	pr.unproven.Drop(*next)`}, order, "TestI1_AmendmentThatComesLate"),
 		breaks("I1", "a check proves writes that were answered after it began",
 			edit{"pkg/lock/writes.go", `		if w.answered != 0 {

@@ -49,8 +49,8 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "a guard that observes refuses", edit{gather, `	if q.Guard == v1alpha1.GuardObserve {`,
 			`	if q.Guard == "-" {`}, guardSuite, "TestI13_Observe"),
 		breaks("I13", "a drift is of whoever has sent a request",
-			edit{"pkg/controller/senders.go", `(r.Deletion || r.Paths == nil ||`, `(r.User != "" ||`},
-			controller, "TestADriftIsOfTheRequestsThatFit"),
+			edit{"pkg/events/senders.go", `(r.Deletion || r.Paths == nil ||`, `(r.User != "" ||`},
+			"./pkg/events", "TestADriftIsOfTheRequestsThatFit"),
 		breaks("I13", "the sender of a reverted change is a possible sender of the next one",
 			edit{"pkg/lock/requests.go", `		taken = append(taken, o.Request)
 		return true`, `		taken = append(taken, o.Request)

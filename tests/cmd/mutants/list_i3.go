@@ -63,11 +63,11 @@ func asHelmLeftIt() []mutant {
 	overlooked := sharesOverlooked() // which complete a revert, too
 	return []mutant{
 		breaks("I4", "an object that is gone at the lock is created as the helm command's",
-			edit{"pkg/controller/write.go", `	v.found.Owner.Manager = wr.manager(ctx, l, v)`, ``}, controller,
+			edit{"pkg/controller/write.go", `	v.Found.Owner.Manager = wr.manager(ctx, l, v)`, ``}, controller,
 			"TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
 		breaks("I4", "an object that was judged before the others is created by the writer of the record",
 			edit{"pkg/controller/write.go", `		return manager
-`, `		return v.found.Owner.Manager
+`, `		return v.Found.Owner.Manager
 `}, controller, "TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
 		breaks("I4", "the only object of a release is created as the helm command's",
 			edit{"pkg/controller/releases.go", `cmp.Or(rs.managerOf(key), loaded.writer)`, `cmp.Or(rs.managerOf(key), "helm")`},

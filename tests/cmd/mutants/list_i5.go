@@ -188,7 +188,7 @@ func noDriftLost() []mutant {
 			edit{refusal, `	case len(additions) > 0:`, `	case len(additions) > 100:`}, fidelity,
 			"TestI5_AnAdditionThatForbidsTheDeclaredValueGoes/helm_3"),
 		breaks("I5", "a refused field withholds all others",
-			edit{refusal, `	case len(refused) > 0 && len(refused) < len(v.found.Changes):`, `	case len(refused) > 100:`}, fidelity,
+			edit{refusal, `	case len(refused) > 0 && len(refused) < len(v.Found.Changes):`, `	case len(refused) > 100:`}, fidelity,
 			"TestI5_ARefusedFieldWithholdsNoOther/helm_3"),
 		breaks("I5", "later drift of an object with a refused field waits for the next attempt at that",
 			edit{"pkg/lock/lock.go", `s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest))`, `s == nil`}, lock,

@@ -19,8 +19,8 @@ func noWriteLoops() []mutant {
 				`changesSoFar() < loaded.definitions`}, integration,
 			"TestI6_ADefinitionChangesWhileAReleaseIsLoaded"),
 		breaks("I6", "an object that differs at the first look is written without asking what a write would change",
-			edit{"pkg/controller/remediation.go", `		if v.found.State == judge.Unclear {`,
-				`		if v.found.State == judge.Unclear && v.GVK.Kind == "" {`}, integration, normalised),
+			edit{"pkg/controller/remediation.go", `		if v.Found.State == judge.Unclear {`,
+				`		if v.Found.State == judge.Unclear && v.GVK.Kind == "" {`}, integration, normalised),
 		breaks("I6", "nothing is learnt from what the API server returns",
 			edit{"pkg/drift/learn.go", `	learnt := Baseline{}
 `, `	learnt := Baseline{}

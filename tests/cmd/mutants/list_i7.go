@@ -14,8 +14,8 @@ func secretsStaySecret() []mutant {
 		breaks("I7", "a refused dry run is logged with its message",
 			edit{"pkg/controller/form.go", `Debugf("dry run: %s", apierror.About(v.ID.GroupKind(), err))`,
 				`Debugf("dry run: %s%.0s", err, apierror.About(v.ID.GroupKind(), err))`}, integration, test),
-		breaks("I7", "drifted content is logged at trace level", edit{judge, `	v.found = judge.Judge(v.in)
-`, `	v.found = judge.Judge(v.in)
+		breaks("I7", "drifted content is logged at trace level", edit{judge, `	v.Found = judge.Judge(v.in)
+`, `	v.Found = judge.Judge(v.in)
 	if w.Live != nil {
 		cp.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
 	}
@@ -24,9 +24,9 @@ func secretsStaySecret() []mutant {
 			edit{"pkg/enforce/objectset.go", `		ApplyObjects(ref)`,
 				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`}, integration, test),
 		breaks("I7", "status and events say what a field is now",
-			edit{"pkg/controller/words.go", `drift.Describe(p.Changes, plain.MaxNamed) + " changed"`,
-				`fmt.Sprint(drift.Describe(p.Changes, plain.MaxNamed), " changed: ", v.Live.Object["data"])`},
-			integration, test).and(edit{"pkg/controller/words.go", `import (`, `import (
+			edit{"pkg/events/drift.go", `drift.Describe(p.Changes, plain.MaxNamed) + " changed"`,
+				`fmt.Sprint(drift.Describe(p.Changes, plain.MaxNamed), " changed: ", d.Live.Object["data"])`},
+			integration, test).and(edit{"pkg/events/drift.go", `import (`, `import (
 	"fmt"`}),
 		breaks("I7", "a refusal by validation is described with the values at fault",
 			edit{errorsFile, `	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {`,

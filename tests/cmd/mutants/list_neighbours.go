@@ -24,7 +24,7 @@ func neighbours() []mutant {
 			edit{"pkg/judge/deletion.go", `!= nil && HoldsData(in.ID.GroupKind())`,
 				`!= nil && !HoldsData(in.ID.GroupKind())`}, integration, "TestDeletion_Strict"),
 		breaks("I2", "an object whose deletion is pending is replaced",
-			edit{"pkg/controller/replace.go", ` && v.found.Deletion == ""`, ``}, integration,
+			edit{"pkg/controller/replace.go", ` && v.Found.Deletion == ""`, ``}, integration,
 			"TestDeletion_PendingBeforeTheLock"),
 		breaks("I5", "a manifest may declare the operator's Lease",
 			edit{"pkg/judge/plan.go", `	case reserved != "":`, `	case reserved == "never":`}, integration,

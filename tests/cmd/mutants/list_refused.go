@@ -49,7 +49,7 @@ func whatIsRefused() []mutant {
 			edit{"pkg/lock/state.go", `s.refusal() != nil && !s.backoff.notBefore.IsZero()`, `false`}, fidelity,
 			"TestI5_ARefusedFieldWithholdsNoOther/helm_3"),
 		breaks("T2", "a refused change begins with a later one beside it",
-			edit{"pkg/controller/life.go", `		return v.Refusal.Seen`, `		return v.Seen`}, controller,
+			edit{"pkg/events/life.go", `		return d.Refusal.Seen`, `		return d.Seen`}, "./pkg/events",
 			"TestLifeOfARefusedChange"),
 		breaks("T2", "an object is advised to be replaced that could not be created",
 			edit{"pkg/enforce/replace.go", `	return err == nil && w.tryCreate(ctx, r) == nil`, `	return err == nil && w != nil`},

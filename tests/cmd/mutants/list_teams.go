@@ -22,7 +22,7 @@ func teamsPauseTheirs() []mutant {
 		breaks("I7", "the end of an operator that does not renew its Lease is not noticed",
 			edit{"pkg/teams/operators.go", `again > 0`, `again < 0`}, pkg, "TestAStoppedOperatorLocksNothing"),
 		breaks("I7", "a revert has groups though several users may have sent it",
-			edit{"pkg/controller/senders.go", `len(users) > 1 {`, `len(users) > 9 {`}, "./pkg/controller",
+			edit{"pkg/events/senders.go", `len(users) > 1 {`, `len(users) > 9 {`}, "./pkg/events",
 			"TestADriftIsOfTheRequestsThatFit"),
 		breaks("I7", "an object that never existed is reported as deleted",
 			edit{"pkg/controller/judge.go", `		if v.Existed {`, `		if true {`}, "./pkg/controller",

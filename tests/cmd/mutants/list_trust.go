@@ -157,7 +157,9 @@ func noRightByARecord() []mutant {
 		breaks("I14", "missing ObjectSet metadata is a doubt", edit{"pkg/controller/loading.go",
 			` || marked {`, ` {`}, guardSuite, "TestI14_MissingObjectSetMetadataIsNoDoubt"),
 		breaks("I3", "ObjectSet metadata is reported as drift", edit{"pkg/controller/reporter.go",
-			`	if v = rep.counted(v); v == nil {`, `	if v == nil {`}, "./tests/integration",
+			`	if rep.ObjectSetMetadata {
+		if d =`, `	if rep.ObjectSetMetadata && l == nil {
+		if d =`}, "./tests/integration",
 			"TestObjectSetMetadata_IsTheClassicOneAndNoDrift"),
 		breaks("I7", "the copy of a Secret has its data", edit{"pkg/classic/classic.go",
 			`		delete(desired, "data")`, `		delete(desired, "type")`}, "./pkg/classic",

@@ -3,7 +3,7 @@ package main
 // whatIsToldIsTrue are the mutants of reported facts: the author and the lifetime of a change, additions of others,
 // and open windows.
 func whatIsToldIsTrue() []mutant {
-	const attribute, life, windows = "pkg/drift/attribute.go", "pkg/controller/life.go", "pkg/lock/windows.go"
+	const attribute, life, windows = "pkg/drift/attribute.go", "pkg/events/life.go", "pkg/lock/windows.go"
 	const apart, lives = "TestEachChangeIsItsAuthors", "TestTheLifeOfAChange"
 	const additions, wrong = "TestAdditionsThatDeclaredLeavesAloneAreCounted",
 		"TestWindowsThatAreWrongKeepTheReleaseLocked"
@@ -88,19 +88,19 @@ func whatIsToldIsTrue() []mutant {
 		breaks("T2", "a controller of Kubernetes is blamed for what it answers", edit{attribute,
 			` || system(m.Manager) {`, ` {`}, drift, apart),
 		breaks("T2", "what was changed while no operator ran lived since it was seen", edit{life,
-			`known && (v.First || `, `known && (`}, integration, "TestEachManagerIsToldApart"),
-		breaks("T2", "a late watch event counts as the change", edit{life, ` > missedAfter)`, ` < 0)`}, controller,
+			`known && (d.First || `, `known && (`}, integration, "TestEachManagerIsToldApart"),
+		breaks("T2", "a late watch event counts as the change", edit{life, ` > missedAfter)`, ` < 0)`}, "./pkg/events",
 			lives),
 		breaks("T2", "whole seconds count where there are milliseconds", edit{life, ` > missedAfter)`, ` > 0)`},
-			controller, lives),
+			"./pkg/events", lives),
 		breaks("T2", "the time of a manager's last write counts as that of a removal", edit{life,
-			`		if c.Op != drift.Removed {`, `		if c.Op != drift.Removed || c.Path != "" {`}, controller, lives),
+			`		if c.Op != drift.Removed {`, `		if c.Op != drift.Removed || c.Path != "" {`}, "./pkg/events", lives),
 		breaks("T2", "a change that is older than the lock counts from the change", edit{life,
-			`changed.After(l.Began)`, `!changed.IsZero()`}, controller, lives),
+			`changed.After(l.Began)`, `!changed.IsZero()`}, "./pkg/events", lives),
 		breaks("T2", "additions are not counted after a revert", edit{"pkg/controller/act.go",
-			`Additions: v.in.HasAdditions(v.found, done)`, `Additions: false`}, integration, additions),
+			`Additions: v.in.HasAdditions(v.Found, done)`, `Additions: false`}, integration, additions),
 		breaks("T2", "additions are not counted when an object is judged", edit{"pkg/controller/judge.go",
-			`Additions: v.in.HasAdditions(v.found, v.Live)`, `Additions: false`}, integration, additions),
+			`Additions: v.in.HasAdditions(v.Found, v.Live)`, `Additions: false`}, integration, additions),
 		breaks("T2", "an object with a field that cannot be restored counts as protected", edit{"pkg/status/coverage.go",
 			` || p.Refused != ""`, ``}, "./pkg/status", "TestConditions"),
 		breaks("T2", "advice about immutable fields where none is immutable", edit{"pkg/controller/replace.go",

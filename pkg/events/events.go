@@ -1,13 +1,15 @@
-package controller
+// Package events describes the drift of objects, and the locks of releases: as events, as records of a status, and as
+// fields of a log. It has names and paths, and never a value.
+package events
 
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -18,20 +20,20 @@ import (
 	"github.com/rancher/helm-locker/pkg/status"
 )
 
-// event is an event about a HelmRelease or an object. Its text has names and paths, and never a value. All events are
-// made in this file.
-type event struct{ kind, reason, text string }
+// Event is an event about a HelmRelease or an object: its type, its reason and its message. All events are made in this
+// package.
+type Event struct{ Type, Reason, Text string }
 
-func normal(reason, format string, args ...any) event {
-	return event{corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...)}
+func normal(reason, format string, args ...any) Event {
+	return Event{corev1.EventTypeNormal, reason, fmt.Sprintf(format, args...)}
 }
 
-func warning(reason, format string, args ...any) event {
-	return event{corev1.EventTypeWarning, reason, fmt.Sprintf(format, args...)}
+func warning(reason, format string, args ...any) Event {
+	return Event{corev1.EventTypeWarning, reason, fmt.Sprintf(format, args...)}
 }
 
-// lockedEvent is for a new lock, with its number of protected or watched objects.
-func lockedEvent(l *lock.Lock, objects int) event {
+// Locked is for a new lock, with its number of protected or watched objects.
+func Locked(l *lock.Lock, objects int) Event {
 	if !l.Resumes.IsZero() {
 		return normal(v1alpha1.EventReasonSuspended, "the pause ends at %s: drift is reported now, and reverted then",
 			l.Resumes.UTC().Format(time.RFC3339))
@@ -44,13 +46,13 @@ func lockedEvent(l *lock.Lock, objects int) event {
 		plain.Count(objects, "object"), mode)
 }
 
-// doubtEvent is for a record that is not enforced, because it is not trusted.
-func doubtEvent(l *lock.Lock) event {
+// Doubt is for a record that is not enforced, because it is not trusted.
+func Doubt(l *lock.Lock) Event {
 	return warning(v1alpha1.EventReasonRecordNotTrusted, "%s", l.Doubt)
 }
 
-// unlockedEvent is for a release not to be locked now.
-func unlockedEvent(d lock.Decision) event {
+// Unlocked is for a release not to be locked now.
+func Unlocked(d lock.Decision) Event {
 	switch d.Reason {
 	case v1alpha1.ReasonSuspended, v1alpha1.ReasonInWindow:
 		return normal(v1alpha1.EventReasonSuspended, "%s", d.Message)
@@ -64,8 +66,8 @@ func unlockedEvent(d lock.Decision) event {
 	return normal(v1alpha1.EventReasonUntracked, "%s", d.Message)
 }
 
-// rulesEndEvent is for the ignore rules that end at a time.
-func rulesEndEvent(hr *v1alpha1.HelmRelease, end time.Time) event {
+// RulesEnd is for the ignore rules that end at a time.
+func RulesEnd(hr *v1alpha1.HelmRelease, end time.Time) Event {
 	var rules []string
 	for _, r := range hr.Spec.Ignore {
 		if r.Until == nil || !r.Until.Time.Equal(end) {
@@ -98,96 +100,96 @@ var problemEvents = map[string]string{
 	v1alpha1.ReasonUnexpectedWriter: v1alpha1.EventReasonUnexpectedWriter,
 }
 
-// problemEvent is for a problem of a lock; false when no user has to act on it.
-func problemEvent(p status.Problem) (event, bool) {
+// Problem is for a problem of a lock; false when no user has to act on it.
+func Problem(p status.Problem) (Event, bool) {
 	reason, ok := problemEvents[p.Reason]
 	return warning(reason, "%s", p.Message), ok
 }
 
-// conflictEvents are for objects of a release locked by others: one for each of the first few.
-func conflictEvents(conflicts []lock.Conflict) (events []event) {
+// Conflicts are for objects of a release locked by others: one for each of the first few.
+func Conflicts(conflicts []lock.Conflict) (all []Event) {
 	for _, cf := range conflicts[:min(plain.MaxNamed, len(conflicts))] {
-		events = append(events, warning(v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
+		all = append(all, warning(v1alpha1.EventReasonConflict, "%s is locked by HelmRelease %s%s", cf.ID,
 			cf.Owner, plain.AndMore(len(conflicts)-1)))
 	}
-	return events
+	return all
 }
 
-// waitingEvent is for the unserved kinds of a release; false when there are none.
-func waitingEvent(ld *loaded) (event, bool) {
-	kinds := make([]string, 0, len(ld.waiting))
-	for gvk := range ld.waiting {
-		kinds = append(kinds, gvk.Kind+"."+gvk.Group)
+// Waiting is for the unserved kinds of a release; false when there are none.
+func Waiting(kinds []schema.GroupVersionKind) (Event, bool) {
+	names := make([]string, len(kinds))
+	for i, gvk := range kinds {
+		names[i] = gvk.Kind + "." + gvk.Group
 	}
-	sort.Strings(kinds)
+	slices.Sort(names)
 	return warning(v1alpha1.EventReasonWaitingForKind, "not served by the API server yet: %s",
-		strings.Join(kinds, ", ")), len(kinds) > 0
+		strings.Join(names, ", ")), len(names) > 0
 }
 
-// exemptEvent is for a number of replicas left to an object outside the release.
-func exemptEvent(e v1alpha1.Exception) event {
+// exempt is for a number of replicas left to an object outside the release.
+func exempt(e v1alpha1.Exception) Event {
 	return normal(v1alpha1.EventReasonAutoscaled, "%s: %s; that number is left alone", e.Object.String(), e.Message)
 }
 
-// deniedEvent is for the objects outside the rights of a release's account.
-func deniedEvent(d status.Denials) event {
+// Denials is for the objects outside the rights of a release's account.
+func Denials(d status.Denials) Event {
 	return warning(v1alpha1.EventReasonForbidden, "%s", d.Message())
 }
 
-// fightEvent is for an object changed again and again by another writer.
-func fightEvent(v *result) event {
-	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; "+status.Paced, v.ID,
-		v.account())
+// Fight is for an object changed again and again by another writer.
+func Fight(d *Drift) Event {
+	return warning(v1alpha1.EventReasonContended, "%s: %s, again and again; "+status.Paced, d.ID,
+		d.account())
 }
 
-// refusedEvent is for a revert refused by the API server.
-func refusedEvent(v *result, p *lock.Problem) event {
-	return warning(v1alpha1.EventReasonRevertFailed, "%s: %s; %s", v.ID, v.account(), p.Message)
+// Refused is for a revert refused by the API server.
+func Refused(d *Drift, p *lock.Problem) Event {
+	return warning(v1alpha1.EventReasonRevertFailed, "%s: %s; %s", d.ID, d.account(), p.Message)
 }
 
-// requestDeniedEvent is for a user's request refused by the guard.
-func requestDeniedEvent(id manifest.ID, p portion) event {
+// RequestDenied is for a user's request refused by the guard.
+func RequestDenied(id manifest.ID, p Portion) Event {
 	what := "a change of " + drift.Describe(p.Changes, plain.MaxNamed)
-	if p.operation == v1alpha1.DriftDeleted {
+	if p.Did == v1alpha1.DriftDeleted {
 		what = "its deletion"
 	}
-	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", id, what, p.users[0])
+	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", id, what, p.Users[0])
 }
 
-// driftEvents are for drift with this life, on the HelmRelease and on the object; false for an action without events.
-func driftEvents(l *lock.Lock, v *result, action v1alpha1.DriftAction, lived life) (on, of event, ok bool) {
-	e, suffix := event{kind: corev1.EventTypeNormal}, "; restored "+lived.String()
+// Of returns the events of drift with this life, on the HelmRelease and on the object; false for an action without any.
+func Of(l *lock.Lock, d *Drift, action v1alpha1.DriftAction, lived Life) (on, of Event, ok bool) {
+	e, suffix := Event{Type: corev1.EventTypeNormal}, "; restored "+lived.String()
 	switch action {
 	case v1alpha1.DriftActionReverted:
-		e.reason = v1alpha1.EventReasonReverted
+		e.Reason = v1alpha1.EventReasonReverted
 	case v1alpha1.DriftActionRecreated:
-		e.reason = v1alpha1.EventReasonRecreated
+		e.Reason = v1alpha1.EventReasonRecreated
 	case v1alpha1.DriftActionReplaced:
-		e.reason = v1alpha1.EventReasonReplaced
+		e.Reason = v1alpha1.EventReasonReplaced
 		suffix = fmt.Sprintf("; deleted and re-created %s because the field is immutable", lived)
 	case v1alpha1.DriftActionPruned:
-		e.reason, suffix = v1alpha1.EventReasonPruned, "; deleted"
+		e.Reason, suffix = v1alpha1.EventReasonPruned, "; deleted"
 	case v1alpha1.DriftActionReported:
-		e.kind, e.reason = corev1.EventTypeWarning, v1alpha1.EventReasonDrifted
+		e.Type, e.Reason = corev1.EventTypeWarning, v1alpha1.EventReasonDrifted
 		suffix = "; not reverted (mode Detect)"
 		if !l.Resumes.IsZero() {
 			suffix = "; it will be reverted at " + l.Resumes.UTC().Format(time.RFC3339)
 		}
 	default:
-		return event{}, event{}, false
+		return Event{}, Event{}, false
 	}
 	on, of = e, e
-	text := v.account() + suffix
-	if v.forbidding != "" {
-		text += "; " + v.forbidding
+	text := d.account() + suffix
+	if d.Forbidding != "" {
+		text += "; " + d.Forbidding
 	}
-	on.text = fmt.Sprintf("%s: %s", v.ID, text)
-	of.text = text + lockedBy(l)
+	on.Text = fmt.Sprintf("%s: %s", d.ID, text)
+	of.Text = text + lockedBy(l)
 	return on, of, true
 }
 
-// deletionEvents are for an object with a pending deletion, on the HelmRelease and on the object.
-func deletionEvents(l *lock.Lock, id manifest.ID, p *lock.Problem) (on, of event) {
+// Deletion are for an object with a pending deletion, on the HelmRelease and on the object.
+func Deletion(l *lock.Lock, id manifest.ID, p *lock.Problem) (on, of Event) {
 	return warning(v1alpha1.EventReasonBeingDeleted, "%s: %s", id, p.Message),
 		warning(v1alpha1.EventReasonBeingDeleted, "%s%s", p.Message, lockedBy(l))
 }
@@ -197,42 +199,42 @@ func lockedBy(l *lock.Lock) string {
 	return fmt.Sprintf(" (Helm release %s is locked by HelmRelease %s)", l.Release, l.Key)
 }
 
-// pruneRefusedEvent is for a failed deletion of an object of an earlier revision.
-func pruneRefusedEvent(id manifest.ID, err error) event {
+// PruneRefused is for a failed deletion of an object of an earlier revision.
+func PruneRefused(id manifest.ID, err error) Event {
 	return warning(v1alpha1.EventReasonRevertFailed,
 		"%s is left over from an earlier revision and cannot be deleted: %s", id, apierror.About(id.GroupKind(), err))
 }
 
 // The events of a write superseded by Helm's work: the action taken on it.
 
-func rewrittenEvent(id manifest.ID, revision int) event {
+func Rewritten(id manifest.ID, revision int) Event {
 	return normal(v1alpha1.EventReasonOvertaken,
 		"%s was reverted while Helm began to work; it was written as revision %d declares it", id, revision)
 }
 
-func notRewrittenEvent(id manifest.ID, revision int, err error) event {
+func NotRewritten(id manifest.ID, revision int, err error) Event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was reverted while Helm began to work; it cannot be written as revision %d declares it: %s", id, revision,
 		apierror.About(id.GroupKind(), err))
 }
 
-func recreatedAgainEvent(id manifest.ID, revision int) event {
+func RecreatedAgain(id manifest.ID, revision int) Event {
 	return normal(v1alpha1.EventReasonOvertaken,
 		"%s was deleted while Helm began to work; it was created again, as revision %d declares it", id, revision)
 }
 
-func takenBackEvent(id manifest.ID, why string) event {
+func TakenBack(id manifest.ID, why string) Event {
 	return normal(v1alpha1.EventReasonOvertaken,
 		"%s was re-created while Helm began to work; %s, so it was deleted again", id, why)
 }
 
-func notTakenBackEvent(id manifest.ID, why string, err error) event {
+func NotTakenBack(id manifest.ID, why string, err error) Event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was re-created while Helm began to work; %s, but it cannot be deleted again: %s", id, why,
 		apierror.About(id.GroupKind(), err))
 }
 
-func holdsDataEvent(id manifest.ID, why string) event {
+func HoldsData(id manifest.ID, why string) Event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was re-created while Helm began to work; %s, but objects of this kind hold data, so it stays: "+
 			"delete it by hand if it is not needed", id, why)

@@ -1,4 +1,4 @@
-package controller
+package events
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func TestTheEndOfIgnoreRulesNamesTheirParts(t *testing.T) {
 	}
 	want := "ignored until 2001-09-09T01:46:40Z: whole objects, /data, keda-* (INC-42); deletions; " +
 		"drift there is reverted then"
-	if got := rulesEndEvent(hr, end.Time).text; got != want {
+	if got := RulesEnd(hr, end.Time).Text; got != want {
 		t.Errorf("the event is %q, want %q", got, want)
 	}
 	if hr.Spec.Ignore[2].Paths[0] != "" {

@@ -1,4 +1,4 @@
-package controller
+package events
 
 import (
 	"reflect"
@@ -8,9 +8,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// newExemptions returns an event for each number of replicas newly left to an undeclared object. locked is nil for an
+// NewExemptions returns an event for each number of replicas newly left to an undeclared object. locked is nil for an
 // unlocked release.
-func newExemptions(before, now []v1alpha1.Exception, locked *lock.Lock) (events []event) {
+func NewExemptions(before, now []v1alpha1.Exception, locked *lock.Lock) (all []Event) {
 	if locked == nil {
 		return nil
 	}
@@ -18,8 +18,8 @@ func newExemptions(before, now []v1alpha1.Exception, locked *lock.Lock) (events 
 		same := func(other v1alpha1.Exception) bool { return reflect.DeepEqual(e, other) }
 		if e.Reason == v1alpha1.ExceptionAutoscaled && !slices.ContainsFunc(before, same) &&
 			!slices.ContainsFunc(locked.Exceptions, same) {
-			events = append(events, exemptEvent(e))
+			all = append(all, exempt(e))
 		}
 	}
-	return events
+	return all
 }

@@ -1,4 +1,4 @@
-package controller
+package events
 
 import (
 	"testing"
@@ -67,12 +67,12 @@ func TestTheLifeOfAChange(t *testing.T) {
 			if tc.began.IsZero() {
 				tc.began = locked
 			}
-			v := &result{Work: &lock.Work{First: tc.first, Observation: lock.Observation{Seen: tc.seen}}}
-			p := portion{Attribution: drift.Attribution{Author: drift.Author{Manager: "x", Time: tc.changed},
+			v := &Drift{Work: &lock.Work{First: tc.first, Observation: lock.Observation{Seen: tc.seen}}}
+			p := Portion{Attribution: drift.Attribution{Author: drift.Author{Manager: "x", Time: tc.changed},
 				Changes: []drift.Change{tc.change}}}
-			got := v.life(&lock.Lock{Began: tc.began}, p, tc.seen.Add(16*time.Millisecond))
-			if got.String() != tc.want || got.since != tc.since {
-				t.Errorf("got %s, since %s, want %s", got, got.since, tc.want)
+			got := v.Life(&lock.Lock{Began: tc.began}, p, tc.seen.Add(16*time.Millisecond))
+			if got.String() != tc.want || got.Since != tc.since {
+				t.Errorf("got %s, since %s, want %s", got, got.Since, tc.want)
 			}
 		})
 	}
@@ -82,13 +82,13 @@ func TestTheLifeOfAChange(t *testing.T) {
 func TestLifeOfARefusedChange(t *testing.T) {
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	refused, later := drift.Change{Path: "/a", Op: drift.Modified}, drift.Change{Path: "/b", Op: drift.Modified}
-	v := &result{Work: &lock.Work{Observation: lock.Observation{Seen: now.Add(-time.Second)},
+	v := &Drift{Work: &lock.Work{Observation: lock.Observation{Seen: now.Add(-time.Second)},
 		Refusal: &lock.Refusal{Changes: []drift.Change{refused}, Seen: now.Add(-time.Minute)}}}
 	for want, changes := range map[string][]drift.Change{
 		"in 1s": {later}, "in 1m0s": {refused, later},
 	} {
-		p := portion{Attribution: drift.Attribution{Changes: changes}}
-		if got := v.life(&lock.Lock{}, p, now); got.String() != want {
+		p := Portion{Attribution: drift.Attribution{Changes: changes}}
+		if got := v.Life(&lock.Lock{}, p, now); got.String() != want {
 			t.Errorf("%v: got %s, want %s", changes, got, want)
 		}
 	}
