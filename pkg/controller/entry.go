@@ -54,7 +54,9 @@ type bookkeeping struct {
 	// handled is set once the lock of the HelmRelease, or its absence, follows the spec of this generation.
 	handled bool
 	release release.Key
-	kinds   []schema.GroupVersionKind
+	// last is the newest record that was seen; zero for none.
+	last  release.Record
+	kinds []schema.GroupVersionKind
 	// writtenBy is the last writer of a record, see Facts.Writer.
 	writtenBy *trust.Writer
 	// guarded describes the requests for the guard; nil for none.
@@ -70,6 +72,14 @@ func (e *entry) sees(rec release.Record, found bool) {
 	if e.handled && !(same && e.Record.Status == rec.Status) {
 		e.fresh = found && rec.Status == release.StatusDeployed
 	}
+}
+
+// seen returns the newest record of a release, or if there is none now, the newest one that was seen; zero for none.
+func (e *entry) seen(of release.Key, rec release.Record, found bool) release.Record {
+	if found || e.release != of {
+		e.last = rec
+	}
+	return e.last
 }
 
 // history remembers the newest drifts of a release.

@@ -114,8 +114,11 @@ func (rs *releases) decide(ctx context.Context, key string, hr *v1alpha1.HelmRel
 	rel := releaseKey(hr)
 	rec, found := rs.records.Newest(rel)
 	now := rs.Clock.Now()
-	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Malformed: rs.malformed(rel, rec, found),
-		Storages: rs.Storages, Elsewhere: rs.loader.elsewhere(ctx, key, hr, found), Now: now,
+	last := rec
+	rs.entries.update(key, func(e *entry) { last = e.seen(rel, rec, found) })
+	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Last: last,
+		Malformed: rs.malformed(rel, rec, found),
+		Storages:  rs.Storages, Elsewhere: rs.loader.elsewhere(ctx, key, hr, found), Now: now,
 		SuspendReason: hr.Annotations[v1alpha1.SuspendReasonAnnotation],
 		SuspendedBy:   hr.Annotations[v1alpha1.SuspendedByAnnotation]})
 	if !d.Again.IsZero() {

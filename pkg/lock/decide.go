@@ -24,6 +24,7 @@ type Input struct {
 	Spec   v1alpha1.HelmReleaseSpec
 	Record release.Record // newest record of the release
 	Found  bool           // whether there is any record
+	Last   release.Record // newest record that was seen, Record included; zero for none
 	// Malformed is the error of an unreadable object that may be a newer record than Record; nil for none.
 	Malformed error
 	// Storages are the storages that are read. Elsewhere is for the other ones, if these have no record.
@@ -193,6 +194,10 @@ func notFound(in Input, name string) Decision {
 		d.Message = fmt.Sprintf("the record of Helm release %s is in %s, and this operator does not read %ss; run it "+
 			"with --release-storage=secret,configmap (releaseStorage in the chart's values)",
 			name, in.Elsewhere.Record.Object(), in.Elsewhere.Record.Storage.Kind())
+	case in.Last.Status == release.StatusDeployed:
+		d.Message = fmt.Sprintf("the record of revision %d of Helm release %s, %s, has been deleted; it was deployed, and "+
+			"no uninstallation was seen; restore the record from a backup, or install the release again, to lock it",
+			in.Last.Revision, name, in.Last.Object())
 	case in.Elsewhere.Unknown != "":
 		d.Message += "; whether there is one elsewhere is not known: " + in.Elsewhere.Unknown
 	case len(unread) > 0:

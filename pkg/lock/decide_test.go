@@ -158,6 +158,8 @@ func TestAReleaseWithoutARecordThatIsReadSaysWhereToLook(t *testing.T) {
 	secrets := []release.Storage{release.Secrets}
 	elsewhere := release.Record{Key: release.Key{Namespace: "apps", Name: "web"}, Storage: release.ConfigMaps,
 		ObjectName: "sh.helm.release.v1.web.v1"}
+	deleted := release.Record{Key: elsewhere.Key, Storage: release.Secrets, Revision: 3,
+		ObjectName: "sh.helm.release.v1.web.v3", Status: release.StatusDeployed}
 	for name, tc := range map[string]struct {
 		in           Input
 		reason, says string
@@ -167,6 +169,10 @@ func TestAReleaseWithoutARecordThatIsReadSaysWhereToLook(t *testing.T) {
 				"read: see --release-storage)"},
 		"all storages are read": {Input{Storages: release.Storages[:]}, v1alpha1.ReasonSecretNotFound,
 			"no Secret or ConfigMap holds a record of Helm release "},
+		"a record that has been deleted": {Input{Storages: secrets, Last: deleted}, v1alpha1.ReasonSecretNotFound,
+			"the record of revision 3 of Helm release /, Secret apps/sh.helm.release.v1.web.v3, has been deleted; "},
+		"a record that an uninstallation deleted": {Input{Storages: secrets, Last: release.Record{
+			Status: release.StatusUninstalling}}, v1alpha1.ReasonSecretNotFound, "no Secret holds a record of Helm release "},
 		"in a ConfigMap": {Input{Storages: secrets, Elsewhere: Elsewhere{Record: elsewhere, Found: true}},
 			v1alpha1.ReasonRecordNotRead, "is in ConfigMap apps/sh.helm.release.v1.web.v1, and this operator does not " +
 				"read ConfigMaps; run it with --release-storage=secret,configmap"},
