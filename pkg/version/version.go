@@ -30,7 +30,9 @@ func of(info *debug.BuildInfo, ok bool) build {
 	if ok && info.Main.Version != "(devel)" {
 		b.version = info.Main.Version
 	}
-	if ok {
+	if version, embedded := embeddedVersion(info); embedded {
+		b.version = version
+	} else if ok {
 		for _, setting := range info.Settings {
 			switch setting.Key {
 			case "vcs.revision":
@@ -45,6 +47,22 @@ func of(info *debug.BuildInfo, ok bool) build {
 		commit:  cmp.Or(linkedCommit, b.commit, "unknown"),
 		date:    cmp.Or(linkedDate, b.date, "unknown"),
 	}
+}
+
+// module is the path of this module.
+const module = "github.com/rancher/helm-locker"
+
+// embeddedVersion returns the version of this module in a program of another module.
+func embeddedVersion(info *debug.BuildInfo) (version string, embedded bool) {
+	if info == nil {
+		return "", false
+	}
+	for _, dependency := range info.Deps {
+		if dependency.Path == module {
+			return dependency.Version, true
+		}
+	}
+	return "", false
 }
 
 // String returns, for example, "v1.0.0 (3f2c1ab, 2026-11-21T10:00:00Z)".

@@ -20,6 +20,9 @@ func TestVersionOfABuild(t *testing.T) {
 		},
 		"go build without git": {&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}},
 			build{"dev", "unknown", "unknown"}},
+		"a program that embeds the operator": {&debug.BuildInfo{Main: debug.Module{Version: "v9.0.0"}, Settings: checkout,
+			Deps: []*debug.Module{{Path: "example.com/other", Version: "v7.0.0"}, {Path: module, Version: "v1.2.3"}}},
+			build{"v1.2.3", "unknown", "unknown"}},
 		"no build information": {nil, build{"dev", "unknown", "unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
