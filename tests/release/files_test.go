@@ -64,10 +64,25 @@ func TestChecksumsCoverEveryFile(t *testing.T) {
 	if !maps.Equal(said, found) {
 		t.Errorf("SHA256SUMS says\n%v\nand the files are\n%v", said, found)
 	}
-	for _, name := range []string{program, program + ".cdx.json", notifications, notifications + ".cdx.json", commands, commands + ".cdx.json", "NOTES.md", "image/index.json", "image/oci-layout"} {
+	for _, name := range []string{program, program + ".cdx.json", notifications, notifications + ".cdx.json", commands, commands + ".cdx.json", "NOTES.md", "helm-locker.1", "image/index.json", "image/oci-layout"} {
 		if said[name] == "" {
 			t.Errorf("%s is not part of the release", name)
 		}
+	}
+}
+
+// The manual page has all commands, and no table: those of man are wider than a terminal.
+func TestManualPage(t *testing.T) {
+	need(t)
+	page := string(read(t, "helm-locker.1"))
+	for _, part := range []string{`.TH "HELM-LOCKER" "1" "`, `helm-locker \- makes Helm`, ".SH helm-locker diff\n",
+		".SS Exit code\n", `\fB--all-contexts\fR`} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the manual page has no %q", part)
+		}
+	}
+	if strings.Contains(page, "\n.TS\n") {
+		t.Error("the manual page has a table")
 	}
 }
 

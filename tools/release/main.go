@@ -29,6 +29,8 @@ var errUsage = errors.New(`usage:
                  print a bill of materials (CycloneDX, JSON) of what is linked into a Go binary
   release chart -date TIME FILE.tgz ...
                  rewrite packed charts so that they do not tell when and by whom they were packed
+  release man -version VERSION -date TIME FILE
+                 print the command reference, which is Markdown, as a manual page
   release sums DIR
                  print the SHA-256 of every file below a directory but for its signatures
   release sign -key FILE -repository NAME -version VERSION -commit COMMIT -go VERSION DIR
@@ -81,6 +83,8 @@ func (o options) run(command string, rest []string, out io.Writer) error {
 		return errUsage
 	case command == "sbom":
 		return writeSBOM(out, rest[0], o.version, o.date.Time)
+	case command == "man":
+		return writeMan(out, rest[0], o.version, o.date.Time)
 	case command == "sums":
 		return writeSums(out, rest[0])
 	case command == "sign":
