@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/events"
+	"github.com/rancher/helm-locker/pkg/gather"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -141,15 +142,15 @@ func (pr *prover) amendment(
 	if err != nil || live == nil {
 		return nil, err
 	}
-	old, err := decode(w.Object.Desired)
+	old, err := gather.Decode(w.Object.Desired)
 	if err != nil {
 		return nil, err
 	}
-	desired, err := decode(o.Desired)
+	desired, err := gather.Decode(o.Desired)
 	if err != nil {
 		return nil, err
 	}
-	blank, err := decode(o.Blank)
+	blank, err := gather.Decode(o.Blank)
 	if err != nil {
 		return nil, err
 	}
@@ -159,11 +160,11 @@ func (pr *prover) amendment(
 	}
 	in := judge.Input{ID: o.ID, Live: live, Rules: o.Rules, Scalable: o.Scalable, Replicas: o.Replicas}
 	if o.Scalable {
-		scalers, err := pr.scalers.List(ctx, o.ID.Namespace)
+		scalers, err := pr.inputs.Scalers.List(ctx, o.ID.Namespace)
 		if err != nil {
 			return nil, err
 		}
-		in = in.Scaled(scalers, pr.trusts(r.loaded.ignore, o.ID))
+		in = in.Scaled(scalers, pr.inputs.Trusts(r.loaded.ignore, o.ID))
 	}
 	a := written.Amend(desired, live.Object, drift.Options{Schema: o.Schema, Ignore: in.Ignore(desired),
 		Adopted: judge.Adopted(o.ID)})
@@ -234,11 +235,11 @@ func (pr *prover) helm(w lock.Write, r *newestRevision) judge.Helm {
 // restore creates a deleted object again from the declaration o: Helm may have found the object before the deletion,
 // and left it alone.
 func (pr *prover) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
-	desired, err := decode(o.Desired)
+	desired, err := gather.Decode(o.Desired)
 	if err != nil {
 		return err
 	}
-	blank, err := decode(o.Blank)
+	blank, err := gather.Decode(o.Blank)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/enforce"
+	"github.com/rancher/helm-locker/pkg/gather"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -29,7 +30,7 @@ type common struct {
 	lockedKinds lock.Kinds
 	records     *watch.Releases
 	objects     *watch.Objects
-	scalers     *watch.Autoscalers
+	inputs      *gather.Inputs
 	enforcer    *enforce.Enforcer
 
 	// definitionsAt is the time of the last creation, change or deletion of a CustomResourceDefinition, in Unix
@@ -56,12 +57,14 @@ type common struct {
 }
 
 func newCommon(clients Clients, o Options) *common {
+	table := lock.NewTable()
 	return &common{
 		Options: o, clients: clients,
 		own: judge.Own{Namespace: o.Namespace, Name: o.Name, Fence: o.Name + proof.FenceSuffix,
 			Guard: o.GuardSecret},
 		kinds:  watch.NewKinds(clients.Discovery),
-		queues: newQueues(o), slots: newSlots(), table: lock.NewTable(),
+		queues: newQueues(o), slots: newSlots(), table: table,
+		inputs:       &gather.Inputs{Table: table, Clock: o.Clock},
 		guardChanged: make(chan struct{}, 1),
 		tracing:      o.Log.WithField("", nil).Logger.IsLevelEnabled(logrus.TraceLevel),
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/rancher/helm-locker/pkg/admit"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/claims"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -34,7 +35,7 @@ type Controller struct {
 	prover      *prover
 	pruning     *pruning
 	statuses    *statuses
-	admission   *admission
+	admission   *admit.Admission
 	witness     *witness.Witness
 
 	ready chan struct{}
@@ -81,13 +82,8 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 		pace: flowcontrol.NewTokenBucketRateLimiter(historyReadsPerSecond, historyReadsAtOnce),
 	}
 	c.statuses = &statuses{common: shared, reporter: reporter, memory: remembered}
-	c.admission = newAdmission(shared, reporter, loader, c.ownership.others)
-	c.witness = witness.New(witness.Options{
-		Kubernetes: clients.Kubernetes, Metadata: clients.Metadata, Kinds: shared.kinds, Reader: records,
-		Store: trusted.store, Holder: c.releases.claimer.holder, NeverWriters: o.NeverWriters,
-		Clock: o.Clock, Log: o.Log, Metrics: o.Metrics,
-	})
 	c.watchCluster()
+	c.answerRequests(trusted.store, reporter)
 
 	clients.HelmReleases.Cache().AddIndexer(byRelease, func(hr *v1alpha1.HelmRelease) ([]string, error) {
 		return []string{hr.Spec.Release.String()}, nil
@@ -98,6 +94,21 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	}
 	clients.HelmReleases.OnChange(ctx, "helm-locker", handler)
 	return c, nil
+}
+
+// answerRequests creates the answers to the API server's questions about requests.
+func (c *Controller) answerRequests(store *witness.Store, rep *reporter) {
+	o, loader := c.Options, c.releases.loader
+	c.admission = admit.New(admit.Options{
+		Table: c.table, Kinds: &c.lockedKinds, Inputs: c.inputs, Others: c.ownership.others,
+		Metadata: c.clients.Metadata, DryRunner: c.enforcer, Spend: loader.budget.spend,
+		StillAsked: c.stillAsked, Denied: rep.denied, Clock: o.Clock, Log: o.Log, Metrics: o.Metrics,
+	})
+	c.witness = witness.New(witness.Options{
+		Kubernetes: c.clients.Kubernetes, Metadata: c.clients.Metadata, Kinds: c.kinds, Reader: loader.reader,
+		Store: store, Holder: c.releases.claimer.holder, NeverWriters: o.NeverWriters,
+		Clock: o.Clock, Log: o.Log, Metrics: o.Metrics,
+	})
 }
 
 // watchCluster creates the watches, with their events for the workers, and the enforcer with its watch.
@@ -111,7 +122,7 @@ func (c *Controller) watchCluster() {
 	c.enforcer = enforce.New(c.kinds.Discovery(), c.clients.Dynamic, c.clients.Accounts, verifier, c.Log)
 	c.objects = watch.NewObjects(c.clients.WatchObjects, c.observer, c.Log)
 	c.definitions = watch.NewDefinitions(c.clients.WatchMetadata, c.Log, c.definitionChanged)
-	c.scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.definitions, c.Log, c.rangesChanged)
+	c.inputs.Scalers = watch.NewAutoscalers(c.clients.WatchDynamic, c.definitions, c.Log, c.rangesChanged)
 }
 
 // recordChanged notifies the workers of a change of the records of a release.
@@ -124,7 +135,7 @@ func (c *Controller) recordChanged(key release.Key) {
 // definitionChanged notifies the workers of a change of a CustomResourceDefinition.
 func (c *Controller) definitionChanged(crd *metav1.PartialObjectMetadata) {
 	c.releases.definitionChanged(crd)
-	c.scalers.DefinitionsChanged()
+	c.inputs.Scalers.DefinitionsChanged()
 }
 
 // Run works until ctx ends, and returns after the end of all its goroutines. The HelmRelease cache must be synced.
@@ -148,7 +159,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list HelmReleases: %w", err)
 	}
-	c.scalers.Start(ctx)
+	c.inputs.Scalers.Start(ctx)
 	c.releases.start.wait(keys, func() {
 		c.objects.Start(ctx)
 		close(c.warm)
@@ -177,9 +188,9 @@ func (c *Controller) stop(last context.Context, group *errgroup.Group) error {
 	c.ownership.readings.Wait()
 	c.prover.last(last)
 	c.objects.Wait()
-	c.scalers.Wait()
+	c.inputs.Scalers.Wait()
 	c.enforcer.Close()
-	c.admission.proof.Close()
+	c.ownership.others.Proof.Close()
 	return err
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -61,7 +60,7 @@ func (cp *comparer) rescaled(ctx context.Context, l *lock.Lock, differing []*res
 	}
 	for namespace, results := range scaled {
 		slot := cp.slots.write(ctx, l.Release)
-		live, err := cp.scalers.List(ctx, namespace)
+		live, err := cp.inputs.Scalers.List(ctx, namespace)
 		slot()
 		if err != nil {
 			cp.debug(l.Release).Debugf("numbers of replicas are left alone: %s", apierror.Safe(err))
@@ -71,7 +70,7 @@ func (cp *comparer) rescaled(ctx context.Context, l *lock.Lock, differing []*res
 			return nil
 		}
 		for _, v := range results {
-			v.rejudge(live, err, cp.trusts(l.Ignore, v.ID))
+			v.rejudge(live, err, cp.inputs.Trusts(l.Ignore, v.ID))
 			v.logTo(cp.debug(l.Release))
 			if outcome := cp.outcome(l, v); outcome != nil {
 				cp.complete(l, v.Work, *outcome)
@@ -92,20 +91,4 @@ func (v *result) rejudge(live *judge.Autoscalers, err error, trusted func(manife
 	}
 	v.unknown, v.in = err, v.in.Scaled(live, trusted)
 	v.Found = judge.Judge(v.in)
-}
-
-// rescaled judges a request to change the number of replicas again, by the current autoscalers.
-func (ad *admission) rescaled(ctx context.Context, q *question) (judge.AdmissionReason, []drift.Change) {
-	live, err := ad.scalers.List(ctx, q.ID.Namespace)
-	if err != nil {
-		ad.Log.WithField("object", q.ID.String()).Debugf("guard: %s", apierror.Safe(err))
-	}
-	if err == nil || q.Replicas == nil { // the range of a manifest is known all the same
-		q.Input = q.Scaled(live, ad.trusts(q.lock.Ignore, q.ID))
-	}
-	reason, changes := judge.Admit(q.Admission)
-	if q.ScalersUnknown && reason != judge.StopChange {
-		reason = judge.AdmitUnknown
-	}
-	return reason, changes
 }

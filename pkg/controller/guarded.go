@@ -15,14 +15,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// isGuarded reports whether a lock asks for the guard.
-func isGuarded(l *lock.Lock) bool {
-	return l.Spec.Guard != "" && l.Spec.Guard != v1alpha1.GuardOff
-}
-
 // guardedBy returns the resources and namespaces to guard for a lock; nil for none.
 func guardedBy(l *lock.Lock) *guard.Wanted {
-	if !isGuarded(l) {
+	if !l.Spec.Guard.IsOn() {
 		return nil
 	}
 	resources, namespaces := map[schema.GroupVersionResource]guard.Resource{}, map[string]struct{}{}
@@ -50,9 +45,9 @@ func (c *common) guardWanted() {
 
 // wanted returns the scope of the guard: the kinds of the guarded releases, in the namespaces of their objects. It
 // includes a release with Helm at work, because this release is locked again soon.
-func (ad *admission) wanted() guard.Wanted {
+func (c *common) wanted() guard.Wanted {
 	resources, namespaces := map[schema.GroupVersionResource]guard.Resource{}, map[string]struct{}{}
-	ad.entries.each(func(_ string, e *entry) {
+	c.entries.each(func(_ string, e *entry) {
 		if e.guarded == nil {
 			return
 		}
@@ -65,8 +60,8 @@ func (ad *admission) wanted() guard.Wanted {
 		}
 	})
 	var records []string
-	if ad.Witnessed {
-		for _, storage := range ad.Storages {
+	if c.Witnessed {
+		for _, storage := range c.Storages {
 			records = append(records, storage.GVR().Resource)
 		}
 	}
@@ -80,7 +75,7 @@ func (ad *admission) wanted() guard.Wanted {
 
 // Admit answers the API server's question about a request to change or delete an object, before it is carried out.
 func (c *Controller) Admit(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
-	return c.admission.decide(ctx, r)
+	return c.admission.Decide(ctx, r)
 }
 
 // Witness records whether the writer of a release record may carry out the record. Every request passes.
@@ -89,7 +84,7 @@ func (c *Controller) Witness(ctx context.Context, r *admissionv1.AdmissionReques
 }
 
 // Guarded returns the scope of the guard at the API server. It is complete once Warm is closed.
-func (c *Controller) Guarded() guard.Wanted { return c.admission.wanted() }
+func (c *Controller) Guarded() guard.Wanted { return c.wanted() }
 
 // GuardedChanged delivers a token when the result of Guarded may have changed.
 func (c *Controller) GuardedChanged() <-chan struct{} { return c.guardChanged }

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"fmt"
-
 	"github.com/sirupsen/logrus"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -31,32 +29,9 @@ type result struct {
 	revert  *enforce.Revert
 }
 
-// input gathers the input for judging an object.
-func (c *common) input(l *lock.Lock, w *lock.Work) (judge.Input, error) {
-	desired, err := decode(w.Desired)
-	if err != nil {
-		return judge.Input{}, err
-	}
-	blank, err := decode(w.Blank)
-	if err != nil {
-		return judge.Input{}, err
-	}
-	in := judge.Input{
-		ID: w.ID, Release: l.As, Desired: desired, Live: w.Live, Last: w.Last, Schema: w.Schema, Rules: w.Rules,
-		Strict: l.Strict, ServerSide: l.ServerSide, Scalable: w.Scalable, Replicas: w.Replicas, Chosen: w.Chosen,
-		First: w.First, Baseline: w.Baseline, Owner: w.Owner, Excused: w.Excused,
-		GoneFor: c.Clock.Since(w.Seen), Manager: l.HelmManager, Blank: blank,
-	}
-	// Where another lock holds the autoscaler, the live one counts, and not that of this manifest.
-	if in.Replicas != nil && c.table.Holder(in.Replicas.By) != l {
-		in.Replicas = nil
-	}
-	return in.Scaled(c.scalers.Known(), c.trusts(l.Ignore, w.ID)), nil
-}
-
 // judge judges an object. It returns the outcome if there is nothing to do, and otherwise the result to act on.
 func (cp *comparer) judge(l *lock.Lock, w *lock.Work) (*result, *lock.Outcome) {
-	in, err := cp.input(l, w)
+	in, err := cp.inputs.Of(l, w)
 	if err != nil {
 		return nil, &lock.Outcome{Failed: true, Problem: problemOf(w.ID, err, false)}
 	}
@@ -131,14 +106,6 @@ func (v *result) good() *lock.Outcome {
 		Good: true, Digest: v.Digest, Version: v.Version, Baseline: v.Found.Baseline, Owner: v.Found.Owner,
 		Excused: v.Found.Excused, Chosen: v.Found.Chosen, Additions: v.in.HasAdditions(v.Found, v.Live),
 	}
-}
-
-func decode(desired lock.Packed) (map[string]any, error) {
-	m, err := desired.Decode()
-	if err != nil {
-		return nil, fmt.Errorf("read the desired state: %w", err)
-	}
-	return m, nil
 }
 
 func (v *result) readAgain() *lock.Observation {

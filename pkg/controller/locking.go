@@ -132,7 +132,7 @@ func (rs *releases) unlock(key string, p status.Problem) {
 	}
 	if !transitioning {
 		rs.objects.Need(key, nil)
-		rs.scalers.Drop(key)
+		rs.inputs.Scalers.Drop(key)
 		rs.entries.update(key, func(e *entry) { e.kinds, e.guarded = nil, nil })
 		rs.guardWanted()
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/pkg/admit"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/events"
@@ -132,24 +133,25 @@ func (rep *reporter) sendGone(key string) {
 }
 
 // denied records a refused request. It is not drift: the object is unchanged.
-func (rep *reporter) denied(q *question, changes []drift.Change) {
-	d := &events.Drift{Work: &lock.Work{Object: q.object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
-	p := events.Portion{Attribution: drift.Attribution{Changes: changes}, Did: events.OperationOf(changes),
-		Users: []string{q.sender}, Groups: q.groups}
+func (rep *reporter) denied(q *admit.Denial) {
+	l, id := q.Lock, q.Object.ID
+	d := &events.Drift{Work: &lock.Work{Object: q.Object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
+	p := events.Portion{Attribution: drift.Attribution{Changes: q.Changes}, Did: events.OperationOf(q.Changes),
+		Users: []string{q.Sender}, Groups: q.Groups}
 	r := d.Record(p, v1alpha1.DriftActionDenied, events.Life{})
 	r.Count = 1
-	rep.entries.update(q.lock.Key, func(e *entry) {
+	rep.entries.update(l.Key, func(e *entry) {
 		e.history.addDenied(r)
-		rep.Metrics.Drift(q.lock.Release, q.ID.Kind, string(r.Action), 0, false)
+		rep.Metrics.Drift(l.Release, id.Kind, string(r.Action), 0, false)
 	})
-	rep.Log.WithFields(p.Logged(q.lock, q.ID, events.Life{})).Info("denied")
-	rep.statusChanged(q.lock.Key)
-	if hr := rep.cached(q.lock.Key); hr != nil && rep.mayRecord(q.lock) {
-		rep.emit(objectReference(hr), events.RequestDenied(q.ID, p))
-		rep.sendDrift(q.lock, &r)
+	rep.Log.WithFields(p.Logged(l, id, events.Life{})).Info("denied")
+	rep.statusChanged(l.Key)
+	if hr := rep.cached(l.Key); hr != nil && rep.mayRecord(l) {
+		rep.emit(objectReference(hr), events.RequestDenied(id, p))
+		rep.sendDrift(l, &r)
 	}
-	if q.Before != nil && rep.mayRecord(q.lock) {
-		rep.emit(&corev1.ObjectReference{APIVersion: q.object.GVK.GroupVersion().String(), Kind: q.ID.Kind,
-			Namespace: q.ID.Namespace, Name: q.ID.Name, UID: q.Before.GetUID()}, events.RequestDenied(q.ID, p))
+	if q.Live != nil && rep.mayRecord(l) {
+		rep.emit(&corev1.ObjectReference{APIVersion: q.Object.GVK.GroupVersion().String(), Kind: id.Kind,
+			Namespace: id.Namespace, Name: id.Name, UID: q.Live.GetUID()}, events.RequestDenied(id, p))
 	}
 }

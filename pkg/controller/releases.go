@@ -230,9 +230,9 @@ func (rs *releases) lock(
 		"revision": rec.Revision, "objects": len(loaded.objects), "took": rs.Clock.Since(begin).String(),
 	}).Debug("read the record")
 	if loaded.scalable {
-		rs.scalers.Need(key)
+		rs.inputs.Scalers.Need(key)
 	} else {
-		rs.scalers.Drop(key)
+		rs.inputs.Scalers.Drop(key)
 	}
 	if as := loaded.release.Key; as != rec.Key {
 		rec.As = as

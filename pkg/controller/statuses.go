@@ -180,7 +180,7 @@ func firstError(errs map[schema.GroupVersionKind]error) error {
 // status returns the status of a HelmRelease.
 func (st *statuses) status(hr *v1alpha1.HelmRelease, v *view) v1alpha1.HelmReleaseStatus {
 	s := v.Of(hr, func(id manifest.ID) *judge.Range {
-		return st.scalers.Known().Range(id, st.trusts(v.Lock.Ignore, id))
+		return st.inputs.Scalers.Known().Range(id, st.inputs.Trusts(v.Lock.Ignore, id))
 	})
 	if st.Shard != nil {
 		s.Shard = st.Shard.String()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/events"
+	"github.com/rancher/helm-locker/pkg/gather"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -92,7 +93,7 @@ func (pr *prover) mayBeResult(
 	if live == nil {
 		return true, nil
 	}
-	desired, err := decode(w.Object.Desired)
+	desired, err := gather.Decode(w.Object.Desired)
 	if err != nil {
 		return false, err
 	}

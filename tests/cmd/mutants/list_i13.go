@@ -8,7 +8,7 @@ const (
 
 // guardNeverRefusesHelm are the mutants of I13: the rules for passing requests, and the failure policy.
 func guardNeverRefusesHelm() []mutant {
-	const decision, gather, claims = "pkg/judge/admission.go", "pkg/controller/admission.go", "pkg/controller/claimants.go"
+	const decision, gather, claims = "pkg/judge/admission.go", "pkg/admit/admit.go", "pkg/admit/claimants.go"
 	const stances = "pkg/claims/stances.go"
 	const server, registration, keeper = "pkg/guard/server.go", "pkg/guard/registration.go", "pkg/guard/keeper.go"
 	return []mutant{
@@ -40,7 +40,7 @@ func guardNeverRefusesHelm() []mutant {
 			w.`, `		if ctx.Err() != nil && r == nil {
 			w.`}, "./pkg/serving", "TestAStoppedServerAnswersOnEachConnectionOnceMore"),
 		breaks("I13", "a Scale to zero has no replicas",
-			edit{gather, `	if r.SubResource == "scale" {
+			edit{"pkg/admit/question.go", `	if r.SubResource == "scale" {
 		if`, `	if r.SubResource == "none" {
 		if`}, guardSuite, "TestI13_ScaleToZero"),
 		breaks("I13", "a release without a guard has one",
@@ -180,7 +180,7 @@ func guardNeverRefusesHelm() []mutant {
 			edit{"pkg/guard/write.go", `		return w.Name == objectsWebhook`, `		return w.Name != ""`}, guardSuite,
 			"TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore"),
 		breaks("I7", "who reads the registration learns whether a guess at a value is right",
-			edit{"pkg/controller/identity.go", `	case live.UID != q.Before.GetUID() || live.ResourceVersion != q.Before.GetResourceVersion():`,
+			edit{"pkg/admit/identity.go", `	case live.UID != q.Before.GetUID() || live.ResourceVersion != q.Before.GetResourceVersion():`,
 				`	case live.UID == "":`}, guardSuite, "TestHostile_WhoReadsTheRegistrationLearnsNoValue"),
 		breaks("I7", "a client without a certificate is answered", edit{"pkg/guard/tls.go", `tls.RequireAndVerifyClientCert`,
 			`tls.RequestClientCert`}, guardSuite, "TestHostile_OnlyAPIServersAreAnswered"),
@@ -189,7 +189,7 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "a deletion of a tracked object passes", edit{decision, `	return StopDeletion`,
 			`	return AdmitNoDrift`}, judgePkg, "TestAdmit"),
 		breaks("I13", "objects of a collection that is deleted have no name",
-			edit{gather, `Name: object.GetName()}`, `Name: r.Name}`}, guardSuite, "TestI13_WhatPeopleDoIsRefused"),
+			edit{"pkg/admit/question.go", `Name: object.GetName()}`, `Name: r.Name}`}, guardSuite, "TestI13_WhatPeopleDoIsRefused"),
 		breaks("I13", "a check that fails is no reason to let a request pass",
 			edit{gather, `	case err != nil:
 		ad.Log.WithField("object", q.ID.String()).`, `	case err != nil && ctx.Err() != nil:

@@ -93,7 +93,7 @@ func neighbours() []mutant {
 			edit{"pkg/claims/stances.go", `		if stored == (release.Key{}) {`, `		if stored != other {`}, integration,
 			"TestHostile_StoredElsewhere_ForgedRecordsOwnNothing"),
 		breaks("I12", "an object of a release that is stored elsewhere seems to be another one's",
-			edit{"pkg/controller/judge.go", `Release: l.As, Desired`, `Release: l.Release, Desired`}, integration,
+			edit{"pkg/gather/gather.go", `Release: l.As, Desired`, `Release: l.Release, Desired`}, integration,
 			"TestStoredElsewhere_IsLocked"),
 		breaks("I1", "a proof does not hold for where the release is, but for where its records are stored",
 			edit{verifier, `	if rec.As != (release.Key{}) {`, `	if rec.As != (release.Key{}) && rec.UID == "" {`},

@@ -3,7 +3,7 @@ package main
 // whatIsRefused are the mutants of reverts that the API server refuses, and of the same judgement in the commands and
 // the guard.
 func whatIsRefused() []mutant {
-	const search, guarding = "pkg/salvage/salvage.go", "pkg/controller/forbidding.go"
+	const search, guarding = "pkg/salvage/salvage.go", "pkg/admit/forbidding.go"
 	const salvage, few = "./pkg/salvage", "TestTrialsFindFewAdditions"
 	return []mutant{
 		breaks("I13", "an addition that forbids the declared value passes the guard",

@@ -31,7 +31,7 @@ func teamsPauseTheirs() []mutant {
 			edit{"pkg/lock/outcome.go", `		s.existed = s.existed || o.Digest != 0
 `, ``}, "./pkg/lock", "TestAnObjectExistedOnceItWasSeen"),
 		breaks("I7", "a denied request is in no message",
-			edit{"pkg/controller/notify.go", `		rep.sendDrift(q.lock, &r)
+			edit{"pkg/controller/notify.go", `		rep.sendDrift(l, &r)
 `, ``}, "./tests/guard", "TestADenialIsNotified"),
 		breaks("I7", "what a standby's guard has denied is in no message",
 			edit{"pkg/stream/stream.go", `		s.at.Lease, s.at.Transition = lease, transition`,

@@ -2,7 +2,7 @@ package main
 
 // lateViews are the mutants of decisions by the events of watches, which may be late, missing or out of date.
 func lateViews() []mutant {
-	const gather = "pkg/controller/admission.go"
+	const gather = "pkg/admit/admit.go"
 	return []mutant{
 		breaks("I6", "numbers of replicas are restored by what the watch of autoscalers has delivered",
 			edit{"pkg/controller/remediation.go", `	differing = rm.comparer.rescaled(ctx, l, differing)`, ``}, integration,
@@ -23,9 +23,9 @@ func lateViews() []mutant {
 		breaks("I13", "the guard refuses by a HelmRelease of a moment ago",
 			edit{gather, `	case !asked || q.lock.Closed():`, `	case !asked && q.lock.Closed():`}, guardSuite,
 			"TestHostile_ARefusalByALateView"),
-		breaks("I13", "the guard of scale forgets the kinds that are discovered again",
-			edit{gather, `	of, _ := ad.lockedKinds.Of(gvr)`, `	of, _ := ad.lockedKinds.Of(gvr)
-	if ad.discoveredAt.Load() > 0 {
+		breaks("I13", "the guard of scale knows no kinds",
+			edit{"pkg/admit/question.go", `	of, _ := ad.Kinds.Of(gvr)`, `	of, _ := ad.Kinds.Of(gvr)
+	if ad.Kinds != nil {
 		of = schema.GroupKind{}
 	}`}, guardSuite, "TestHostile_AReleaseThatWaitsForAKind"),
 		breaks("I2", "objects are pruned for a HelmRelease of a moment ago",

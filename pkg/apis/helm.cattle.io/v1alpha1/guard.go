@@ -57,3 +57,6 @@ const (
 	// GuardSubjectServiceAccount names a ServiceAccount.
 	GuardSubjectServiceAccount GuardSubjectKind = "ServiceAccount"
 )
+
+// IsOn reports whether the API server asks about changes.
+func (g Guard) IsOn() bool { return g != "" && g != GuardOff }

@@ -1,4 +1,4 @@
-package controller
+package admit
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // forbidding returns the undeclared fields of a request beside which the API server refuses to restore the declared
 // fields that differ already. Such a request introduces drift, as its revert has to take these fields out. Dry runs
 // find them; without an answer there are none.
-func (ad *admission) forbidding(ctx context.Context, q *question) []drift.Change {
+func (ad *Admission) forbidding(ctx context.Context, q *question) []drift.Change {
 	if q.DryRun { // it may be such a dry run itself
 		return nil
 	}
@@ -29,12 +29,12 @@ func (ad *admission) forbidding(ctx context.Context, q *question) []drift.Change
 		return r
 	}
 	begun := ad.Clock.Now()
-	defer func() { ad.loader.budget.spend(q.lock.Release, ad.Clock.Now(), ad.Clock.Since(begun)) }()
-	_, refusal := ad.enforcer.DryRun(ctx, update(found))
+	defer func() { ad.Spend(q.lock.Release, ad.Clock.Now(), ad.Clock.Since(begun)) }()
+	_, refusal := ad.DryRunner.DryRun(ctx, update(found))
 	if refusal == nil || !salvage.RefusesContent(refusal) {
 		return nil
 	}
-	all, err := salvage.New(ad.enforcer, in, found, update, refusal).Additions(ctx)
+	all, err := salvage.New(ad.DryRunner, in, found, update, refusal).Additions(ctx)
 	if err != nil {
 		ad.Log.WithField("object", q.ID.String()).
 			Debugf("guard: cannot determine whether a request forbids the declared values: %s", apierror.Safe(err))

@@ -1,4 +1,4 @@
-package controller
+package admit
 
 import (
 	"slices"
@@ -50,7 +50,7 @@ func groupsOf(u *authenticationv1.UserInfo) []string {
 }
 
 // remember keeps the sender of a request that passes, for the drift that it makes.
-func (ad *admission) remember(q *question, changes []drift.Change) {
+func (ad *Admission) remember(q *question, changes []drift.Change) {
 	if q.DryRun {
 		return
 	}

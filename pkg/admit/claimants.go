@@ -1,4 +1,4 @@
-package controller
+package admit
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const claimsTimeout = time.Second
 
 // ofAnother returns the reason to pass a request because of a release other than the locked one; empty for none. Read
 // the newest record of the locked release before the call.
-func (ad *admission) ofAnother(ctx context.Context, q *question) judge.AdmissionReason {
+func (ad *Admission) ofAnother(ctx context.Context, q *question) judge.AdmissionReason {
 	ctx, cancel := context.WithTimeoutCause(ctx, claimsTimeout, errClaimsTimeout)
 	defer cancel()
 	owner := q.ClaimedBefore()
@@ -33,7 +33,7 @@ func (ad *admission) ofAnother(ctx context.Context, q *question) judge.Admission
 			continue
 		}
 		asked = append(asked, claimant)
-		found, err := ad.others.Declares(ctx, claimant, q.ID)
+		found, err := ad.Others.Declares(ctx, claimant, q.ID)
 		switch {
 		case err != nil:
 			return ad.unknown(ctx, q, err)
@@ -50,7 +50,7 @@ func (ad *admission) ofAnother(ctx context.Context, q *question) judge.Admission
 	if q.ID.Namespace != "" && q.ID.Namespace != q.Locked.Namespace {
 		namespaces = append(namespaces, q.ID.Namespace)
 	}
-	working, err := ad.others.AtWork(ctx, namespaces)
+	working, err := ad.Others.AtWork(ctx, namespaces)
 	if err != nil {
 		return ad.unknown(ctx, q, err)
 	}
@@ -58,7 +58,7 @@ func (ad *admission) ofAnother(ctx context.Context, q *question) judge.Admission
 		if slices.Contains([]release.Key{q.Release, q.Locked}, stored) {
 			continue
 		}
-		switch found, _, err := ad.others.DeclaresIn(ctx, stored, release.Key{}, q.ID); {
+		switch found, _, err := ad.Others.DeclaresIn(ctx, stored, release.Key{}, q.ID); {
 		case err != nil:
 			return ad.unknown(ctx, q, err)
 		case found == claims.HelmWorks:
@@ -71,7 +71,7 @@ func (ad *admission) ofAnother(ctx context.Context, q *question) judge.Admission
 var errClaimsTimeout = errors.New("the records of other releases take too long to read")
 
 // unknown returns the reason to pass a request after a failed question to the API server.
-func (ad *admission) unknown(ctx context.Context, q *question, err error) judge.AdmissionReason {
+func (ad *Admission) unknown(ctx context.Context, q *question, err error) judge.AdmissionReason {
 	ad.Log.WithField("object", q.ID.String()).Debugf("guard: read the records of other releases: %s",
 		apierror.Safe(err))
 	if errors.Is(context.Cause(ctx), errClaimsTimeout) {

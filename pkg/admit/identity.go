@@ -1,4 +1,4 @@
-package controller
+package admit
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // The API server carries out a request only if the object has not changed since its question, and else asks again, so
 // an outdated request needs no refusal. If the API server has no client certificate, other callers can ask, too. They
 // learn nothing about an object that they may not read: they know neither its uid nor its resource version.
-func (ad *admission) outdated(ctx context.Context, q *question) judge.AdmissionReason {
-	var objects metadata.ResourceInterface = ad.clients.Metadata.Resource(q.object.GVR)
+func (ad *Admission) outdated(ctx context.Context, q *question) judge.AdmissionReason {
+	var objects metadata.ResourceInterface = ad.Metadata.Resource(q.object.GVR)
 	if q.object.Namespaced {
-		objects = ad.clients.Metadata.Resource(q.object.GVR).Namespace(q.ID.Namespace)
+		objects = ad.Metadata.Resource(q.object.GVR).Namespace(q.ID.Namespace)
 	}
 	live, err := objects.Get(ctx, q.ID.Name, metav1.GetOptions{})
 	switch {
