@@ -12,8 +12,8 @@ import (
 )
 
 // Claims are the locked objects with metadata of another release, by the name of that release. Their treatment depends
-// on the newest records of releases of that name, in any namespace (see Owners). It is safe for concurrent use; the zero
-// value is empty.
+// on the newest records of releases of that name, in any namespace (see Owners). It is safe for concurrent use; the
+// zero value is empty.
 type Claims struct {
 	mu sync.Mutex
 	of map[claim]release.Key // the release named by an object

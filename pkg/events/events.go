@@ -207,33 +207,39 @@ func PruneRefused(id manifest.ID, err error) Event {
 
 // The events of a write superseded by Helm's work: the action taken on it.
 
+// Rewritten is for an object that was written again, as the newer revision declares it.
 func Rewritten(id manifest.ID, revision int) Event {
 	return normal(v1alpha1.EventReasonOvertaken,
 		"%s was reverted while Helm began to work; it was written as revision %d declares it", id, revision)
 }
 
+// NotRewritten is for an object that cannot be written as the newer revision declares it.
 func NotRewritten(id manifest.ID, revision int, err error) Event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was reverted while Helm began to work; it cannot be written as revision %d declares it: %s", id, revision,
 		apierror.About(id.GroupKind(), err))
 }
 
+// RecreatedAgain is for a deleted object that the newer revision declares.
 func RecreatedAgain(id manifest.ID, revision int) Event {
 	return normal(v1alpha1.EventReasonOvertaken,
 		"%s was deleted while Helm began to work; it was created again, as revision %d declares it", id, revision)
 }
 
+// TakenBack is for a created object that was deleted again.
 func TakenBack(id manifest.ID, why string) Event {
 	return normal(v1alpha1.EventReasonOvertaken,
 		"%s was re-created while Helm began to work; %s, so it was deleted again", id, why)
 }
 
+// NotTakenBack is for a created object that cannot be deleted again.
 func NotTakenBack(id manifest.ID, why string, err error) Event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was re-created while Helm began to work; %s, but it cannot be deleted again: %s", id, why,
 		apierror.About(id.GroupKind(), err))
 }
 
+// HoldsData is for a created object that stays, because it holds data.
 func HoldsData(id manifest.ID, why string) Event {
 	return warning(v1alpha1.EventReasonOvertaken,
 		"%s was re-created while Helm began to work; %s, but objects of this kind hold data, so it stays: "+
