@@ -214,8 +214,8 @@ func (pr *pruning) prune(ctx context.Context, l *lock.Lock, id manifest.ID, r re
 			"object": id.String()}).Infof("left over from an earlier revision and left alone: %s", why)
 		return false, nil
 	}
-	v := &result{Drift: events.Drift{Work: &lock.Work{Object: o, Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()},
-		First: true}, Operation: v1alpha1.DriftLeftover}}
+	v := &result{Drift: events.Drift{Operation: v1alpha1.DriftLeftover, Work: &lock.Work{Object: o,
+		Observation: lock.Observation{Live: live, Seen: pr.Clock.Now()}, First: true}}}
 	if l.Detect {
 		pr.reporter.record(l, v, v1alpha1.DriftActionReported)
 		return false, nil
