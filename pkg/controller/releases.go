@@ -197,8 +197,8 @@ func (rs *releases) lock(
 	reload, fresh := false, false
 	rs.entries.update(key, func(e *entry) { reload, e.reload, fresh = e.reload, false, e.fresh })
 	if old := rs.present(ctx, key, hr); old != nil && !reload && old.Record.Same(rec) &&
-		reflect.DeepEqual(old.Spec, spec) && old.Resumes.Equal(d.Resumes) && !rs.kindArrived(key) && !rs.rights.granted(ctx, key) &&
-		!rs.trusted.since(ctx, hr, old) {
+		reflect.DeepEqual(old.Spec, spec) && old.Resumes.Equal(d.Resumes) && !rs.kindArrived(key) &&
+		!rs.rights.granted(ctx, key) && !rs.trusted.since(ctx, hr, old) {
 		if old.Doubt != "" {
 			rs.queues.pruning.Add(key) // for reviewDoubt: an earlier record may have changed
 		}
