@@ -29,11 +29,12 @@ func isUncompared(hr *v1alpha1.HelmRelease) bool { return hr.Status.Objects == v
 
 // endsInReverts reports whether the end of a pause makes the operator revert drift that it does not count now.
 func endsInReverts(hr *v1alpha1.HelmRelease, now time.Time) bool {
-	return report.LockState(hr, now) == report.LockedSuspended && hr.Spec.Mode != v1alpha1.ModeDetect && isUncompared(hr)
+	return report.LockState(hr, now) == report.LockedSuspended && hr.Spec.Mode != v1alpha1.ModeDetect &&
+		isUncompared(hr)
 }
 
-// comparePaused compares the suspended releases among the found ones, as diff does, and notes the drift that the end of
-// their pauses reverts, and what is not known of it. The error is that of ctx.
+// comparePaused compares the suspended releases among the found ones, as diff does. It notes the drift that the end of
+// their pauses reverts, and the releases whose drift is not known. The error is that of ctx.
 func (a *app) comparePaused(
 	ctx context.Context, c *connection, found []*v1alpha1.HelmRelease, reader *app,
 ) (pausedDrifts, error) {
@@ -51,7 +52,8 @@ func (a *app) comparePaused(
 	failed := 0
 	for i, hr := range paused {
 		key := keyOf(hr)
-		d, err := c.drifted(ctx, hr, inspect.CompareOptions{Masker: masker, Progress: reader.progress(key, i+1, len(paused))})
+		progress := reader.progress(key, i+1, len(paused))
+		d, err := c.drifted(ctx, hr, inspect.CompareOptions{Masker: masker, Progress: progress})
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -55,7 +55,8 @@ type versionOut struct {
 }
 
 func (a *app) version(ctx context.Context, cmd *cli.Command) error {
-	found := []versionOut{{Component: componentClient, Version: version.Version, Commit: version.Commit, Date: version.Date}}
+	found := []versionOut{{Component: componentClient, Version: version.Version, Commit: version.Commit,
+		Date: version.Date}}
 	var failed error
 	if !cmd.Bool("client") {
 		var operators []versionOut

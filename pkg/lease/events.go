@@ -1,6 +1,7 @@
 package lease
 
-// VersionLabel is the label of a Lease with the version of its holder. A plus sign of the version is an underscore in it.
+// VersionLabel is the label of a Lease with the version of its holder. A plus sign of the version is an underscore
+// there.
 const VersionLabel = "app.kubernetes.io/version"
 
 // A leader announces its stream of events in annotations of its Lease: its host and port, and its certificate in PEM

@@ -71,7 +71,8 @@ func Decide(in Input) Decision {
 	d.Again = earliest(d.Again, noticeOf(in.Spec.NextIgnoreEnd(in.Now), in.Now))
 	switch {
 	case in.Spec.Suspend:
-		return unlocked(d, v1alpha1.ReasonSuspended, "suspended by spec.suspend"+in.whySuspended()+"; nothing is reverted")
+		return unlocked(d, v1alpha1.ReasonSuspended,
+			"suspended by spec.suspend"+in.whySuspended()+"; nothing is reverted")
 	case in.Spec.SuspendedAt(in.Now):
 		until := in.Spec.SuspendUntil.UTC()
 		return paused(d, in, until, v1alpha1.ReasonSuspended,
@@ -195,8 +196,8 @@ func notFound(in Input, name string) Decision {
 			"with --release-storage=secret,configmap (releaseStorage in the chart's values)",
 			name, in.Elsewhere.Record.Object(), in.Elsewhere.Record.Storage.Kind())
 	case in.Last.Status == release.StatusDeployed:
-		d.Message = fmt.Sprintf("the record of revision %d of Helm release %s, %s, has been deleted; it was deployed, and "+
-			"no uninstallation was seen; restore the record from a backup, or install the release again, to lock it",
+		d.Message = fmt.Sprintf("the record of revision %d of Helm release %s, %s, has been deleted; it was deployed, "+
+			"and no uninstallation was seen; restore the record from a backup, or install the release again, to lock it",
 			in.Last.Revision, name, in.Last.Object())
 	case in.Elsewhere.Unknown != "":
 		d.Message += "; whether there is one elsewhere is not known: " + in.Elsewhere.Unknown

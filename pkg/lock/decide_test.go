@@ -172,7 +172,8 @@ func TestAReleaseWithoutARecordThatIsReadSaysWhereToLook(t *testing.T) {
 		"a record that has been deleted": {Input{Storages: secrets, Last: deleted}, v1alpha1.ReasonSecretNotFound,
 			"the record of revision 3 of Helm release /, Secret apps/sh.helm.release.v1.web.v3, has been deleted; "},
 		"a record that an uninstallation deleted": {Input{Storages: secrets, Last: release.Record{
-			Status: release.StatusUninstalling}}, v1alpha1.ReasonSecretNotFound, "no Secret holds a record of Helm release "},
+			Status: release.StatusUninstalling}}, v1alpha1.ReasonSecretNotFound,
+			"no Secret holds a record of Helm release "},
 		"in a ConfigMap": {Input{Storages: secrets, Elsewhere: Elsewhere{Record: elsewhere, Found: true}},
 			v1alpha1.ReasonRecordNotRead, "is in ConfigMap apps/sh.helm.release.v1.web.v1, and this operator does not " +
 				"read ConfigMaps; run it with --release-storage=secret,configmap"},

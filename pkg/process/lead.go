@@ -97,8 +97,8 @@ func retryPeriod(lease time.Duration) time.Duration {
 	return min(lease/8, 200*time.Millisecond)
 }
 
-// versionLabels returns the labels of a Lease whose holder has a version. They are nil for one that is no valid value of
-// a label.
+// versionLabels returns the labels of a Lease whose holder has a version. They are nil for a version that is no valid
+// value of a label.
 func versionLabels(of string) map[string]string {
 	of = strings.ReplaceAll(of, "+", "_") // as in the labels of charts
 	if len(validation.IsValidLabelValue(of)) > 0 {

@@ -34,11 +34,12 @@ func TestVersionOfTheOperator(t *testing.T) {
 	if want := "operator LOCKER/LOCKER " + version.Version; len(lines) != 3 || lines[1] != want {
 		t.Errorf("lines are %q, want %q as the second one", lines, want)
 	}
-	if found := w.versions(0); len(found.Items) != 2 || found.Items[1].Version != version.Version || !*found.Items[1].Running {
+	found := w.versions(0)
+	if len(found.Items) != 2 || found.Items[1].Version != version.Version || !*found.Items[1].Running {
 		t.Errorf("versions are %+v", found)
 	}
 	o.Stop()
-	if found := w.versions(0); len(found.Items) != 2 || *found.Items[1].Running {
+	if found = w.versions(0); len(found.Items) != 2 || *found.Items[1].Running {
 		t.Errorf("versions are %+v", found)
 	}
 	w.cli("version").says(0, "operator LOCKER/LOCKER "+version.Version+" (it does not run)\n")
