@@ -18,6 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/pkg/reading"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/settled"
 	"github.com/rancher/helm-locker/pkg/watch"
 	"github.com/rancher/helm-locker/pkg/witness"
 )
@@ -54,10 +55,11 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	records := reading.New(shared.kinds, shared.slots.large, o.Clock)
 	loader := &loader{common: shared, reader: records, schemas: schemas, budget: newBudget()}
 	reporter := newReporter(shared)
-	remembered := &memory{common: shared, releases: map[types.UID]*settledForms{}}
+	secrets := clients.Kubernetes.CoreV1().Secrets(o.Namespace)
+	remembered := settled.New(settled.Options{Secrets: secrets, Name: shared.own.SettledName, Clock: o.Clock, Log: o.Log})
 	hasher, writer := drift.NewHasher(), &writer{common: shared}
-	trusted := &trusted{common: shared, store: &witness.Store{Secrets: clients.Kubernetes.CoreV1().Secrets(o.Namespace),
-		Name: shared.own.TrustName, Clock: o.Clock, Log: o.Log}}
+	trusted := &trusted{common: shared, store: &witness.Store{Secrets: secrets, Name: shared.own.TrustName,
+		Clock: o.Clock, Log: o.Log}}
 	c.observer = &observer{common: shared, hasher: hasher}
 	c.ownership = &ownership{common: shared, loader: loader}
 	c.ownership.others = &claims.Others{Metadata: clients.Metadata, Storages: o.Storages,

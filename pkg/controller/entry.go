@@ -191,6 +191,12 @@ func (es *entries) storageOf(as release.Key) (rel release.Key) {
 	return rel
 }
 
+// uidOf returns the uid of a HelmRelease; empty when it is not known.
+func (c *common) uidOf(key string) (uid types.UID) {
+	c.entries.update(key, func(e *entry) { uid = e.uid })
+	return uid
+}
+
 // managerOf returns Helm's field manager of a release by the objects of its present or its last lock; empty when
 // unknown. It keeps the manager for a revision without any live object.
 func (c *common) managerOf(key string) (manager string) {

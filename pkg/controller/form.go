@@ -24,7 +24,7 @@ import (
 func (cp *comparer) form(
 	ctx context.Context, l *lock.Lock, v *result, deployed func() (time.Time, error),
 ) *lock.Outcome {
-	settled, err := cp.memory.of(ctx, l)
+	settled, err := cp.memory.Of(ctx, cp.uidOf(l.Key), l)
 	if err != nil {
 		return v.unknownForm(err)
 	}

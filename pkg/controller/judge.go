@@ -11,13 +11,14 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/revert"
+	"github.com/rancher/helm-locker/pkg/settled"
 )
 
 // comparer compares live objects with their declarations.
 type comparer struct {
 	*common
 	reporter *reporter
-	memory   *memory
+	memory   *settled.Memory
 }
 
 // result is an object that is not as Helm left it, with the inputs for acting on it.

@@ -42,7 +42,7 @@ func (rs *releases) begin(hr *v1alpha1.HelmRelease, loaded *loaded, l *lock.Lock
 	outdated := false
 	// The lock and its entry change in one step. retryConflicts, after the release of an object by another lock, and
 	// definitionChanged read the entries before both changes or after both.
-	rs.memory.keep(hr.UID, rs.table.Get(key))
+	rs.memory.Keep(hr.UID, rs.table.Get(key))
 	rs.entries.update(key, func(e *entry) {
 		conflicts, displaced = rs.table.Put(l)
 		outdated = rs.loader.definitions.changesSoFar() != loaded.definitions
@@ -119,7 +119,7 @@ func (rs *releases) unlock(key string, p status.Problem) {
 	if news {
 		rs.reporter.announceProblem(rs.cached(key), p)
 	}
-	rs.memory.keep(uid, rs.table.Get(key))
+	rs.memory.Keep(uid, rs.table.Get(key))
 	var trusting []manifest.ID
 	if l := rs.table.Get(key); l != nil {
 		trusting = rs.trusting(l)
@@ -144,7 +144,7 @@ func (rs *releases) untrack(key string) {
 	e := rs.entries.forget(key)
 	rs.guardWanted()
 	if e != nil {
-		rs.memory.forget(e.uid)
+		rs.memory.Forget(e.uid)
 	}
 	if e != nil && e.release.Name != "" {
 		rs.releaseChanged(e.release)

@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/claims"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/settled"
 	"github.com/rancher/helm-locker/pkg/status"
 )
 
@@ -19,7 +20,7 @@ type releases struct {
 	*common
 	loader   *loader
 	reporter *reporter
-	memory   *memory
+	memory   *settled.Memory
 	relist   *relist
 	claims   *claims.Claims
 	claimer  *claimer

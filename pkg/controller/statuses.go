@@ -19,6 +19,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/settled"
 	"github.com/rancher/helm-locker/pkg/status"
 )
 
@@ -26,7 +27,7 @@ import (
 type statuses struct {
 	*common
 	reporter *reporter
-	memory   *memory
+	memory   *settled.Memory
 }
 
 func (st *statuses) next(ctx context.Context) bool {
@@ -93,7 +94,7 @@ func (st *statuses) writeStatus(ctx context.Context, key string) (waits bool, er
 		return true, nil // the entry is of another HelmRelease of that name, or new: reconcile is about to fill it
 	}
 	if view.Lock != nil {
-		if wait := st.memory.store(ctx, hr, view.Lock); wait > 0 {
+		if wait := st.memory.Store(ctx, hr, view.Lock); wait > 0 {
 			st.queues.status.AddAfter(key, wait)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -129,9 +128,7 @@ func (td *trusted) wasDeployed(
 
 // ofKey returns the trust in the records of the HelmRelease with this key.
 func (td *trusted) ofKey(ctx context.Context, key string) (*trust.State, error) {
-	var uid types.UID
-	td.entries.update(key, func(e *entry) { uid = e.uid })
-	state, _, err := td.store.Of(ctx, uid)
+	state, _, err := td.store.Of(ctx, td.uidOf(key))
 	return state, err
 }
 

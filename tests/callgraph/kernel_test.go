@@ -37,7 +37,7 @@ var bookkeeping = map[string]string{
 	"(*pkg/process.throttledLock).Update":      "Lease",
 	"pkg/process.releasePredecessor":           "Lease",
 	"pkg/process.Recorder":                     "events",
-	"(*pkg/controller.memory).write":           "own Secret: settled forms",
+	"(*pkg/settled.Memory).write":              "own Secret: settled forms",
 	"(*pkg/controller.claimer).claim":          "claim of HelmReleases",
 	"(*pkg/witness.Store).write":               "own Secret: trust in release records",
 	"(*pkg/witness.hearing).may":               "review: the rights of the writer of a record",

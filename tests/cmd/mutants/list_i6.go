@@ -104,13 +104,13 @@ func noWriteLoops() []mutant {
 			edit{"pkg/drift/settled.go", `e.Subresource != "status" &&`, `e.Subresource == "" &&`}, "./pkg/drift",
 			"TestI5_WhatManagedFieldsExcuse"),
 		breaks("I5", "statuses wait for the read of the settled forms",
-			edit{"pkg/controller/memory.go", `	m.mu.Lock()
+			edit{"pkg/settled/settled.go", `	m.mu.Lock()
 	defer m.mu.Unlock()
-	forms := m.formsOf(uid)`, `	m.reading.Lock()
+	of := m.formsOf(uid)`, `	m.reading.Lock()
 	defer m.reading.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	forms := m.formsOf(uid)`}, fidelity, "TestI5_StatusesDoNotWaitForTheSettledForms"),
+	of := m.formsOf(uid)`}, fidelity, "TestI5_StatusesDoNotWaitForTheSettledForms"),
 		breaks("I5", "a map of Helm's passes for its keys, which another manager has taken over",
 			edit{"pkg/drift/settled.go", `NewOwnership(managedFields, desired, live)`,
 				`NewOwnership(managedFields[at:at+1], desired, live)`}, "./pkg/drift", "TestI5_WhatManagedFieldsExcuse"),
