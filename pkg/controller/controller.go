@@ -56,7 +56,8 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 	loader := &loader{common: shared, reader: records, schemas: schemas, budget: newBudget()}
 	reporter := newReporter(shared)
 	secrets := clients.Kubernetes.CoreV1().Secrets(o.Namespace)
-	remembered := settled.New(settled.Options{Secrets: secrets, Name: shared.own.SettledName, Clock: o.Clock, Log: o.Log})
+	remembered := settled.New(settled.Options{Secrets: secrets, Name: shared.own.SettledName, Clock: o.Clock,
+		Log: o.Log})
 	hasher, writer := drift.NewHasher(), &writer{common: shared}
 	trusted := &trusted{common: shared, store: &witness.Store{Secrets: secrets, Name: shared.own.TrustName,
 		Clock: o.Clock, Log: o.Log}}

@@ -197,7 +197,8 @@ func notFound(in Input, name string) Decision {
 			name, in.Elsewhere.Record.Object(), in.Elsewhere.Record.Storage.Kind())
 	case in.Last.Status == release.StatusDeployed:
 		d.Message = fmt.Sprintf("the record of revision %d of Helm release %s, %s, has been deleted; it was deployed, "+
-			"and no uninstallation was seen; restore the record from a backup, or install the release again, to lock it",
+			"and no uninstallation was seen; restore the record from a backup, or install the release again, to lock "+
+			"it",
 			in.Last.Revision, name, in.Last.Object())
 	case in.Elsewhere.Unknown != "":
 		d.Message += "; whether there is one elsewhere is not known: " + in.Elsewhere.Unknown

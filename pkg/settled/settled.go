@@ -182,8 +182,8 @@ func (m *Memory) Store(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lo
 		return max(wait, 0)
 	}
 	if err := m.write(ctx, hr, known); err != nil {
-		m.Log.WithField("helmrelease", hr.Namespace+"/"+hr.Name).Warnf("the settled forms of its objects are not stored, so "+
-			"they are learnt again after a restart: %v", err)
+		m.Log.WithField("helmrelease", hr.Namespace+"/"+hr.Name).Warnf("the settled forms of its objects are not "+
+			"stored, so they are learnt again after a restart: %v", err)
 		return pause
 	}
 	m.mu.Lock()
