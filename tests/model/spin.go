@@ -96,7 +96,7 @@ func (t tools) run(ctx context.Context, v variant, trail bool) (r result, err er
 	if _, err := execute(ctx, dir, t.spin, append(options, "-a", v.model)...); err != nil {
 		return r, err
 	}
-	if _, err := execute(ctx, dir, t.cc, "-O1", "-DSAFETY", "-DMEMLIM="+
+	if _, err := execute(ctx, dir, t.cc, v.optimisation(), "-DSAFETY", "-DMEMLIM="+
 		memoryLimit, "-o", "pan", "pan.c"); err != nil {
 		return r, err
 	}

@@ -79,6 +79,14 @@ func (v variant) expected(r result) bool {
 	return found == v.expect || (v.also != "" && found == v.also)
 }
 
+// optimisation returns the flag of the compiler: a violation is found soon, and compiling takes most of the time then.
+func (v variant) optimisation() string {
+	if v.expect != holds {
+		return "-O0"
+	}
+	return "-O1"
+}
+
 func defines(list ...string) []string { return list }
 
 // variants returns all runs: each proof as it is, in worlds of different size; then with each part of it left out.
