@@ -110,7 +110,7 @@ func sources(t *testing.T) []string {
 			needed = append(needed, name)
 		}
 	}
-	return append(needed, "cmd", "Dockerfile", "charts", "tools/release", "tests/controlplane")
+	return append(needed, "cmd", "Dockerfile", "charts", "docs/cli.md", "tools/release", "tests/controlplane")
 }
 
 // TestTwoBuildsAreTheSame makes the release again: of a copy, in another place and time zone, with other
