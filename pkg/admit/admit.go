@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
-
-	"github.com/sirupsen/logrus"
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -31,7 +30,6 @@ import (
 
 // Options configure an Admission.
 type Options struct {
-	Table    *lock.Table
 	Kinds    *lock.Kinds // those of all objects ever locked
 	Inputs   *gather.Inputs
 	Others   *claims.Others

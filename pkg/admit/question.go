@@ -40,7 +40,7 @@ func (ad *Admission) question(
 		return nil, judge.AdmitUnknown, err
 	}
 	id, version := ad.objectOf(r, object)
-	l := ad.Table.Holder(id)
+	l := ad.Inputs.Table.Holder(id)
 	if l == nil {
 		return nil, judge.AdmitUnlocked, nil
 	}

@@ -52,9 +52,9 @@ func TestRecordsThatMayBeOfARelease(t *testing.T) {
 		known *Declaration
 		want  bool
 	}{
-		"of that release": {Of(stored, named, nil), true},
-		"of another":      {Of(stored, stored.Key, nil), false},
-		"not readable":    {Failed(stored, errors.New("x")), true},
+		"of that release": {NewDeclaration(stored, named, nil), true},
+		"of another":      {NewDeclaration(stored, stored.Key, nil), false},
+		"not readable":    {FailedDeclaration(stored, errors.New("x")), true},
 	} {
 		d.Put(tc.known)
 		if got := d.MayBeOf(stored.Key, named); got != tc.want {
@@ -93,7 +93,7 @@ func TestDeclarations(t *testing.T) {
 	wants(first, false, true, nil)
 	wants(first, false, false, nil)
 	wants(changed, false, false, nil) // one at a time
-	d.Put(Of(first, first.Key, slices.Concat(configMaps(3, "x"), configMaps(1, "y"))))
+	d.Put(NewDeclaration(first, first.Key, slices.Concat(configMaps(3, "x"), configMaps(1, "y"))))
 	got := wants(first, true, false, nil)
 	for id, want := range map[manifest.ID]bool{
 		{Kind: "ConfigMap", Name: "x-2"}: true, {Kind: "ConfigMap", Name: "y-0"}: true,
@@ -106,12 +106,12 @@ func TestDeclarations(t *testing.T) {
 	}
 	wants(changed, false, true, nil)
 	failure := errors.New("it changed")
-	d.Put(Failed(changed, failure))
+	d.Put(FailedDeclaration(changed, failure))
 	wants(changed, false, false, failure)
 	wants(changed, false, true, nil) // once told, it is tried again
 	d.Forget(changed.Key)
 	wants(changed, false, false, nil) // not what is being read
-	d.Put(Of(changed, changed.Key, nil))
+	d.Put(NewDeclaration(changed, changed.Key, nil))
 	d.Forget(changed.Key)
 	wants(changed, false, true, nil)
 }
@@ -119,10 +119,10 @@ func TestDeclarations(t *testing.T) {
 // The memory for one namespace is bounded, and not at the cost of another.
 func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 	var d Declarations
-	d.Put(Of(recordOf("other", "app", "1"), release.Key{}, configMaps(1000, "x")))
+	d.Put(NewDeclaration(recordOf("other", "app", "1"), release.Key{}, configMaps(1000, "x")))
 	half := declaredBytes / 8 / 2
 	for _, name := range []string{"a", "b", "c"} {
-		d.Put(Of(recordOf("n", name, "1"), release.Key{}, configMaps(half, "x")))
+		d.Put(NewDeclaration(recordOf("n", name, "1"), release.Key{}, configMaps(half, "x")))
 	}
 	for name, want := range map[string]bool{"n/a": false, "n/b": false, "n/c": true, "other/app": true} {
 		found := false
@@ -133,7 +133,7 @@ func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 			t.Errorf("%s is remembered: %v", name, found)
 		}
 	}
-	d.Put(Of(recordOf("n", "huge", "1"), release.Key{}, configMaps(3*half, "x")))
+	d.Put(NewDeclaration(recordOf("n", "huge", "1"), release.Key{}, configMaps(3*half, "x")))
 	if got, _, _ := d.Get(recordOf("n", "huge", "1")); got == nil {
 		t.Error("one that is too large by itself is not remembered")
 	}

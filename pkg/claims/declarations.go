@@ -46,8 +46,8 @@ var identitySeed = maphash.MakeSeed()
 
 func hashOf(id manifest.ID) uint64 { return maphash.Comparable(identitySeed, id) }
 
-// Of returns the declaration of a record whose objects name the release as.
-func Of(rec release.Record, as release.Key, ids []manifest.ID) *Declaration {
+// NewDeclaration returns the declaration of a record whose objects name the release as.
+func NewDeclaration(rec release.Record, as release.Key, ids []manifest.ID) *Declaration {
 	d := &Declaration{record: rec, as: as}
 	for _, id := range ids {
 		d.objects = append(d.objects, hashOf(id))
@@ -56,11 +56,13 @@ func Of(rec release.Record, as release.Key, ids []manifest.ID) *Declaration {
 	return d
 }
 
-// None returns the declaration of a record that counts as declaring nothing.
-func None(rec release.Record) *Declaration { return &Declaration{record: rec} }
+// NoDeclaration returns the declaration of a record that counts as declaring nothing.
+func NoDeclaration(rec release.Record) *Declaration { return &Declaration{record: rec} }
 
-// Failed returns the result of a read that failed, for the next call of Declarations.Get.
-func Failed(rec release.Record, err error) *Declaration { return &Declaration{record: rec, err: err} }
+// FailedDeclaration returns the result of a read that failed, for the next call of Declarations.Get.
+func FailedDeclaration(rec release.Record, err error) *Declaration {
+	return &Declaration{record: rec, err: err}
+}
 
 // Release returns the release with the record.
 func (d *Declaration) Release() release.Key { return d.record.Key }

@@ -168,7 +168,7 @@ func (o *Others) inRecord(
 		found, err := o.Read(ctx, rec)
 		if err != nil {
 			o.Log.WithField("release", rec.Key.String()).Debugf("guard: read %s: %s", rec.Object(), apierror.Safe(err))
-			found = None(rec)
+			found = NoDeclaration(rec)
 		} else {
 			o.Known.Put(found)
 		}

@@ -167,7 +167,7 @@ func statusHead(hr *v1alpha1.HelmRelease, options tableOptions) string {
 	if w := status.Window; w != nil && now.Before(w.Start.Time) {
 		lines = append(lines, [2]string{"Next window", report.Time(w.Start.Time) + " to " + report.Time(w.End.Time)})
 	}
-	if hr.Spec.Guard != "" && hr.Spec.Guard != v1alpha1.GuardOff {
+	if hr.Spec.Guard.IsOn() {
 		lines = append(lines, [2]string{"Guard", guardText(hr)})
 	}
 	for _, subject := range hr.Spec.GuardExempt {

@@ -103,7 +103,7 @@ func New(ctx context.Context, clients Clients, o Options) (*Controller, error) {
 func (c *Controller) answerRequests(store *witness.Store, rep *reporter) {
 	o, loader := c.Options, c.releases.loader
 	c.admission = admit.New(admit.Options{
-		Table: c.table, Kinds: &c.lockedKinds, Inputs: c.inputs, Others: c.ownership.others,
+		Kinds: &c.lockedKinds, Inputs: c.inputs, Others: c.ownership.others,
 		Metadata: c.clients.Metadata, DryRunner: c.enforcer, Spend: loader.budget.spend,
 		StillAsked: c.stillAsked, Denied: rep.denied, Clock: o.Clock, Log: o.Log, Metrics: o.Metrics,
 	})

@@ -135,9 +135,9 @@ func (ow *ownership) findDeclared(ctx context.Context, records []release.Record)
 		}
 		switch {
 		case apierrors.IsForbidden(err): // as when its records are out of sight
-			found = claims.None(rec)
+			found = claims.NoDeclaration(rec)
 		case err != nil:
-			found = claims.Failed(rec, err)
+			found = claims.FailedDeclaration(rec, err)
 		}
 		ow.declared.Put(found)
 	}
@@ -168,9 +168,9 @@ func (lo *loader) declaredBy(ctx context.Context, rec release.Record) (*claims.D
 		return nil, err
 	}
 	defer slot()
-	found := claims.None(rec)
+	found := claims.NoDeclaration(rec)
 	_, err = lo.read(ctx, rec, func(r *contents) error {
-		found = claims.Of(rec, r.release.Key, r.IDs())
+		found = claims.NewDeclaration(rec, r.release.Key, r.IDs())
 		return nil
 	})
 	return found, err

@@ -75,8 +75,8 @@ func (rs *releases) helmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 func (rs *releases) recordChanged(key release.Key) {
 	for _, hr := range rs.named(key) {
 		rs.entries.update(keyOf(hr), func(e *entry) { e.stirred = true })
+		rs.queues.releases.Add(keyOf(hr))
 	}
-	rs.releaseChanged(key)
 	for _, other := range rs.entries.naming(key) { // it may have to give way to this release, or need not any more
 		rs.entries.update(other, func(e *entry) { e.reload = true })
 		rs.queues.releases.Add(other)

@@ -78,7 +78,7 @@ func (rep *reporter) record(l *lock.Lock, v *result, action v1alpha1.DriftAction
 	for i := range records {
 		rep.sendDrift(l, &records[i])
 	}
-	if on, of, ok := events.Of(l, d, action, longest); ok {
+	if on, of, ok := events.OfDrift(l, d, action, longest); ok {
 		rep.recordDrift(l, d, on, of)
 	}
 }

@@ -72,9 +72,9 @@ func OperationOf(changes []drift.Change) v1alpha1.DriftOperation {
 // Portion is one author's part of the changes to an object. The name of an unknown author is empty.
 type Portion struct {
 	drift.Attribution
-	Did    v1alpha1.DriftOperation
-	Users  []string // the possible senders of the change
-	Groups []string // those of a single sender
+	Did    v1alpha1.DriftOperation // by the author
+	Users  []string                // the possible senders of the change
+	Groups []string                // those of a single sender
 }
 
 // Portions returns the changes by author, at least one portion.

@@ -156,8 +156,9 @@ func RequestDenied(id manifest.ID, p Portion) Event {
 	return warning(v1alpha1.EventReasonDenied, "%s: %s by %s was refused", id, what, p.Users[0])
 }
 
-// Of returns the events of drift with this life, on the HelmRelease and on the object; false for an action without any.
-func Of(l *lock.Lock, d *Drift, action v1alpha1.DriftAction, lived Life) (on, of Event, ok bool) {
+// OfDrift returns the events of drift with this life, on the HelmRelease and on the object; false for an action without
+// any.
+func OfDrift(l *lock.Lock, d *Drift, action v1alpha1.DriftAction, lived Life) (on, of Event, ok bool) {
 	e, suffix := Event{Type: corev1.EventTypeNormal}, "; restored "+lived.String()
 	switch action {
 	case v1alpha1.DriftActionReverted:

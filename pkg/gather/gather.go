@@ -16,7 +16,7 @@ import (
 // Inputs gathers inputs from the lock table and the live autoscalers. It is safe for concurrent use.
 type Inputs struct {
 	Table   *lock.Table
-	Scalers *watch.Autoscalers
+	Scalers *watch.Autoscalers // set before the first call
 	Clock   clock.PassiveClock
 }
 

@@ -90,7 +90,7 @@ const (
 // be Helm's.
 func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	switch {
-	case a.Guard == "" || a.Guard == v1alpha1.GuardOff:
+	case !a.Guard.IsOn():
 		return AdmitOff, nil
 	case a.Guard == v1alpha1.GuardObserve: // every sender is of interest
 	case a.By.IsOneOf(a.Exempt):

@@ -42,7 +42,7 @@ func LockState(hr *v1alpha1.HelmRelease, now time.Time) string {
 
 // GuardMissing reports whether a HelmRelease requests a guard that is not in force.
 func GuardMissing(hr *v1alpha1.HelmRelease) bool {
-	return hr.Spec.Guard != "" && hr.Spec.Guard != v1alpha1.GuardOff &&
+	return hr.Spec.Guard.IsOn() &&
 		!meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionGuarded)
 }
 

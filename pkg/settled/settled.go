@@ -141,12 +141,9 @@ func (m *Memory) formsOf(uid types.UID) *forms {
 }
 
 // Keep remembers the settled forms of a lock, nil for none, of a HelmRelease.
-func (m *Memory) Keep(uid types.UID, l *lock.Lock) { m.keep(uid, l) }
-
-// keep is Keep, and returns the forms.
-func (m *Memory) keep(uid types.UID, l *lock.Lock) *forms {
+func (m *Memory) Keep(uid types.UID, l *lock.Lock) {
 	if l == nil {
-		return nil
+		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,7 +153,6 @@ func (m *Memory) keep(uid types.UID, l *lock.Lock) *forms {
 		m.Log.WithField("release", l.Release.String()).Warnf("the settled forms of objects: %v", err)
 	}
 	of.known = known
-	return of
 }
 
 // Forget drops the memory of a deleted HelmRelease. Kubernetes deletes its Secret.
@@ -169,8 +165,9 @@ func (m *Memory) Forget(uid types.UID) {
 // Store writes the settled forms of a lock to the Secret of its HelmRelease, if the Secret differs. It returns the time
 // until the next permitted write.
 func (m *Memory) Store(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) (wait time.Duration) {
-	of := m.keep(hr.UID, l)
+	m.Keep(hr.UID, l)
 	m.mu.Lock()
+	of := m.formsOf(hr.UID)
 	known, now := of.known, m.Clock.Now()
 	wait = of.next.Sub(now)
 	changed := known != of.stored && (of.stored != nil || len(known.Forms) > 0)

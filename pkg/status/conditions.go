@@ -32,7 +32,7 @@ func conditions(hr *v1alpha1.HelmRelease, v *View) []metav1.Condition {
 	if v.Lock != nil {
 		guarded = v.Lock.Spec.Guard // another one may not be followed yet
 	}
-	if guarded != "" && guarded != v1alpha1.GuardOff {
+	if guarded.IsOn() {
 		guardedCondition(v, set)
 	} else {
 		meta.RemoveStatusCondition(&out, v1alpha1.ConditionGuarded)

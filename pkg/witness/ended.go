@@ -14,12 +14,12 @@ import (
 // ended judges the end of a record: its deletion, for which after is nil, or a status that is neither deployed nor
 // pending. A deletion or uninstallation ends the trust in earlier revisions, unless a user ends an interrupted upgrade:
 // the deletion of its record returns to the trusted revision.
-func (wi *hearing) ended(
+func (h *hearing) ended(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, before, after *stored,
 ) (result string, err error) {
 	by := writerOf(r)
-	err = wi.Store.Change(ctx, hr, func(s *trust.State) (changed bool, err error) {
-		if after == nil && wi.mayReturn(ctx, r, hr, before, s) {
+	err = h.Store.Change(ctx, hr, func(s *trust.State) (changed bool, err error) {
+		if after == nil && h.mayReturn(ctx, r, hr, before, s) {
 			s.Next, s.Pending, result = nil, nil, "Returned"
 			return true, nil
 		}
@@ -45,17 +45,17 @@ func (wi *hearing) ended(
 
 // mayReturn reports whether a record is that of a trusted upgrade, and a user may carry out the difference from it to
 // the trusted revision. It is the difference from the content that Helm deploys: any user may store another.
-func (wi *hearing) mayReturn(
+func (h *hearing) mayReturn(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, from *stored, s *trust.State,
 ) bool {
 	if s.Next == nil || s.Next.UID != from.UID {
 		return false
 	}
-	before, _ := wi.base(ctx, s.Next, from)
-	after, _ := wi.base(ctx, s.Trusted, from)
+	before, _ := h.base(ctx, s.Next, from)
+	after, _ := h.base(ctx, s.Trusted, from)
 	if len(before) == 0 || len(after) == 0 {
 		return false
 	}
-	missing, err := wi.lacks(ctx, r.UserInfo, after, [][]trust.Object{before}, hr.Spec.ReplaceImmutable)
+	missing, err := h.lacks(ctx, r.UserInfo, after, [][]trust.Object{before}, hr.Spec.ReplaceImmutable)
 	return err == nil && missing == nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // lacks returns the first right that a writer lacks for the difference to one of bases; nil for none.
-func (wi *hearing) lacks(
+func (h *hearing) lacks(
 	ctx context.Context, user authenticationv1.UserInfo, declared []trust.Object, bases [][]trust.Object, replace bool,
 ) (*trust.Right, error) {
 	for _, base := range bases {
@@ -25,7 +25,7 @@ func (wi *hearing) lacks(
 		if doubt != "" {
 			return nil, errors.New(doubt)
 		}
-		if missing, err := wi.missing(ctx, user, rights); err != nil || missing != nil {
+		if missing, err := h.missing(ctx, user, rights); err != nil || missing != nil {
 			return missing, err
 		}
 	}
@@ -33,7 +33,7 @@ func (wi *hearing) lacks(
 }
 
 // missing returns the first right that a user lacks; nil for none.
-func (wi *hearing) missing(
+func (h *hearing) missing(
 	ctx context.Context, user authenticationv1.UserInfo, rights []trust.Right,
 ) (*trust.Right, error) {
 	for len(rights) > 0 {
@@ -46,7 +46,7 @@ func (wi *hearing) missing(
 				Namespace: r.Namespace, Name: r.Name}
 		}
 		allowed, err := accounts.Rights(ctx, objects, func(ctx context.Context, o accounts.Object) (bool, error) {
-			return wi.may(ctx, user, verb, o)
+			return h.may(ctx, user, verb, o)
 		})
 		if err != nil {
 			return nil, err
@@ -59,14 +59,14 @@ func (wi *hearing) missing(
 }
 
 // may asks the API server's authorizer about one right of the writer.
-func (wi *hearing) may(
+func (h *hearing) may(
 	ctx context.Context, user authenticationv1.UserInfo, verb string, o accounts.Object,
 ) (bool, error) {
 	resource, subresource, _ := strings.Cut(o.GVR.Resource, "/")
 	review := accounts.Review(user)
 	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: verb, Group: o.GVR.Group, Version: "*",
 		Resource: resource, Subresource: subresource, Namespace: o.Namespace, Name: o.Name}
-	review, err := wi.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review,
+	review, err := h.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review,
 		metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("ask for the rights of the writer: %w", err)

@@ -49,18 +49,18 @@ func (s *stored) equals(after *stored) bool {
 }
 
 // sameContent reports whether a write keeps the status and the digest of a record.
-func (wi *hearing) sameContent(ctx context.Context, before, after *stored) (bool, error) {
+func (h *hearing) sameContent(ctx context.Context, before, after *stored) (bool, error) {
 	if before == nil || before.Status != after.Status {
 		return false, nil
 	}
 	if before.equals(after) {
 		return true, nil
 	}
-	old, err := wi.decode(ctx, before)
+	old, err := h.decode(ctx, before)
 	if err != nil {
 		return false, nil //nolint:nilerr // an unreadable record has no content to keep
 	}
-	now, err := wi.decode(ctx, after)
+	now, err := h.decode(ctx, after)
 	if err != nil {
 		return false, err
 	}
@@ -68,8 +68,8 @@ func (wi *hearing) sameContent(ctx context.Context, before, after *stored) (bool
 }
 
 // decode decodes a record.
-func (wi *hearing) decode(ctx context.Context, s *stored) (*release.Release, error) {
-	rel, err := wi.reading.Decode(ctx, s.Record, s.payload)
+func (h *hearing) decode(ctx context.Context, s *stored) (*release.Release, error) {
+	rel, err := h.reading.Decode(ctx, s.Record, s.payload)
 	if err != nil {
 		return nil, err
 	}

@@ -60,16 +60,16 @@ func New(o Options) *Witness { return &Witness{Options: o, parsed: lru.New(parse
 
 // See records whether the writer of a release record may carry out the record. Every request passes.
 func (w *Witness) See(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
-	wi := &hearing{Witness: w, reading: w.Reader.Begin()}
-	defer wi.reading.End()
-	begun := wi.Clock.Now()
-	result, err := wi.see(ctx, r)
+	h := &hearing{Witness: w, reading: w.Reader.Begin()}
+	defer h.reading.End()
+	begun := h.Clock.Now()
+	result, err := h.see(ctx, r)
 	if err != nil {
-		wi.Log.WithField("object", r.Namespace+"/"+r.Name).Warnf("the write of a record is not judged: %s",
+		h.Log.WithField("object", r.Namespace+"/"+r.Name).Warnf("the write of a record is not judged: %s",
 			apierror.Safe(err))
 		result = "Unwitnessed"
 	}
-	wi.Metrics.Guarded("witnessed", result, wi.Clock.Since(begun))
+	h.Metrics.Guarded("witnessed", result, h.Clock.Since(begun))
 	return guard.Decision{}
 }
 
@@ -80,7 +80,7 @@ type hearing struct {
 }
 
 // see judges one request, and stores the result before it returns it.
-func (wi *hearing) see(ctx context.Context, r *admissionv1.AdmissionRequest) (string, error) {
+func (h *hearing) see(ctx context.Context, r *admissionv1.AdmissionRequest) (string, error) {
 	if r.DryRun != nil && *r.DryRun {
 		return "DryRun", nil
 	}
@@ -98,39 +98,39 @@ func (wi *hearing) see(ctx context.Context, r *admissionv1.AdmissionRequest) (st
 	case after == nil && before == nil:
 		return "Malformed", nil
 	}
-	hr := wi.Holder(cmp.Or(after, before).Key)
+	hr := h.Holder(cmp.Or(after, before).Key)
 	if hr == nil {
 		return "NotLocked", nil
 	}
 	if after == nil || after.Status != release.StatusDeployed && !after.Status.IsPending() {
-		return wi.ended(ctx, r, hr, before, after)
+		return h.ended(ctx, r, hr, before, after)
 	}
 	if before == nil {
-		exists, err := wi.exists(ctx, after.Record)
+		exists, err := h.exists(ctx, after.Record)
 		if err != nil || exists {
 			return "Exists", err
 		}
 	}
-	if err := wi.begun(ctx, r, hr, before, after); err != nil {
+	if err := h.begun(ctx, r, hr, before, after); err != nil {
 		return "", err
 	}
-	same, err := wi.sameContent(ctx, before, after)
+	same, err := h.sameContent(ctx, before, after)
 	if err != nil || same {
 		return "Unchanged", err
 	}
-	return wi.judge(ctx, r, hr, before, after)
+	return h.judge(ctx, r, hr, before, after)
 }
 
 // begun records that Helm begins with a record, or that a user changes one that Helm has begun with. It comes before
 // the judgement, because that may take too long: any user may write a record that does.
-func (wi *hearing) begun(
+func (h *hearing) begun(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, before, after *stored,
 ) error {
 	wasPending := before != nil && before.Status.IsPending()
 	if !wasPending && !after.Status.IsPending() || wasPending && before.equals(after) {
 		return nil
 	}
-	return wi.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
+	return h.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
 		if wasPending {
 			return s.TakeOver(before.UID, writerOf(r)), nil
 		}
@@ -145,8 +145,8 @@ func writerOf(r *admissionv1.AdmissionRequest) string {
 }
 
 // exists reports whether a record exists, so that the API server is about to refuse its creation.
-func (wi *hearing) exists(ctx context.Context, rec release.Record) (bool, error) {
-	_, err := wi.Metadata.Resource(rec.Storage.GVR()).Namespace(rec.Key.Namespace).
+func (h *hearing) exists(ctx context.Context, rec release.Record) (bool, error) {
+	_, err := h.Metadata.Resource(rec.Storage.GVR()).Namespace(rec.Key.Namespace).
 		Get(ctx, rec.ObjectName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -155,15 +155,15 @@ func (wi *hearing) exists(ctx context.Context, rec release.Record) (bool, error)
 }
 
 // judge decides on the difference that a write makes.
-func (wi *hearing) judge(
+func (h *hearing) judge(
 	ctx context.Context, r *admissionv1.AdmissionRequest, hr *v1alpha1.HelmRelease, before, after *stored,
 ) (result string, err error) {
-	rel, err := wi.decode(ctx, after)
+	rel, err := h.decode(ctx, after)
 	if err != nil {
 		return "", err
 	}
 	rec := trust.Record{UID: after.UID, Revision: after.Revision, Digest: trust.Digest(after.Key.Namespace, rel),
-		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: wi.Store.Now(), Writer: writerOf(r)}
+		Replace: hr.Spec.ReplaceImmutable, Reason: v1alpha1.TrustWitnessed, Time: h.Store.Now(), Writer: writerOf(r)}
 	by := judge.Requester{User: r.UserInfo.Username, Groups: r.UserInfo.Groups}
 	deployed := func(s *trust.State) {
 		if after.Status == release.StatusDeployed {
@@ -171,27 +171,27 @@ func (wi *hearing) judge(
 		}
 	}
 	if len(hr.Spec.ExpectedWriters) > 0 { // before the rights, which may not be known in time
-		if err := wi.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
+		if err := h.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
 			deployed(s)
 			return true, nil
 		}); err != nil {
 			return "", err
 		}
 	}
-	if by.IsOneOf(wi.NeverWriters) {
-		return "NeverWriter", wi.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
+	if by.IsOneOf(h.NeverWriters) {
+		return "NeverWriter", h.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
 			s.Refuse(trust.Refusal{Record: rec})
 			deployed(s)
 			return true, nil
 		})
 	}
-	declared, err := wi.objects(rel, after.Record)
+	declared, err := h.objects(rel, after.Record)
 	if err != nil {
 		return "", err
 	}
-	err = wi.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
-		bases, compared := wi.bases(ctx, s, rec, before, after)
-		missing, err := wi.lacks(ctx, r.UserInfo, declared, bases, rec.Replace)
+	err = h.Store.Change(ctx, hr, func(s *trust.State) (bool, error) {
+		bases, compared := h.bases(ctx, s, rec, before, after)
+		missing, err := h.lacks(ctx, r.UserInfo, declared, bases, rec.Replace)
 		switch {
 		case err != nil:
 			return false, err

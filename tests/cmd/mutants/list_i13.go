@@ -8,12 +8,12 @@ const (
 
 // guardNeverRefusesHelm are the mutants of I13: the rules for passing requests, and the failure policy.
 func guardNeverRefusesHelm() []mutant {
-	const decision, gather, claims = "pkg/judge/admission.go", "pkg/admit/admit.go", "pkg/admit/claimants.go"
+	const decision, answers, claims = "pkg/judge/admission.go", "pkg/admit/admit.go", "pkg/admit/claimants.go"
 	const stances = "pkg/claims/stances.go"
 	const server, registration, keeper = "pkg/guard/server.go", "pkg/guard/registration.go", "pkg/guard/keeper.go"
 	return []mutant{
 		breaks("I13", "the record is not read before a refusal",
-			edit{gather, `	case !holds:`, `	case !holds && err != nil:`}, guardSuite, "TestI13_ARecordThatIsOnItsWay"),
+			edit{answers, `	case !holds:`, `	case !holds && err != nil:`}, guardSuite, "TestI13_ARecordThatIsOnItsWay"),
 		breaks("I13", "a release that takes an object over is refused it",
 			edit{stances, `	case declared && works:`, `	case declared && works && len(records) == 0:`}, guardSuite,
 			"TestI13_AnotherReleaseTakesOver"),
@@ -30,7 +30,7 @@ func guardNeverRefusesHelm() []mutant {
 				`!found && o.inRecord(ctx, before, named, id)`},
 			guardSuite, "TestI13_HandedOver"),
 		breaks("I13", "changes in a namespace that is being deleted are refused",
-			edit{gather, `	case namespace.DeletionTimestamp != nil:`, `	case namespace.Name == "":`}, guardSuite,
+			edit{answers, `	case namespace.DeletionTimestamp != nil:`, `	case namespace.Name == "":`}, guardSuite,
 			"TestI13_NamespacesAndOwnersGo"),
 		breaks("I13", "a guard that stops closes a connection as the API server sends a request on it",
 			edit{"pkg/serving/serving.go", `			drain(limits.Drain, ended)`, `			drain(0, ended)`}, "./pkg/serving",
@@ -44,9 +44,9 @@ func guardNeverRefusesHelm() []mutant {
 		if`, `	if r.SubResource == "none" {
 		if`}, guardSuite, "TestI13_ScaleToZero"),
 		breaks("I13", "a release without a guard has one",
-			edit{decision, `	case a.Guard == "" || a.Guard == v1alpha1.GuardOff:`, `	case a.Guard == "-":`},
+			edit{decision, `	case !a.Guard.IsOn():`, `	case a.Guard == "-":`},
 			judgePkg, "TestAdmit"),
-		breaks("I13", "a guard that observes refuses", edit{gather, `	if q.Guard == v1alpha1.GuardObserve {`,
+		breaks("I13", "a guard that observes refuses", edit{answers, `	if q.Guard == v1alpha1.GuardObserve {`,
 			`	if q.Guard == "-" {`}, guardSuite, "TestI13_Observe"),
 		breaks("I13", "a drift is of whoever has sent a request",
 			edit{"pkg/events/senders.go", `(r.Deletion || r.Paths == nil ||`, `(r.User != "" ||`},
@@ -191,7 +191,7 @@ func guardNeverRefusesHelm() []mutant {
 		breaks("I13", "objects of a collection that is deleted have no name",
 			edit{"pkg/admit/question.go", `Name: object.GetName()}`, `Name: r.Name}`}, guardSuite, "TestI13_WhatPeopleDoIsRefused"),
 		breaks("I13", "a check that fails is no reason to let a request pass",
-			edit{gather, `	case err != nil:
+			edit{answers, `	case err != nil:
 		ad.Log.WithField("object", q.ID.String()).`, `	case err != nil && ctx.Err() != nil:
 		ad.Log.WithField("object", q.ID.String()).`}, guardSuite, "TestI13_AnErrorOfTheCheckPasses"),
 		breaks("I13", "the API server asks the operator about its own requests",

@@ -47,22 +47,22 @@ func noRightByARecord() []mutant {
 `, `	if s.Pending != nil && by == "" {
 `}, guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
 		breaks("I14", "a record is taken over once it is judged", edit{witness,
-			`	if err := wi.begun(ctx, r, hr, before, after); err != nil {
+			`	if err := h.begun(ctx, r, hr, before, after); err != nil {
 		return "", err
 	}
-	same, err := wi.sameContent(ctx, before, after)
+	same, err := h.sameContent(ctx, before, after)
 	if err != nil || same {
 		return "Unchanged", err
 	}
-	return wi.judge(ctx, r, hr, before, after)`, `	same, err := wi.sameContent(ctx, before, after)
+	return h.judge(ctx, r, hr, before, after)`, `	same, err := h.sameContent(ctx, before, after)
 	if err != nil || same {
 		return "Unchanged", err
 	}
-	result, err := wi.judge(ctx, r, hr, before, after)
+	result, err := h.judge(ctx, r, hr, before, after)
 	if err != nil {
 		return "", err
 	}
-	return result, wi.begun(ctx, r, hr, before, after)`}, guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
+	return result, h.begun(ctx, r, hr, before, after)`}, guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
 		breaks("I14", "the end of the trust forgets the pending record", edit{state,
 			`	*s = State{Refused: s.Refused, Pending: s.Pending, `, `	*s = State{Refused: s.Refused, `}, trust,
 			"TestHelmMayGoOnWithAPendingRecord"),
@@ -99,7 +99,7 @@ func noRightByARecord() []mutant {
 			return false, nil
 		})
 	}`}, guardSuite, accepted),
-		breaks("I14", "the writes of all users count", edit{witness, `by.IsOneOf(wi.NeverWriters)`,
+		breaks("I14", "the writes of all users count", edit{witness, `by.IsOneOf(h.NeverWriters)`,
 			`by.IsOneOf(nil)`}, guardSuite, "TestI14_NeverWritersMakeNoRecordTrusted"),
 		breaks("I14", "a label of a backup tool makes a record trusted", edit{stored,
 			`	if before.equals(after) {
@@ -109,13 +109,13 @@ func noRightByARecord() []mutant {
 			`	return err == nil && missing == nil`, `	return err == nil && (missing == nil || from != nil)`}, guardSuite,
 			returned),
 		breaks("I14", "a deletion is judged by the content that its user has stored", edit{"pkg/witness/ended.go",
-			`	before, _ := wi.base(ctx, s.Next, from)
+			`	before, _ := h.base(ctx, s.Next, from)
 `,
-			`	rel, err := wi.decode(ctx, from)
+			`	rel, err := h.decode(ctx, from)
 	if err != nil {
 		return false
 	}
-	before, err := wi.objects(rel, from.Record)
+	before, err := h.objects(rel, from.Record)
 	if err != nil {
 		return false
 	}
@@ -178,7 +178,7 @@ func noRightByARecord() []mutant {
 			`	case w != nil && !w.IsOneOf(by) && !(`, `	case w != nil && w.is(r) && !w.IsOneOf(by) && !(`}, trust, writers),
 		breaks("T1", "the writer of a record that cannot be judged is not known", edit{witness,
 			`	if after.Status == release.StatusDeployed { // before`,
-			`	if _, err := wi.objects(rel, after.Record); err == nil && after.Status == release.StatusDeployed { // before`},
+			`	if _, err := h.objects(rel, after.Record); err == nil && after.Status == release.StatusDeployed { // before`},
 			guardSuite, "TestHostile_NoUserBecomesAnExpectedWriter"),
 		breaks("T1", "an unexpected writer is announced with each status", edit{"pkg/controller/notify.go",
 			`after.writer != before.writer`, `after.uid != ""`}, guardSuite, "TestWriters_HelmAsTwoUsers"),

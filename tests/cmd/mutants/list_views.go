@@ -2,7 +2,7 @@ package main
 
 // lateViews are the mutants of decisions by the events of watches, which may be late, missing or out of date.
 func lateViews() []mutant {
-	const gather = "pkg/admit/admit.go"
+	const answers = "pkg/admit/admit.go"
 	return []mutant{
 		breaks("I6", "numbers of replicas are restored by what the watch of autoscalers has delivered",
 			edit{"pkg/controller/remediation.go", `	differing = rm.comparer.rescaled(ctx, l, differing)`, ``}, integration,
@@ -18,16 +18,16 @@ func lateViews() []mutant {
 			edit{"pkg/judge/plan.go", ` && !IgnoresRange(o.ID, matcher)`, ``}, judgePkg,
 			"TestPlan"),
 		breaks("I13", "the guard refuses a scale by what the watch of autoscalers has delivered",
-			edit{gather, `	if q.Rescales(changes) {`, `	if q.Rescales(changes) && q.DryRun {`}, guardSuite,
+			edit{answers, `	if q.Rescales(changes) {`, `	if q.Rescales(changes) && q.DryRun {`}, guardSuite,
 			"TestHostile_ARefusalByALateView"),
 		breaks("I13", "the guard refuses by a HelmRelease of a moment ago",
-			edit{gather, `	case !asked || q.lock.Closed():`, `	case !asked && q.lock.Closed():`}, guardSuite,
+			edit{answers, `	case !asked || q.lock.Closed():`, `	case !asked && q.lock.Closed():`}, guardSuite,
 			"TestHostile_ARefusalByALateView"),
-		breaks("I13", "the guard of scale knows no kinds",
-			edit{"pkg/admit/question.go", `	of, _ := ad.Kinds.Of(gvr)`, `	of, _ := ad.Kinds.Of(gvr)
-	if ad.Kinds != nil {
-		of = schema.GroupKind{}
-	}`}, guardSuite, "TestHostile_AReleaseThatWaitsForAKind"),
+		breaks("I13", "the guard of scale forgets the kinds that are discovered again",
+			edit{"pkg/controller/kinds.go", `	c.kinds.Reset()`, `	c.kinds.Reset()
+	c.lockedKinds = lock.Kinds{}`}, guardSuite, "TestHostile_AReleaseThatWaitsForAKind").
+			and(edit{"pkg/controller/kinds.go", `import (`, `import (
+	"github.com/rancher/helm-locker/pkg/lock"`}),
 		breaks("I2", "objects are pruned for a HelmRelease of a moment ago",
 			edit{"pkg/controller/pruning.go", `pr.stillAsked(ctx, l); err != nil || !asked {`,
 				`pr.stillAsked(ctx, l); err != nil && !asked {`}, integration,
