@@ -130,7 +130,7 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 			Message: message, LastTransitionTime: metav1.Now()}
 	}
 	stored.Status = v1alpha1.HelmReleaseStatus{
-		State: v1alpha1.StateDeployed, Version: 7, Revision: 7,
+		State: v1alpha1.StateDeployed, Version: 7, Revision: 7, Objects: v1alpha1.ObjectCounts{Tracked: 3},
 		Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, "all is well"),
 			condition(v1alpha1.ConditionLocked, "")},
 	}
