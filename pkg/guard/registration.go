@@ -32,7 +32,7 @@ var exemptUsers = []string{
 func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self string,
 ) []admissionregistrationv1.ValidatingWebhook {
 	hook := admissionregistrationv1.ValidatingWebhook{
-		Name: objectsWebhook, ClientConfig: client, Rules: objectRules(w.Resources),
+		Name: objectsWebhook, ClientConfig: client,
 		FailurePolicy: ptr.To(admissionregistrationv1.Ignore), MatchPolicy: ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: w.Namespaces,
@@ -52,7 +52,10 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 	hook.MatchConditions = append(conditions(self), admissionregistrationv1.MatchCondition{
 		Name: "object-or-metadata", Expression: objectOrMetadata})
 	var hooks []admissionregistrationv1.ValidatingWebhook
-	if len(w.Resources) > 0 {
+	for i, rules := range objectRules(w.Resources) {
+		if hook.Rules = rules; i > 0 {
+			hook.Name = fmt.Sprintf("versions-%d.%s", i+1, objectsWebhook)
+		}
 		hooks = append(hooks, hook)
 	}
 	if len(w.Records) > 0 {
@@ -151,8 +154,17 @@ func metadataChanges() string {
 
 // objectRules select the objects, and the subresources whose requests carry the whole object: the strategies of many
 // kinds keep the metadata of such a request. A rule for a subresource that a kind does not have matches nothing.
-func objectRules(resources []Resource) (rules []admissionregistrationv1.RuleWithOperations) {
+//
+// Each list has one version of a resource. The API server asks a webhook about the version of the request if the
+// webhook has a rule for it, and converts the object otherwise. With a rule for another version than the locked one,
+// the guard would not be asked about the locked one.
+func objectRules(resources []Resource) (lists [][]admissionregistrationv1.RuleWithOperations) {
+	versions := map[schema.GroupResource]int{}
 	for _, r := range resources {
+		list := versions[r.GroupResource()]
+		if versions[r.GroupResource()]++; list == len(lists) {
+			lists = append(lists, nil)
+		}
 		of := rule(r, r.Resource+"/status", admissionregistrationv1.Update)
 		switch {
 		case r.Group == "" && r.Resource == "namespaces":
@@ -160,9 +172,10 @@ func objectRules(resources []Resource) (rules []admissionregistrationv1.RuleWith
 		case r.Group == "certificates.k8s.io" && r.Resource == "certificatesigningrequests":
 			of.Resources = append(of.Resources, "certificatesigningrequests/approval")
 		}
-		rules = append(rules, rule(r, r.Resource, admissionregistrationv1.Update, admissionregistrationv1.Delete), of)
+		lists[list] = append(lists[list],
+			rule(r, r.Resource, admissionregistrationv1.Update, admissionregistrationv1.Delete), of)
 	}
-	return rules
+	return lists
 }
 
 func subresourceRules(resources []Resource) (rules []admissionregistrationv1.RuleWithOperations) {
