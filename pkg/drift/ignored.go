@@ -9,7 +9,7 @@ import (
 // apply writes every field that it names, and removes a formerly named field that it no longer names. So WithoutIgnored
 // names an ignored field, with its value in target, if owned reports that the applying manager owns it, and leaves it
 // out otherwise. target is the Target of a comparison of live with the same opt, or live if nothing changed; paths are
-// those of Ignore. Elements of atomic lists stay whole, with the values of target in ignored fields.
+// those of Ignore. Elements of atomic lists and atomic maps stay whole, with the values of target in ignored fields.
 //
 // The same holds for a map that is one value to the API server (the selector of a Service) while others have only added
 // to it: an apply of the declared value would remove their additions. A map with defaults of the API server is sent as
@@ -26,7 +26,7 @@ func WithoutIgnored(
 type ignorer struct {
 	*cursor
 	owned  func([]string) bool
-	atomic int // above zero, inside of an atomic list
+	atomic int // above zero, inside of an atomic list or map
 }
 
 func (s *ignorer) object(want, have, live map[string]any, n *node) map[string]any {
@@ -65,6 +65,10 @@ func (s *ignorer) value(want, have, live any, n *node) (any, bool) {
 			return deepCopy(h), s.ownedHere()
 		}
 		was, _ := live.(map[string]any)
+		if !ignored && n.isOneValue() {
+			s.atomic++
+			defer func() { s.atomic-- }()
+		}
 		v := s.object(w, h, was, n)
 		return v, !ignored || len(v) > 0
 	case []any:

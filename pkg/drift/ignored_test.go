@@ -124,6 +124,46 @@ func TestWithoutIgnoredLeavesAMapToWhoAddedToIt(t *testing.T) {
 	}
 }
 
+// An apply replaces an atomic map. Without the ignored key it would be refused, or remove that key.
+func TestWithoutIgnoredSendsAtomicMapsWhole(t *testing.T) {
+	custom := compiled(t, "{ref: {type: object, x-kubernetes-map-type: atomic}}")
+	for name, test := range map[string]struct {
+		declared, live, ignored, want string
+		schema                        Schema
+	}{
+		"a reference to a role": {
+			declared: "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {kind: Role, name: a}}",
+			live:     "{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: b}}", ignored: "/roleRef/name",
+			want: "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {kind: Role, name: b}}"},
+		"beside a declared key that is restored": {
+			declared: "{apiVersion: v1, kind: Service, spec: {selector: {app: a, tier: a}}}",
+			live:     "{spec: {selector: {app: b, tier: b}}}", ignored: "/spec/selector/tier",
+			want: "{apiVersion: v1, kind: Service, spec: {selector: {app: a, tier: b}}}"},
+		"all of it ignored": {
+			declared: "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {kind: Role, name: a}}",
+			live:     "{roleRef: {kind: Role, name: b}}", ignored: "/roleRef",
+			want: "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}"},
+		"of a custom resource": {
+			declared: "{apiVersion: e/v1, kind: E, spec: {ref: {kind: a, name: a}}}",
+			live:     "{spec: {ref: {kind: a, name: b}}}", ignored: "/spec/ref/name", schema: custom,
+			want: "{apiVersion: e/v1, kind: E, spec: {ref: {kind: a, name: b}}}"},
+	} {
+		declared, live := fromYAML(t, test.declared), fromYAML(t, test.live)
+		if test.schema.root == nil {
+			test.schema = schemaOf(schemas(t), declared)
+		}
+		opt := Options{Schema: test.schema, Ignore: under([]string{test.ignored})}
+		target := Compare(declared, live, opt).Target
+		if target == nil {
+			target = live
+		}
+		got := WithoutIgnored(declared, target, live, opt, nil)
+		if want := fromYAML(t, test.want); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
 // An apply merges lists before the API server sets defaults: with another form of a merge key it would add an element.
 func TestWithoutIgnoredSendsTheDefaultOfABlankMergeKey(t *testing.T) {
 	object := func(ports string) map[string]any {

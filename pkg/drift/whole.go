@@ -45,6 +45,9 @@ var wholeTypes = map[string]bool{
 
 func (n *node) isWhole() bool { return n != nil && n.whole }
 
+// isOneValue reports whether an apply replaces the map, also that of a custom resource, as a whole.
+func (n *node) isOneValue() bool { return n != nil && (n.whole || n.exact) }
+
 // hasDefaults reports whether the API server may set defaults in such a map. Undeclared keys of a selector are always
 // additions of others.
 func (n *node) hasDefaults() bool { return n.object != nil && n.object.fields["matchLabels"] == nil }

@@ -44,6 +44,12 @@ spec:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 ---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reads, labels: {tier: gold}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+subjects: [{kind: ServiceAccount, name: good, namespace: nowhere}]
+---
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: other}
@@ -101,8 +107,27 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 				}
 				return err
 			})
+			w.Delete(sets, "db") // and so it can be restored
+			w.WaitReady("app", 1)
 		})
+		t.Run("replaced with another role", func(t *testing.T) { w.on(t).refusesARole() })
 	})
+}
+
+// refusesARole replaces a RoleBinding with one of another role, which is an atomic map.
+func (w *fixture) refusesARole() {
+	w.Helper()
+	bindings := resource("rolebindings")
+	another := anew(w.Get(bindings, "reads"))
+	check.NoError(w, unstructured.SetNestedField(another.Object, "evil", "roleRef", "name"))
+	another.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm", "tier": "evil"})
+	w.replaceWhileSuspended("rolebindings", another)
+	w.refusedIn(bindings, "reads", "roleRef.name", func() {
+		w.Patch(bindings, "reads", `{"metadata":{"labels":{"tier":"worse"}},"subjects":null}`)
+	})
+	if subjects := kit.Field(w.Get(bindings, "reads"), "subjects"); subjects == nil {
+		w.Error("the subjects are gone")
+	}
 }
 
 // refusedIn waits until everything of an object but a field is restored, and again after a further change, and until
@@ -130,7 +155,7 @@ func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string,
 	if !strings.Contains(c.Message, field) || strings.Contains(c.Message, "metadata.labels") {
 		w.Errorf("Ready names the wrong fields: %s", c.Message)
 	}
-	w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonRevertFailed, "2 of 3 objects protected, 1 in part", name)
+	w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonRevertFailed, "3 of 4 objects protected, 1 in part", name)
 	w.Patch(kit.ConfigMaps, "other", `{"data":{"key":"evil"}}`)
 	w.WaitField(kit.ConfigMaps, "other", "data.key", "declared")
 	w.Throughout(time.Second, "nothing is restored that is as declared", func() error {
