@@ -107,17 +107,20 @@ func Admit(a Admission) (AdmissionReason, []drift.Change) {
 	if a.endsJob() {
 		return StopChange, []drift.Change{{Path: "/status/conditions", Op: drift.Modified}}
 	}
-	if changes := a.introduced(); len(changes) > 0 {
+	changes := a.introduced()
+	if len(changes) == 0 {
+		changes = a.shortened()
+	}
+	if len(changes) > 0 {
 		return StopChange, changes
 	}
 	return AdmitNoDrift, nil
 }
 
 // Harmless reports whether a change leaves the object as Helm deployed it. Most requests do, and the check does not
-// need Before.
+// need Before. An object that runs once can be ended without a drift, so it needs the whole judgement.
 func (a *Admission) Harmless() bool {
-	return a.After != nil && len(a.afterwards().Changes) == 0 &&
-		!(a.ID.GroupKind() == jobKind && len(endings(a.After)) > 0)
+	return a.After != nil && len(a.afterwards().Changes) == 0 && !RunsOnce(a.ID, a.Desired)
 }
 
 // afterwards compares the object as the request makes it.

@@ -33,6 +33,8 @@ const (
 		`deletionTimestamp: "2026-01-01T00:00:00Z"}, data: {one: "1", two: "2"}}`
 	shortJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {ttlSecondsAfterFinished: 9}}`
 	otherJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {managedBy: example.com/queue}}`
+	limited  = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {activeDeadlineSeconds: 9, backoffLimit: 6}}`
+	hurried  = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {activeDeadlineSeconds: 1, backoffLimit: 0}}`
 	ending   = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {}, status: {conditions: [{type: FailureTarget, status: "True"}]}}`
 	finished = `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {}, status: {conditions: [{type: Complete, status: "True"}]}}`
 )
@@ -134,6 +136,12 @@ func TestAdmit(t *testing.T) {
 			"system:serviceaccounts:kube-system"), AdmitNoDrift, ""},
 		"a Job of another controller":              {job, otherJob, finished, nil, AdmitNoDrift, ""},
 		"a Job that a user has its controller end": {job, job, ending, nil, StopChange, "status.conditions"},
+		"a Job with limits that a user adds":       {job, job, limited, nil, StopChange, "spec.activeDeadlineSeconds, spec.backoffLimit"},
+		"a Job with limits that a user lowers":     {job, limited, hurried, nil, StopChange, "spec.activeDeadlineSeconds, spec.backoffLimit"},
+		"a Job with limits that a user raises":     {job, hurried, limited, nil, AdmitNoDrift, ""},
+		"a Job with limits that a rule leaves alone": {job, job, limited, func(a *Admission) {
+			a.Rules = matcher(t, v1alpha1.IgnoreRule{Paths: []string{"/spec"}})
+		}, AdmitNoDrift, ""},
 		"a Job that is ending":                     {job, ending, ending, nil, AdmitNoDrift, ""},
 		"a Job that has ended":                     {job, finished, finished, nil, AdmitNoDrift, ""},
 		"a Job that runs, and is deleted later":    {shortJob, shortJob, "", nil, StopDeletion, ""},

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/rules"
 )
@@ -84,6 +86,25 @@ func (a *Admission) endsJob() bool {
 	}
 	manager, managed, err := unstructured.NestedString(a.Before.Object, "spec", "managedBy")
 	return !managed || err != nil || manager == batchv1.JobControllerName
+}
+
+// shortened returns the undeclared limits that a request sets or lowers. Kubernetes ends an object that runs once by
+// them, and an object that has finished is not re-created.
+func (a *Admission) shortened() (changes []drift.Change) {
+	if !RunsOnce(a.ID, a.Desired) || a.hasRun(a.Before) || a.By.isOfCluster() {
+		return nil
+	}
+	in := a.Input
+	in.Live = a.After
+	ignored := in.Ignore(a.Desired)
+	for _, name := range []string{"activeDeadlineSeconds", "backoffLimit"} {
+		path := []string{"spec", name}
+		before, after := numberAt(a.Before.Object, math.MaxInt64, path...), numberAt(a.After.Object, math.MaxInt64, path...)
+		if after < before && numberAt(a.Desired, -1, path...) < 0 && (ignored == nil || !ignored(path)) {
+			changes = append(changes, drift.Change{Path: drift.Pointer(path...), Op: drift.Modified})
+		}
+	}
+	return changes
 }
 
 // hasFinished reports whether the status of a Job or Pod is final, and its deletion is not the cause.

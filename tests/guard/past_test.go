@@ -116,6 +116,34 @@ spec:
 	f.passes("delete", "job", "once")
 }
 
+// A deadline that a user adds ends a Job or a Pod, which may be deleted then, and is not re-created.
+func TestHostile_NoDeadlineEndsWhatRunsOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const spec = `{restartPolicy: Never, containers: [{name: main, image: "example.com/main:1"}]}`
+	f.guarded(kit.Shared.Helm3(), "shop", shop+`
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once}
+spec: {template: {spec: `+spec+`}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: once}
+spec: `+spec)
+	f.inForce(kit.ConfigMaps, "settings")
+	patch := func(kind, patch string) []string {
+		return []string{"patch", kind, "once", "--type=merge", "-p", `{"spec":{` + patch + `}}`}
+	}
+	f.refused(jobs, "once", "spec.activeDeadlineSeconds was refused", patch("job", `"activeDeadlineSeconds":1`)...)
+	f.refused(jobs, "once", "spec.backoffLimit was refused", patch("job", `"backoffLimit":0`)...)
+	f.passes(patch("job", `"backoffLimit":7`)...)
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	f.refused(pods, "once", "spec.activeDeadlineSeconds was refused", patch("pod", `"activeDeadlineSeconds":1`)...)
+	f.passes("label", "pod", "once", "mine=one")
+}
+
 // Any Pod may have a token of the account in whose name the operator writes.
 func TestHostile_TheAccountOfTheReleaseIsNoWayPast(t *testing.T) {
 	t.Parallel()
