@@ -14,7 +14,8 @@ import (
 )
 
 // A foreign version of a definition that is the stored one cannot be removed, as objects may be stored in it. The
-// condition names the field; its change by a user, as the documents show it, lets the revert succeed.
+// condition names the field, and all others of the definition are restored. The change of that field by a user, as the
+// documents show it, lets the revert succeed.
 func TestStoredVersion_IsReportedAndLeftByHand(t *testing.T) {
 	w := newFixture(t)
 	definitions := w.In(resource("customresourcedefinitions"), "")
@@ -30,11 +31,11 @@ func TestStoredVersion_IsReportedAndLeftByHand(t *testing.T) {
 		name := "sprockets." + group
 		w.Helm(h, "install", release, w.Chart(release, fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: %s}
+metadata: {name: %s, labels: {tier: gold}}
 spec:
   group: %s
   scope: Namespaced
-  names: {plural: sprockets, singular: sprocket, kind: Sprocket, listKind: SprocketList}
+  names: {plural: sprockets, singular: sprocket, kind: Sprocket, listKind: SprocketList, shortNames: [sk]}
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `, name, group)))
@@ -43,6 +44,16 @@ spec:
 			{"op":"add","path":"/spec/versions/-","value":
 				{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}}]`)
 		w.Says(release, v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, name, "status.storedVersions")
+		patch(name, `[{"op":"replace","path":"/spec/names/shortNames","value":["evil"]},
+			{"op":"replace","path":"/metadata/labels/tier","value":"evil"}]`)
+		w.Eventually("the other fields are restored", func() error {
+			u, err := definitions.Get(w.Ctx, name, metav1.GetOptions{})
+			if names := kit.Field(u, "spec.names.shortNames"); err == nil &&
+				(fmt.Sprint(names) != "[sk]" || u.GetLabels()["tier"] != "gold") {
+				err = fmt.Errorf("%v, %v", names, u.GetLabels())
+			}
+			return err
+		})
 		patch(name, `[{"op":"replace","path":"/spec/versions/0/storage","value":true},
 			{"op":"replace","path":"/spec/versions/1/storage","value":false}]`)
 		patch(name, `[{"op":"replace","path":"/status/storedVersions","value":["v1"]}]`, "status")
