@@ -185,6 +185,7 @@ func (f *finder) answer(q Question) (a Answer) {
 		a.Governor = "the manifest does not declare this object"
 		return a
 	}
+	q = q.asDeclared(o.Content)
 	q.Path = Resolve(o.Content, q.Path)
 	a.Question = q
 	a.Present, a.Declared = Get(o.Content, q.Path)
@@ -207,6 +208,27 @@ func (f *finder) answer(q Question) (a Answer) {
 	}
 	a.Settings, a.Others = best.settings, best.others
 	return a
+}
+
+// asDeclared returns a question about the data of a Secret, by which other commands name it, as one about its
+// stringData, where the manifest declares the key there.
+func (q Question) asDeclared(content map[string]any) Question {
+	if q.ID.Kind != "Secret" || q.ID.Group != "" || len(q.Path) != 2 || q.Path[0] != "data" {
+		return q
+	}
+	path := []string{"stringData", q.Path[1]}
+	if _, found := Get(content, path); !found {
+		return q
+	}
+	if encoded, ok := q.Wanted.(string); ok {
+		plain, ok := decodedWanted(encoded)
+		if !ok {
+			return q
+		}
+		q.Wanted = plain
+	}
+	q.Path = path
+	return q
 }
 
 func (q Question) touches(c Change) bool {

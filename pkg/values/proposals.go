@@ -194,12 +194,44 @@ func (p *proposer) read(keys [][]string) bool {
 			}
 		}
 	}
+	part := p.part()
 	for _, key := range keys {
-		if now, _ := Get(p.f.present, key); now == nil && !p.propose([]Setting{p.set(key, p.q.Wanted)}) {
+		if now, _ := Get(p.f.present, key); now != nil {
+			continue
+		}
+		if !p.propose([]Setting{p.set(key, p.q.Wanted)}) || part != "" && !p.propose([]Setting{p.set(key, part)}) {
 			return false
 		}
 	}
 	return true
+}
+
+// separators divide the parts of a text that is made of several values.
+const separators = ":/@,; =\n"
+
+// part returns the part of the wanted text, between separators, that differs from the present one; empty for none.
+func (p *proposer) part() string {
+	now, _ := Get(p.object.Content, p.q.Path)
+	was, isText := now.(string)
+	wanted, ok := p.q.Wanted.(string)
+	if !isText || !ok {
+		return ""
+	}
+	first, last := 0, 0 // the parts begin and end with a separator that both texts share
+	for i := 0; i < min(len(was), len(wanted)) && was[i] == wanted[i]; i++ {
+		if strings.IndexByte(separators, wanted[i]) >= 0 {
+			first = i + 1
+		}
+	}
+	for i := 1; i <= min(len(was), len(wanted))-first && was[len(was)-i] == wanted[len(wanted)-i]; i++ {
+		if strings.IndexByte(separators, wanted[len(wanted)-i]) >= 0 {
+			last = i
+		}
+	}
+	if first+last == 0 {
+		return ""
+	}
+	return wanted[first : len(wanted)-last]
 }
 
 // flipped proposes the opposite of booleans.
