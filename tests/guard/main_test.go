@@ -147,8 +147,12 @@ func (f *fixture) refused(gvr schema.GroupVersionResource, name, words string, a
 	}
 }
 
-// content returns the fields of an object that users change. Its controller changes the others at any time.
+// content returns the fields of an object that users change; nil for no object. Its controller changes the others at
+// any time.
 func content(u *unstructured.Unstructured) map[string]any {
+	if u == nil {
+		return nil
+	}
 	return map[string]any{"uid": u.GetUID(), "labels": u.GetLabels(), "deleted": u.GetDeletionTimestamp(),
 		"release": u.GetAnnotations()["meta.helm.sh/release-name"], "spec": u.Object["spec"], "data": u.Object["data"],
 		"immutable": u.Object["immutable"]}
