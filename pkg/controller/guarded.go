@@ -31,7 +31,7 @@ func guardedBy(l *lock.Lock) *guard.Wanted {
 			namespaces[o.ID.Name] = struct{}{}
 		}
 	}
-	return &guard.Wanted{Resources: slices.Collect(maps.Values(resources)),
+	return &guard.Wanted{Denies: l.Spec.Guard == v1alpha1.GuardDeny, Resources: slices.Collect(maps.Values(resources)),
 		Namespaces: slices.Collect(maps.Keys(namespaces))}
 }
 
@@ -47,10 +47,12 @@ func (c *common) guardWanted() {
 // includes a release with Helm at work, because this release is locked again soon.
 func (c *common) wanted() guard.Wanted {
 	resources, namespaces := map[schema.GroupVersionResource]guard.Resource{}, map[string]struct{}{}
+	denies := false
 	c.entries.each(func(_ string, e *entry) {
 		if e.guarded == nil {
 			return
 		}
+		denies = denies || e.guarded.Denies
 		for _, r := range e.guarded.Resources {
 			r.Scale = r.Scale || resources[r.GroupVersionResource].Scale
 			resources[r.GroupVersionResource] = r
@@ -66,7 +68,7 @@ func (c *common) wanted() guard.Wanted {
 		}
 	}
 	return guard.Wanted{
-		Records: records, Resources: slices.SortedFunc(maps.Values(resources), func(a, b guard.Resource) int {
+		Records: records, Denies: denies, Resources: slices.SortedFunc(maps.Values(resources), func(a, b guard.Resource) int {
 			return strings.Compare(a.String(), b.String())
 		}),
 		Namespaces: slices.Sorted(maps.Keys(namespaces)),

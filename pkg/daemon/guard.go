@@ -15,6 +15,10 @@ func guardFlags() []cli.Flag {
 			Usage: "address at which the API server asks before it changes an object, for example :9443; no release can be guarded without it"},
 		&cli.StringFlag{Name: "guard-service", Sources: cli.EnvVars("GUARD_SERVICE"), Category: categoryGuard,
 			Usage: "`NAME` or NAME:PORT of the Service in front of that address, in the operator's namespace"},
+		&cli.StringFlag{Name: "guard-leader-service", Sources: cli.EnvVars("GUARD_LEADER_SERVICE"), Category: categoryGuard,
+			Usage: "`NAME` of a Service without a selector, with a port named guard: the leader writes its endpoint, and is asked alone while no release denies changes (docs/guard.md)"},
+		&cli.StringFlag{Name: "pod-ip", Sources: cli.EnvVars("POD_IP"), Category: categoryGuard,
+			Usage: "`IP` of this Pod, for that endpoint"},
 		&cli.StringFlag{Name: "guard-url", Sources: cli.EnvVars("GUARD_URL"), Category: categoryGuard,
 			Usage: "`URL` of that address, https://HOST:PORT, for an operator outside of the cluster; instead of --guard-service"},
 		&cli.StringFlag{Name: "guard-secret", Sources: cli.EnvVars("GUARD_SECRET"), Category: categoryGuard,
@@ -37,6 +41,7 @@ func guardOptions(cmd *cli.Command) operator.GuardOptions {
 	return operator.GuardOptions{
 		Address: cmd.String("guard-address"), Service: cmd.String("guard-service"), URL: cmd.String("guard-url"),
 		Secret: cmd.String("guard-secret"), CertManager: cmd.Bool("guard-cert-manager"), Owner: cmd.String("guard-owner"),
-		ClientCA: cmd.String("guard-client-ca"),
+		ClientCA: cmd.String("guard-client-ca"), LeaderService: cmd.String("guard-leader-service"),
+		PodIP: cmd.String("pod-ip"),
 	}
 }

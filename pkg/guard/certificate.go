@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,10 +60,15 @@ func (c *certificate) renewAt() time.Time {
 	return leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) * 2 / 3)
 }
 
-// newCertificate returns the data of a Secret with a new certificate for a host. Replicas may serve the old certificate
+// covers reports whether the certificate is valid for all hosts.
+func (c *certificate) covers(hosts ...string) bool {
+	return !slices.ContainsFunc(hosts, func(host string) bool { return c.serves.Leaf.VerifyHostname(host) != nil })
+}
+
+// newCertificate returns the data of a Secret with a new certificate for a host and further names. Replicas may serve the old certificate
 // for a moment longer, so its authority stays in the bundle.
-func newCertificate(host string, old *corev1.Secret) (map[string][]byte, error) {
-	options := cert.SelfSignedCertKeyOptions{Host: host, MaxAge: lifetime}
+func newCertificate(host string, names []string, old *corev1.Secret) (map[string][]byte, error) {
+	options := cert.SelfSignedCertKeyOptions{Host: host, AlternateDNS: names, MaxAge: lifetime}
 	if ip := net.ParseIP(host); ip != nil {
 		options.AlternateIPs = []net.IP{ip}
 	}

@@ -36,6 +36,8 @@ type Wanted struct {
 	// Namespaces are those of the objects. They do not limit objects without a namespace, except for Namespaces: the
 	// API server matches a Namespace against its own labels.
 	Namespaces []string
+	// Denies is set when a release among them denies changes.
+	Denies bool
 	// Records are the resources with release records to witness.
 	Records []string
 }

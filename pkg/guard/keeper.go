@@ -13,6 +13,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +40,8 @@ type Options struct {
 	Service string
 	Port    int32
 	URL     string
+	// Leader replaces Service for the requests to change objects while no release denies.
+	Leader Leader
 	// ClientCA is a file with the authorities for client certificates of API servers. When it is empty, the guard
 	// accepts every client.
 	ClientCA string
@@ -67,9 +70,10 @@ type Keeper struct {
 	looked  atomic.Bool
 	kick    chan struct{}
 	current atomic.Pointer[certificate]
-	// secret and registration are the last seen versions of the two objects; nil for none.
+	// secret, registration and slice are the last seen versions of the three objects; nil for none.
 	secret       atomic.Pointer[corev1.Secret]
 	registration atomic.Pointer[admissionregistrationv1.ValidatingWebhookConfiguration]
+	slice        atomic.Pointer[discoveryv1.EndpointSlice]
 	self         *string // the operator's own user; nil until it was asked for
 }
 
@@ -122,21 +126,14 @@ func (k *Keeper) again() {
 
 // Run keeps both until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
-	secrets := k.informer("secrets", k.Namespace, k.Secret, &corev1.Secret{}, func(o any) {
-		s, _ := o.(*corev1.Secret)
-		k.secret.Store(s)
-	})
-	registrations := k.informer("validatingwebhookconfigurations", "", k.Name,
-		&admissionregistrationv1.ValidatingWebhookConfiguration{}, func(o any) {
-			r, _ := o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
-			k.registration.Store(r)
-		})
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, informer := range []cache.Controller{secrets, registrations} {
+	var synced []cache.InformerSynced
+	for _, informer := range k.informers() {
+		synced = append(synced, informer.HasSynced)
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), secrets.HasSynced, registrations.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil
 	}
 	delay := retryFirst
@@ -181,24 +178,37 @@ func (k *Keeper) isReady() bool {
 	}
 }
 
-// informer follows one object, and no other of its kind.
-func (k *Keeper) informer(resource, namespace, name string, kind runtime.Object, seen func(any)) cache.Controller {
-	client := k.Watch.CoreV1().RESTClient()
-	if namespace == "" {
-		client = k.Watch.AdmissionregistrationV1().RESTClient()
+// informers returns an informer for each object of the Keeper.
+func (k *Keeper) informers() []cache.Controller {
+	one := func(client cache.Getter, resource, namespace, name string) cache.ListerWatcher {
+		return cache.NewListWatchFromClient(client, resource, namespace,
+			fields.OneTermEqualSelector(metav1.ObjectNameField, name))
 	}
-	lw := cache.NewListWatchFromClient(
-		client,
-		resource,
-		namespace,
-		fields.OneTermEqualSelector(metav1.ObjectNameField, name),
-	)
+	all := []cache.Controller{
+		informer(k, one(k.Watch.CoreV1().RESTClient(), "secrets", k.Namespace, k.Secret), &k.secret),
+		informer(k, one(k.Watch.AdmissionregistrationV1().RESTClient(), "validatingwebhookconfigurations", "", k.Name),
+			&k.registration),
+	}
+	if k.Leader.Service != "" {
+		slices := one(k.Watch.DiscoveryV1().RESTClient(), "endpointslices", k.Namespace, k.Leader.Service)
+		all = append(all, informer(k, slices, &k.slice))
+	}
+	return all
+}
+
+// informer keeps the last seen version of one object in seen.
+func informer[T any, P interface {
+	*T
+	runtime.Object
+}](k *Keeper, lw cache.ListerWatcher, seen *atomic.Pointer[T],
+) cache.Controller {
 	store := func(o any) {
-		seen(o)
+		object, _ := o.(P)
+		seen.Store(object)
 		k.again()
 	}
 	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: lw, ObjectType: kind,
+		ListerWatcher: lw, ObjectType: P(new(T)),
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: store, UpdateFunc: func(_, o any) { store(o) },
 			DeleteFunc: func(any) { store(nil) }},
 	})
@@ -212,7 +222,7 @@ func (k *Keeper) keep(ctx context.Context) (time.Duration, error) {
 	if !k.leading.Load() {
 		return idle, nil
 	}
-	if !k.CertManager && (have == nil || now.After(have.renewAt())) {
+	if !k.CertManager && (have == nil || now.After(have.renewAt()) || !have.covers(k.leaderHosts()...)) {
 		secret, err := k.writeCertificate(ctx, k.secret.Load())
 		if err != nil {
 			k.State(State{Reason: v1alpha1.ReasonGuardCertificate, Message: err.Error()})

@@ -218,7 +218,7 @@ func TestKeeperReplacesWhatCannotServe(t *testing.T) {
 		"empty":        func(s *corev1.Secret) { s.Data = nil },
 		"no authority": func(s *corev1.Secret) { delete(s.Data, caKey) },
 		"another host": func(s *corev1.Secret) {
-			data, err := newCertificate("elsewhere", nil)
+			data, err := newCertificate("elsewhere", nil, nil)
 			check.NoError(t, err)
 			s.Data = data
 		},
@@ -247,7 +247,7 @@ func TestKeeperLeavesTheSecretToCertManager(t *testing.T) {
 	if got := k.writes(); len(got) > 0 || k.state.Reason != v1alpha1.ReasonGuardCertificate {
 		t.Errorf("%v, %+v", got, k.state)
 	}
-	data, err := newCertificate("guard.locker.svc", nil)
+	data, err := newCertificate("guard.locker.svc", nil, nil)
 	check.NoError(t, err)
 	k.secret.Store(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "locker-guard", UID: "1"}, Data: data})
 	next := k.step(t)
@@ -282,4 +282,59 @@ func TestURLsOfGuards(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
+}
+
+// The leader alone is asked while no release denies changes, the Service of the leader is there, and the certificate is
+// for it, too. Records are witnessed by all replicas.
+func TestKeeperAsksTheLeaderWhileNoReleaseDenies(t *testing.T) {
+	k := newKeeper(t, func(o *Options) { o.Leader = Leader{Service: "leader", IP: "10.0.0.7", Port: 9443} })
+	k.wanted = Wanted{Resources: []Resource{webs}, Namespaces: []string{"apps"}, Records: []string{"secrets"}}
+	asked := func(what string, want ...string) {
+		t.Helper()
+		k.step(t)
+		var got []string
+		for _, hook := range k.registration.Load().Webhooks {
+			got = append(got, hook.ClientConfig.Service.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the API server asks %v, want %v", what, got, want)
+		}
+	}
+	asked("without a Service of the leader", "guard", "guard", "guard")
+	_, err := k.client.CoreV1().Services("locker").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "locker", Name: "leader", UID: "of the Service"}}, metav1.CreateOptions{})
+	check.NoError(t, err)
+	asked("with one", "leader", "guard", "leader")
+	slice := k.slice.Load()
+	if slice.Endpoints[0].Addresses[0] != "10.0.0.7" || *slice.Ports[0].Port != 9443 ||
+		slice.Labels["kubernetes.io/service-name"] != "leader" || slice.OwnerReferences[0].UID != "of the Service" {
+		t.Errorf("the endpoint is %+v", slice)
+	}
+	k.writes()
+	k.step(t)
+	if got := k.writes(); len(got) > 0 {
+		t.Errorf("nothing has changed: %v", got)
+	}
+
+	other := slice.DeepCopy()
+	other.Endpoints[0].Addresses[0] = "10.0.0.8"
+	k.slice.Store(other)
+	asked("after another leader", "leader", "guard", "leader")
+	if got := k.writes(); !slices.Equal(got, []string{"update endpointslices"}) {
+		t.Errorf("after another leader: %v", got)
+	}
+
+	k.wanted.Denies = true
+	asked("a release denies", "guard", "guard", "guard")
+	k.wanted.Denies = false
+	k.CertManager = true
+	data, err := newCertificate("guard.locker.svc", nil, nil)
+	check.NoError(t, err)
+	secret := k.secret.Load().DeepCopy()
+	secret.Data = data
+	k.secret.Store(secret)
+	asked("the certificate of cert-manager is not yet for the leader", "guard", "guard", "guard")
+	k.CertManager = false
+	k.step(t)
+	asked("it is renewed", "leader", "guard", "leader")
 }

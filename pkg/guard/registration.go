@@ -27,12 +27,12 @@ var exemptUsers = []string{
 	"system:kube-controller-manager", "system:apiserver",
 }
 
-// webhooks returns the webhooks of the registration. It sets every field that the API server would default, so the
-// stored form is equal. self is the operator's own user.
-func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self string,
+// webhooks returns the webhooks of the registration, with the ways to those for records and for objects. It sets every
+// field that the API server would default, so the stored form is equal. self is the operator's own user.
+func webhooks(w Wanted, records, objects admissionregistrationv1.WebhookClientConfig, self string,
 ) []admissionregistrationv1.ValidatingWebhook {
 	hook := admissionregistrationv1.ValidatingWebhook{
-		Name: objectsWebhook, ClientConfig: client,
+		Name: objectsWebhook, ClientConfig: objects,
 		FailurePolicy: ptr.To(admissionregistrationv1.Ignore), MatchPolicy: ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: w.Namespaces,
@@ -59,7 +59,7 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 		hooks = append(hooks, hook)
 	}
 	if len(w.Records) > 0 {
-		hooks = append(hooks, recordsHook(hook, w.Records, self))
+		hooks = append(hooks, recordsHook(hook, records, w.Records, self))
 	}
 	if rules := subresourceRules(w.Resources); len(rules) > 0 {
 		hook.Name, hook.Rules, hook.MatchConditions = subresourcesWebhook, rules, conditions(self)
@@ -72,8 +72,9 @@ func webhooks(w Wanted, client admissionregistrationv1.WebhookClientConfig, self
 // recordsPath is the path of the witness, below that of the guard.
 const recordsPath = "/records"
 
-// recordsHook returns the webhook for release records. base has what it shares with the others.
-func recordsHook(base admissionregistrationv1.ValidatingWebhook, resources []string, self string,
+// recordsHook returns the webhook for release records, with the way to it. base has the fields shared by all webhooks.
+func recordsHook(base admissionregistrationv1.ValidatingWebhook, at admissionregistrationv1.WebhookClientConfig,
+	resources []string, self string,
 ) admissionregistrationv1.ValidatingWebhook {
 	base.Name, base.Rules = recordsWebhook, nil
 	for _, resource := range resources {
@@ -88,7 +89,7 @@ func recordsHook(base admissionregistrationv1.ValidatingWebhook, resources []str
 	if self != "" {
 		base.MatchConditions = append(base.MatchConditions, notOfTheOperator(self))
 	}
-	at := base.ClientConfig
+	base.ClientConfig = at
 	if at.URL != nil {
 		base.ClientConfig.URL = ptr.To(*at.URL + recordsPath)
 	} else {

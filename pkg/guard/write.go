@@ -16,7 +16,7 @@ import (
 
 // writeCertificate replaces the certificate in old by a new one; old is nil when there is no Secret.
 func (k *Keeper) writeCertificate(ctx context.Context, old *corev1.Secret) (*corev1.Secret, error) {
-	data, err := newCertificate(k.host, old)
+	data, err := newCertificate(k.host, k.leaderHosts(), old)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,8 @@ func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted)
 	if err != nil {
 		return err
 	}
-	hooks := webhooks(wanted, k.clientConfig(with), k.ownUser(ctx))
+	records := k.clientConfig(with, k.Service)
+	hooks := webhooks(wanted, records, k.clientConfig(with, k.service(ctx, with, wanted)), k.ownUser(ctx))
 	if have == nil {
 		made, err := configurations.Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: k.Name, OwnerReferences: owners}, Webhooks: hooks,
@@ -115,13 +116,13 @@ func unregister(
 	return nil
 }
 
-func (k *Keeper) clientConfig(with *certificate) admissionregistrationv1.WebhookClientConfig {
+func (k *Keeper) clientConfig(with *certificate, service string) admissionregistrationv1.WebhookClientConfig {
 	client := admissionregistrationv1.WebhookClientConfig{CABundle: with.bundle}
 	if k.URL != "" {
 		client.URL = ptr.To(k.URL + with.path)
 		return client
 	}
-	client.Service = &admissionregistrationv1.ServiceReference{Namespace: k.Namespace, Name: k.Service,
+	client.Service = &admissionregistrationv1.ServiceReference{Namespace: k.Namespace, Name: service,
 		Path: ptr.To(with.path), Port: ptr.To(k.Port)}
 	return client
 }

@@ -30,6 +30,12 @@ type GuardOptions struct {
 	Address string
 	// Service is the Service in front of it, "name" or "name:port", in the operator's namespace.
 	Service string
+	// LeaderService is a Service without a selector in the operator's namespace, with a port named "guard". The leader
+	// writes its EndpointSlice. While no release denies changes, the API server asks the leader alone, which then knows
+	// the user of each; empty for none. It needs PodIP, and a port in Address.
+	LeaderService string
+	// PodIP is the address of this replica.
+	PodIP string
 	// URL is "https://host:port", for an operator outside of the cluster. It excludes Service.
 	URL string
 	// Secret is the Secret in the operator's namespace with the certificate; the name of the lease with "-guard" when
@@ -46,26 +52,58 @@ type GuardOptions struct {
 
 func (g *GuardOptions) served() bool { return g.Address != "" && g.Address != "0" }
 
-// check validates the options, and returns the name and port of the Service.
-func (g *GuardOptions) check() (service string, port int32, err error) {
-	switch {
-	case !g.served():
-		return "", 0, nil
-	case (g.Service == "") == (g.URL == ""):
-		return "", 0, errors.New("the API server has to reach the guard: with --guard-address, set either " +
+// check validates the options, and returns those of the Keeper that follow from them. They are empty if no guard is served.
+func (g *GuardOptions) check() (o guard.Options, err error) {
+	if !g.served() {
+		return o, nil
+	}
+	if (g.Service == "") == (g.URL == "") {
+		return o, errors.New("the API server has to reach the guard: with --guard-address, set either " +
 			"--guard-service or --guard-url")
-	case g.URL != "":
-		return "", 0, nil
 	}
+	if g.URL != "" && g.LeaderService != "" {
+		return o, errors.New("--guard-leader-service goes with --guard-service, not with --guard-url")
+	}
+	if o.Leader, err = g.leader(); err != nil {
+		return o, err
+	}
+	o.Secret, o.CertManager, o.ClientCA, o.Owner, o.URL = g.Secret, g.CertManager, g.ClientCA, g.Owner, g.URL
 	service, text, named := strings.Cut(g.Service, ":")
+	o.Service, o.Port = service, guardPort
 	if !named {
-		return service, guardPort, nil
+		return o, nil
 	}
+	if o.Port, err = portOf(text); err != nil || service == "" {
+		return o, fmt.Errorf("guard service %q: want NAME or NAME:PORT", g.Service)
+	}
+	return o, nil
+}
+
+// leader returns the way to this replica when it leads.
+func (g *GuardOptions) leader() (guard.Leader, error) {
+	if g.LeaderService == "" {
+		return guard.Leader{}, nil
+	}
+	if net.ParseIP(g.PodIP) == nil {
+		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs --pod-ip, the address of this Pod: got %q", g.PodIP)
+	}
+	_, text, err := net.SplitHostPort(g.Address)
+	if err != nil {
+		return guard.Leader{}, fmt.Errorf("guard address: %w", err)
+	}
+	port, err := portOf(text)
+	if err != nil {
+		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs a port in the guard address %q: %w", g.Address, err)
+	}
+	return guard.Leader{Service: g.LeaderService, IP: g.PodIP, Port: port}, nil
+}
+
+func portOf(text string) (int32, error) {
 	number, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || number == 0 || service == "" {
-		return "", 0, fmt.Errorf("guard service %q: want NAME or NAME:PORT", g.Service)
+	if err != nil || number == 0 {
+		return 0, fmt.Errorf("%q is no port", text)
 	}
-	return service, int32(number), nil
+	return int32(number), nil
 }
 
 // newGuard returns the Keeper of the guard; nil for an operator without a guard.
@@ -75,7 +113,7 @@ func newGuard(
 	o ControllerOptions,
 	c *controller.Controller,
 ) (*guard.Keeper, error) {
-	service, port, err := o.Guard.check()
+	g, err := o.Guard.check()
 	if err != nil || !o.Guard.served() {
 		return nil, err
 	}
@@ -83,13 +121,11 @@ func newGuard(
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	return guard.NewKeeper(guard.Options{
-		Client: conn.Kubernetes, Watch: watches, Namespace: o.Namespace, Secret: o.Guard.Secret,
-		CertManager: o.Guard.CertManager, Name: judge.Registration(o.Namespace, o.Guard.Secret),
-		Service: service, Port: port, URL: o.Guard.URL, ClientCA: o.Guard.ClientCA,
-		Owner: o.Guard.Owner, Wanted: c.Guarded, Ready: c.Warm(),
-		Changed: c.GuardedChanged(), State: c.SetGuard, Clock: o.Clock, Log: o.Log,
-	})
+	g.Client, g.Watch, g.Namespace, g.Name = conn.Kubernetes, watches, o.Namespace,
+		judge.Registration(o.Namespace, o.Guard.Secret)
+	g.Wanted, g.Ready, g.Changed, g.State = c.Guarded, c.Warm(), c.GuardedChanged(), c.SetGuard
+	g.Clock, g.Log = o.Clock, o.Log
+	return guard.NewKeeper(g)
 }
 
 // retireGuard removes the registration of a guard that this operator no longer serves. It is called once the operator

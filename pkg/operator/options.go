@@ -130,7 +130,7 @@ func (o ControllerOptions) complete() (_ ControllerOptions, err error) {
 	if o.storages, err = release.ParseStorages(o.ReleaseStorage); err != nil {
 		return o, err
 	}
-	if _, _, err := o.Guard.check(); err != nil {
+	if _, err := o.Guard.check(); err != nil {
 		return o, err
 	}
 	if err := o.completeTrust(); err != nil {

@@ -27,6 +27,7 @@ var bookkeeping = map[string]string{
 	"pkg/guard.unregister":                     "registration of the guard",
 	"(*pkg/guard.Keeper).writeCertificate":     "own Secret: the guard's certificate",
 	"(*pkg/guard.Keeper).ownUser":              "review: the operator's own user",
+	"(*pkg/guard.Keeper).pointToSelf":          "EndpointSlice of the guard's Service for the leader",
 	"(*pkg/viewer.Reviewer).May":               "review: the rights of a reader of the metrics",
 	"(*pkg/viewer.Reviewer).review":            "review: the token of a reader of the metrics",
 	"(*pkg/operator.events).writeAlone":        "Lease, of an operator without leader election",

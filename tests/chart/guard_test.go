@@ -39,12 +39,12 @@ func TestGuardThatIsDisabledGoes(t *testing.T) {
 	outlives(e, h, o, helmRelease)
 }
 
-// With guard.enabled the permissions suffice for the guard, also with the least profile, and its registration is
-// deleted when the chart is uninstalled.
+// With guard.enabled the permissions suffice for the guard, also with the least profile and several replicas, and its
+// registration is deleted when the chart is uninstalled.
 func TestGuardIsPermittedAndGoes(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm4()
-	const guard = "guard: {enabled: true}\n"
+	const guard = "{guard: {enabled: true}, replicas: 2}\n"
 	ports := freePorts(t)
 	install(e, h, ports, guard, "{rbac: {profile: scoped}}")
 	o := startDeployment(e, kit.Shared, "helm-locker")
@@ -54,14 +54,19 @@ func TestGuardIsPermittedAndGoes(t *testing.T) {
 	install(e, h, ports, guard, rules)
 	e.WaitReady(helmRelease, 1)
 	before := len(requests(e, "helm-locker"))
-	e.PatchHelmRelease(helmRelease, `{"spec":{"guard":"Deny"}}`)
-	e.WaitReason(helmRelease, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
 	name := e.Operator + "-helm-locker-guard"
 	configurations := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	made, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
-	check.NoError(t, err)
-	if service := made.Webhooks[0].ClientConfig.Service; service == nil || service.Name != "helm-locker-guard" {
-		t.Errorf("the API server is to ask %v", made.Webhooks[0].ClientConfig)
+	for _, is := range []struct{ guard, asked string }{
+		{"Observe", "helm-locker-guard-leader"}, {"Deny", "helm-locker-guard"},
+	} {
+		e.PatchHelmRelease(helmRelease, `{"spec":{"guard":"`+is.guard+`"}}`)
+		e.WaitReason(helmRelease, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
+		e.Until("the API server is to ask "+is.asked, func() (any, bool) {
+			made, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
+			check.NoError(t, err)
+			service := made.Webhooks[0].ClientConfig.Service
+			return service, service != nil && service.Name == is.asked
+		})
 	}
 	if refused := refusals(requests(e, "helm-locker")[before:]); len(refused) > 0 {
 		t.Errorf("not permitted: %+v", refused)

@@ -219,7 +219,19 @@ networkPolicy:
 		has: []string{"--guard-address=:9000", "--guard-service=helm-locker-guard", "--guard-secret=helm-locker-guard",
 			"--guard-owner=helm-locker-NAMESPACE", "name: helm-locker-guard", "containerPort: 9000", "port: guard",
 			`resourceNames: ["NAMESPACE-helm-locker-guard"]`, `verbs: ["list", "watch", "update"]`},
-		lacks: []string{"--guard-cert-manager", "kind: Certificate"},
+		lacks: []string{"--guard-cert-manager", "kind: Certificate", "--guard-leader-service", "status.podIP",
+			"guard-leader", "endpointslices"},
+	},
+	{
+		name: "guarded by two replicas", chart: operatorChart, values: "{replicas: 2, guard: {enabled: true, port: 9000}}",
+		has: []string{"--guard-leader-service=helm-locker-guard-leader", "fieldPath: status.podIP", "targetPort: 9000",
+			"name: helm-locker-guard-leader", `resourceNames: ["helm-locker-guard-leader"]`,
+			`resources: ["endpointslices"]`},
+	},
+	{
+		name: "guarded by two replicas with cert-manager", chart: operatorChart,
+		values: "{replicas: 2, guard: {enabled: true, certManager: {enabled: true, issuerRef: {kind: ClusterIssuer, name: ca}}}}",
+		has:    []string{"helm-locker-guard.NAMESPACE.svc", "helm-locker-guard-leader.NAMESPACE.svc"},
 	},
 	{
 		name: "guarded with cert-manager", chart: operatorChart,

@@ -194,6 +194,8 @@ func environment(e *kit.Env, container *corev1.Container) map[string]string {
 			env[v.Name] = expand(v.Value, env)
 		case from.FieldRef != nil && from.FieldRef.FieldPath == "spec.nodeName":
 			env[v.Name] = nodeName
+		case from.FieldRef != nil && from.FieldRef.FieldPath == "status.podIP":
+			env[v.Name] = "192.0.2.7" // there is no route to a Pod
 		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.uid": // each process is a Pod of its own
 			env[v.Name] = string(uuid.NewUUID())
 		case from.SecretKeyRef != nil:

@@ -154,6 +154,8 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 			arg = name + "=" + guard
 		case name == "--guard-service": // the API server has no route to a Service
 			arg = "--guard-url=https://" + guard
+		case name == "--guard-leader-service":
+			continue
 		case name == "--page-address" && strings.HasPrefix(value, ":"): // behind a Service
 			arg = name + "=" + addressOf(pod) + value
 		case strings.HasSuffix(name, "-address"):

@@ -32,7 +32,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := kit.Run(m, cluster.Options{ControllerManager: true})
+	code := kit.Run(m, cluster.Options{ControllerManager: true,
+		// There are no nodes that forward connections to a Service: the API server connects to its endpoints itself.
+		ExtraAPIServerArgs: []string{"--enable-aggregator-routing=true"}})
 	if err := os.RemoveAll(programDir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)

@@ -131,6 +131,11 @@ annotations:
 {{- if or .Values.guard.enabled (eq (include "helm-locker.witnessed" .) "true") }}true{{ end }}
 {{- end }}
 
+{{/* Whether there is a way to the leader alone: the API server asks it for the users of changes. */}}
+{{- define "helm-locker.leads" -}}
+{{- if and (include "helm-locker.asked" .) .Values.leaderElection (gt (int .Values.replicas) 1) }}true{{ end }}
+{{- end }}
+
 {{/* Whether only trusted records are enforced. */}}
 {{- define "helm-locker.witnessed" -}}
 {{- if and (ne .Values.trust.records "Any") (ne .Values.rbac.profile "impersonate") }}true{{ end }}

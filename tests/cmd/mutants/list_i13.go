@@ -12,6 +12,12 @@ func guardNeverRefusesHelm() []mutant {
 	const stances = "pkg/claims/stances.go"
 	const server, registration, keeper = "pkg/guard/server.go", "pkg/guard/registration.go", "pkg/guard/keeper.go"
 	return []mutant{
+		breaks("I13", "the leader alone is asked though a release denies",
+			edit{"pkg/guard/leader.go", `k.Leader.Service == "" || wanted.Denies ||`, `k.Leader.Service == "" ||`}, guardSuite,
+			"TestI13_TheLeaderIsAskedWhileNoReleaseDenies"),
+		breaks("I13", "the next leader leaves the endpoint to the one before",
+			edit{"pkg/guard/leader.go", `	changed.Endpoints, changed.Ports = want.Endpoints, want.Ports`, ``}, guardSuite,
+			"TestI13_TheLeaderIsAskedWhileNoReleaseDenies"),
 		breaks("I13", "the record is not read before a refusal",
 			edit{answers, `	case !holds:`, `	case !holds && err != nil:`}, guardSuite, "TestI13_ARecordThatIsOnItsWay"),
 		breaks("I13", "a release that takes an object over is refused it",
