@@ -60,6 +60,10 @@ func TestI13_TheLeaderIsAskedWhileNoReleaseDenies(t *testing.T) {
 	f.namesEach("the leader is asked", "first")
 
 	f.PatchHelmRelease("shop", `{"spec":{"guard":"Deny"}}`)
+	f.Until("all replicas are to be asked", func() (any, bool) {
+		service := f.registration().Webhooks[0].ClientConfig.Service.Name
+		return service, service == allReplicas
+	})
 	f.Until("the standby refuses", func() (any, bool) {
 		_, said := f.as("second", "patch", "configmap", "settings", "-p", changed)
 		f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
