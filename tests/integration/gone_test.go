@@ -44,6 +44,15 @@ func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 	w := newFixture(t)
 	w.Installed(kit.Shared.Helm3(), "app", fmt.Sprintf(labelled, "10.96.77.7"))
 	service, job := w.Get(kit.Services, "fixed").GetUID(), w.Get(jobs, "once").GetUID()
+	// A Job may stay away, so it is read, and not created: also when the API server does not answer at first.
+	w.Proxy.Reset()
+	var reads atomic.Int32
+	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		if cluster.ForResource("jobs", http.MethodGet)(r) && !cluster.IsWatch(r) && reads.Add(1) <= 2 {
+			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+		}
+		return cluster.Forward()
+	})
 	w.Patch(kit.Services, "fixed", noLabel)
 	w.Patch(jobs, "once", noLabel)
 	for _, of := range []string{"the Service", "the Job"} {
@@ -58,6 +67,11 @@ func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 			}
 			return nil
 		})
+	}
+	for _, r := range w.Proxy.Writes() {
+		if r.Resource() == "jobs" && r.Method == http.MethodPost {
+			t.Errorf("a Job that is there was created: %s", r)
+		}
 	}
 	w.Eventually("two lost labels are reported", func() error {
 		recent := w.HelmRelease("app").Status.RecentDrift
