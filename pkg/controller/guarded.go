@@ -67,12 +67,11 @@ func (c *common) wanted() guard.Wanted {
 			records = append(records, storage.GVR().Resource)
 		}
 	}
-	return guard.Wanted{
-		Records: records, Denies: denies, Resources: slices.SortedFunc(maps.Values(resources), func(a, b guard.Resource) int {
-			return strings.Compare(a.String(), b.String())
-		}),
-		Namespaces: slices.Sorted(maps.Keys(namespaces)),
-	}
+	ordered := slices.SortedFunc(maps.Values(resources), func(a, b guard.Resource) int {
+		return strings.Compare(a.String(), b.String())
+	})
+	return guard.Wanted{Records: records, Denies: denies, Resources: ordered,
+		Namespaces: slices.Sorted(maps.Keys(namespaces))}
 }
 
 // Admit answers the API server's question about a request to change or delete an object, before it is carried out.

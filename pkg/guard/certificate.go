@@ -65,8 +65,8 @@ func (c *certificate) covers(hosts ...string) bool {
 	return !slices.ContainsFunc(hosts, func(host string) bool { return c.serves.Leaf.VerifyHostname(host) != nil })
 }
 
-// newCertificate returns the data of a Secret with a new certificate for a host and further names. Replicas may serve the old certificate
-// for a moment longer, so its authority stays in the bundle.
+// newCertificate returns the data of a Secret with a new certificate for a host and further names. Replicas may serve
+// the old certificate for a moment longer, so its authority stays in the bundle.
 func newCertificate(host string, names []string, old *corev1.Secret) (map[string][]byte, error) {
 	options := cert.SelfSignedCertKeyOptions{Host: host, AlternateDNS: names, MaxAge: lifetime}
 	if ip := net.ParseIP(host); ip != nil {

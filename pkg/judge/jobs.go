@@ -99,7 +99,8 @@ func (a *Admission) shortened() (changes []drift.Change) {
 	ignored := in.Ignore(a.Desired)
 	for _, name := range []string{"activeDeadlineSeconds", "backoffLimit"} {
 		path := []string{"spec", name}
-		before, after := numberAt(a.Before.Object, math.MaxInt64, path...), numberAt(a.After.Object, math.MaxInt64, path...)
+		before := numberAt(a.Before.Object, math.MaxInt64, path...)
+		after := numberAt(a.After.Object, math.MaxInt64, path...)
 		if after < before && numberAt(a.Desired, -1, path...) < 0 && (ignored == nil || !ignored(path)) {
 			changes = append(changes, drift.Change{Path: drift.Pointer(path...), Op: drift.Modified})
 		}

@@ -52,7 +52,8 @@ type GuardOptions struct {
 
 func (g *GuardOptions) served() bool { return g.Address != "" && g.Address != "0" }
 
-// check validates the options, and returns those of the Keeper that follow from them. They are empty if no guard is served.
+// check validates the options, and returns those of the Keeper that follow from them. They are empty if no guard is
+// served.
 func (g *GuardOptions) check() (o guard.Options, err error) {
 	if !g.served() {
 		return o, nil
@@ -85,7 +86,7 @@ func (g *GuardOptions) leader() (guard.Leader, error) {
 		return guard.Leader{}, nil
 	}
 	if net.ParseIP(g.PodIP) == nil {
-		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs --pod-ip, the address of this Pod: got %q", g.PodIP)
+		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs --pod-ip, the address of this Pod, not %q", g.PodIP)
 	}
 	_, text, err := net.SplitHostPort(g.Address)
 	if err != nil {
@@ -93,7 +94,7 @@ func (g *GuardOptions) leader() (guard.Leader, error) {
 	}
 	port, err := portOf(text)
 	if err != nil {
-		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs a port in the guard address %q: %w", g.Address, err)
+		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs a port in --guard-address %q: %w", g.Address, err)
 	}
 	return guard.Leader{Service: g.LeaderService, IP: g.PodIP, Port: port}, nil
 }

@@ -159,8 +159,8 @@ func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
 	for _, a := range additions() {
 		switch a.name {
 		case "annotation":
-			// A declared field is restored, too: a revert that only removes fields owns none. It is not the selector, which
-			// would have another owner by that.
+			// A declared field is restored, too: a revert that only removes fields owns none. It is not the selector,
+			// which would have another owner by that.
 			a.patch = `{"metadata":{"annotations":{"added":"x"}},"spec":{"ports":[{"name":"evil","port":80}]}}`
 			w.add(a)
 			check.NoError(t, hold.Wait(t.Context(), 1))
