@@ -86,7 +86,7 @@ func (g *GuardOptions) leader() (guard.Leader, error) {
 		return guard.Leader{}, nil
 	}
 	if net.ParseIP(g.PodIP) == nil {
-		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs --pod-ip, the address of this Pod, not %q", g.PodIP)
+		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs the address of this Pod: --pod-ip %q", g.PodIP)
 	}
 	_, text, err := net.SplitHostPort(g.Address)
 	if err != nil {
@@ -94,7 +94,8 @@ func (g *GuardOptions) leader() (guard.Leader, error) {
 	}
 	port, err := portOf(text)
 	if err != nil {
-		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs a port in --guard-address %q: %w", g.Address, err)
+		return guard.Leader{}, fmt.Errorf("--guard-leader-service needs a port in --guard-address %s: %w", g.Address,
+			err)
 	}
 	return guard.Leader{Service: g.LeaderService, IP: g.PodIP, Port: port}, nil
 }
