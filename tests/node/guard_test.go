@@ -88,6 +88,47 @@ func TestNode_TheGuardThroughItsService(t *testing.T) {
 	}
 }
 
+// Two replicas stand behind one Service, and the API server asks the leader alone by the other one: each revert names
+// its user, also after the leader was killed.
+func TestNode_TheGuardNamesEachUser(t *testing.T) {
+	f := newFixture(t)
+	f.guarded("replicas: 2\nleaseDuration: 1h")
+	f.PatchHelmRelease("shop", `{"spec":{"guard":"Observe"}}`)
+	f.namesEach("first")
+	f.killLeader()
+	f.namesEach("second")
+}
+
+// namesEach waits until the revert of a user's change names the user, and checks that the next ten do.
+func (f *fixture) namesEach(user string) {
+	f.Helper()
+	f.within(patience, "the leader is asked", func() error { return f.named(user) })
+	for i := range 10 {
+		check.NoError(f, f.named(fmt.Sprintf("%s-%d", user, i)))
+	}
+}
+
+// named changes the ConfigMap shop as a user, and returns an error unless its revert names the user.
+func (f *fixture) named(user string) error {
+	f.Helper()
+	f.Kubectl("--as", user, "--as-group", "system:masters", "-n", f.Apps, "patch", "configmap", "shop", "-p",
+		fmt.Sprintf(`{"data":{"key":%q}}`, "of "+user))
+	f.WaitField(kit.ConfigMaps, "shop", "data.key", declared)
+	var users []string
+	f.Until("the revert is reported", func() (any, bool) {
+		users = nil
+		recent := f.HelmRelease("shop").Status.RecentDrift
+		for i := range recent {
+			users = append(users, recent[i].User)
+		}
+		return users, len(users) > 0 && (users[0] == user || users[0] == "")
+	})
+	if users[0] != user {
+		return fmt.Errorf("the revert of a change by %s names %q", user, users[0])
+	}
+	return nil
+}
+
 // killLeader kills the leading operator, and waits until another process leads and the killed container is Ready again.
 func (f *fixture) killLeader() {
 	f.Helper()
