@@ -201,10 +201,10 @@ func (j *judge) outranked(r *record, from, to int64) bool {
 
 // bookkeeping reports whether an object is a process's own by its identity: the closed list. Teams have ReleaseLocks.
 func (o object) bookkeeping(r *Request) bool {
-	id := o.identity()
+	id, own := o.identity(), r.operator()
 	return id.group == "teams.helm.cattle.io" && strings.HasSuffix(r.User.Username, "-teams") ||
 		slices.Contains([]string{"helm.cattle.io", "authentication.k8s.io", "authorization.k8s.io"}, id.group) ||
 		id.kind == "CustomResourceDefinition" && strings.HasSuffix(id.name, ".helm.cattle.io") ||
 		id.kind == "ValidatingWebhookConfiguration" && strings.Contains(fmt.Sprint(o["webhooks"]), guardWebhook) ||
-		id.kind == "Secret" && id.namespace == r.operator() && o.annotation(releaseName) == ""
+		(id.kind == "Secret" || id.kind == "EndpointSlice") && id.namespace == own && o.annotation(releaseName) == ""
 }
