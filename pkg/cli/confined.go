@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,14 +35,18 @@ const (
 	exitMemory = 3
 )
 
-// confinedRequest is what the process is asked.
+// confinedRequest is the first message to the process. An answer to each lookup of its templates follows.
 type confinedRequest struct {
 	Source    *values.Source
 	Questions []values.Question
+	// Lookup permits lookups.
+	Lookup bool
 }
 
-// confinedReply is its answer.
+// confinedReply is a message of the process: a lookup, or the last one.
 type confinedReply struct {
+	// Lookup, if set, asks for objects of the cluster.
+	Lookup  *lookup
 	Answers *values.Answers
 	Error   string
 	// MissingCharts are the sub-charts that Helm did not record.
@@ -63,11 +66,16 @@ func (a *app) renderCommand() *cli.Command {
 			}
 			go watchMemory(a.errOut)
 			var request confinedRequest
-			if err := json.NewDecoder(a.in).Decode(&request); err != nil || request.Source == nil {
+			input, output := json.NewDecoder(a.in), json.NewEncoder(a.out)
+			if err := input.Decode(&request); err != nil || request.Source == nil {
 				return errors.New("this command is a part of helm-locker values")
 			}
 			var reply confinedReply
-			answers, err := values.Ask(request.Source, request.Questions)
+			var cluster values.Cluster
+			if request.Lookup {
+				cluster = newParentCluster(input, output)
+			}
+			answers, err := values.Ask(request.Source, request.Questions, cluster)
 			var missing *values.MissingChartsError
 			switch {
 			case errors.As(err, &missing):
@@ -76,7 +84,7 @@ func (a *app) renderCommand() *cli.Command {
 				reply.Error = err.Error()
 			}
 			reply.Answers = answers
-			return json.NewEncoder(a.out).Encode(reply)
+			return output.Encode(reply)
 		},
 	}
 }
@@ -93,17 +101,13 @@ func watchMemory(errOut io.Writer) {
 	}
 }
 
-// ask answers questions about a release in a process of its own, within some time.
+// ask answers questions about a release in a process of its own, within some time. cluster answers its lookups.
 func (a *app) ask(
-	ctx context.Context, timeout time.Duration, request confinedRequest,
+	ctx context.Context, timeout time.Duration, request confinedRequest, cluster *lookups,
 ) (*values.Answers, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	input, err := json.Marshal(request)
-	if err != nil {
-		return nil, fmt.Errorf("encode the release: %w", err)
 	}
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -112,10 +116,8 @@ func (a *app) ask(
 	if root := a.env("SYSTEMROOT"); root != "" {
 		cmd.Env = append(cmd.Env, "SYSTEMROOT="+root) // no program starts on Windows without it
 	}
-	cmd.Stdin = bytes.NewReader(input)
-	output := &boundedBuffer{most: maxRenderOutput}
-	cmd.Stdout = output
-	err = cmd.Run()
+	talk := &conversation{cluster: cluster}
+	err = talk.run(bounded, cmd, request)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -125,24 +127,20 @@ func (a *app) ask(
 			"--timeout gives it more time")
 	case errors.As(err, &exit) && exit.ExitCode() == exitMemory:
 		return nil, fmt.Errorf("rendering the chart takes more than %d MiB of memory", maxRenderMemory>>20)
-	case output.full:
+	case talk.full():
 		return nil, fmt.Errorf("rendering the chart gives more than %d MiB", maxRenderOutput>>20)
 	case err != nil:
 		return nil, fmt.Errorf("rendering the chart broke off: its templates recurse too deep or need too much memory (%w)", err)
 	}
-	return decodeReply(output.Bytes())
+	return talk.reply.answers()
 }
 
-func decodeReply(output []byte) (*values.Answers, error) {
-	var reply confinedReply
-	if err := json.Unmarshal(output, &reply); err != nil {
-		return nil, fmt.Errorf("the answer of the rendering process is no JSON: %w", err)
-	}
+func (reply *confinedReply) answers() (*values.Answers, error) {
 	switch {
 	case len(reply.MissingCharts) > 0:
 		return nil, &values.MissingChartsError{Names: reply.MissingCharts}
 	case reply.Error != "":
-		return nil, &renderError{shortened(reply.Error)}
+		return nil, &renderError{reply.Error}
 	}
 	return reply.Answers, nil
 }
@@ -150,7 +148,7 @@ func decodeReply(output []byte) (*values.Answers, error) {
 // renderError is an error in the words of a chart's templates, which may quote any value.
 type renderError struct{ text string }
 
-func (e *renderError) Error() string { return e.text }
+func (e *renderError) Error() string { return shortened(e.text) }
 
 // shortened keeps the beginning and the end of an error: that of a recursion repeats itself a thousand times.
 func shortened(text string) string {
@@ -159,20 +157,4 @@ func shortened(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + " [...] " + strings.ToValidUTF8(text[len(text)-most:], "")
-}
-
-// boundedBuffer fails when it is full.
-type boundedBuffer struct {
-	bytes.Buffer
-	most int
-	full bool
-}
-
-// Write is part of io.Writer.
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.most {
-		b.full = true
-		return 0, errors.New("too much output")
-	}
-	return b.Buffer.Write(p)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -30,6 +31,8 @@ func (a *app) valuesCommand() *cli.Command {
 			Usage: "the `VERSION` of Kubernetes that templates see; that of the cluster without it"},
 		&cli.StringSliceFlag{Name: "api-versions", Aliases: []string{"a"}, Category: categoryWhat,
 			Usage: "an API `VERSION` that templates see beside those of the cluster, such as monitoring.coreos.com/v1; may be repeated"},
+		&cli.BoolFlag{Name: "lookup", Category: categoryWhat,
+			Usage: "let templates read the cluster by lookup, as helm upgrade does, with your rights; it finds nothing without this flag"},
 		&cli.DurationFlag{Name: "timeout", Value: time.Minute, Category: categoryWhat,
 			Usage: "how `LONG` rendering may take"},
 		command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
@@ -47,7 +50,8 @@ func (a *app) valuesCommand() *cli.Command {
 			"Without KIND/NAME it is about all fields that differ from the cluster now, as diff sees them, and about their live values.\n" +
 			"A printed command is verified: rendered with it, the field is as wanted, and all other fields that change are printed.\n" +
 			"VALUE is YAML; null takes the field away. PATH is as diff prints it, or a JSON pointer.\n" +
-			"Templates run in a process of their own, with bounded time and memory, and without access to the cluster or the network.\n\n" +
+			"Templates run in a process of their own, with bounded time and memory, and without access to the cluster or the network.\n" +
+			"Objects for lookup are read outside of that process, by GET requests alone.\n\n" +
 			"Exit code 0: a value was found for every field; 2: not for all; 1: an error.",
 		Flags: flags, Action: a.values,
 	}
@@ -93,14 +97,9 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 		a.note("release %s has no field that differs from the cluster", v.details.Key)
 		return nil
 	}
-	request := confinedRequest{Source: v.source, Questions: questions}
-	answers, err := a.ask(ctx, cmd.Duration("timeout"), request)
+	answers, err := v.answers(ctx, cmd, c, questions)
 	if err != nil {
-		return missingCharts(v.hidden(err))
-	}
-	if n := len(answers.Mismatch); n > 0 {
-		a.note("note: the chart with its values does not render to the recorded manifest: %s. An upgrade changes "+
-			"more than is shown, so that no command is printed", plain.Count(n, "other field"))
+		return err
 	}
 	if err := writeValues(cmd.String("write"), answers); err != nil {
 		return err
@@ -123,6 +122,32 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 		return &command.ExitError{Code: command.ExitFound}
 	}
 	return nil
+}
+
+// answers renders the chart to answer questions.
+func (v *valued) answers(
+	ctx context.Context, cmd *cli.Command, c *connection, questions []values.Question,
+) (*values.Answers, error) {
+	request := confinedRequest{Source: v.source, Questions: questions, Lookup: cmd.Bool("lookup")}
+	cluster := newLookups(c.Discovery.RESTClient())
+	answers, err := v.ask(ctx, cmd.Duration("timeout"), request, cluster)
+	v.secrets = append(v.secrets, cluster.secrets...)
+	switch {
+	case cluster.secretBytes > maxLookupSecrets && !v.masker.Show:
+		return nil, command.Hinted(fmt.Errorf("the templates look up more than %d MiB of Secrets, too much to mask",
+			maxLookupSecrets>>20), "--show-secrets prints the output as it is")
+	case err != nil:
+		return nil, missingCharts(v.hidden(err))
+	}
+	if n := len(answers.Mismatch); n > 0 {
+		v.note("note: the chart with its values does not render to the recorded manifest: %s. An upgrade changes "+
+			"more than is shown, so that no command is printed", plain.Count(n, "other field"))
+		if len(answers.Lookups) > 0 {
+			v.note("note: lookup finds nothing without --lookup; it is called in %s",
+				strings.Join(answers.Lookups, ", "))
+		}
+	}
+	return answers, nil
 }
 
 // questions returns those of the command line, or else those about what differs.

@@ -47,6 +47,7 @@ func (v *valued) mask(answers *values.Answers) error {
 			s.Present, s.Wanted = hideField(s.Present), hideField(s.Wanted)
 		}
 	}
+	v.maskNames(answers, live)
 	v.maskChanges(answers.Anyway, hide)
 	v.maskChanges(answers.Mismatch, hide)
 	return nil
@@ -62,7 +63,28 @@ func (v *valued) hidden(err error) error {
 	if unclear != nil {
 		return command.Hinted(errors.New("the chart does not render"), "--show-secrets prints why; it may quote a Secret")
 	}
-	return errors.New(v.masker.Text(rendering.text, secrets))
+	// A part of a value is not recognised, so the text is shortened afterwards.
+	return errors.New(shortened(v.masker.Text(v.masker.Text(rendering.text, secrets), report.ValuesOf(v.secrets...))))
+}
+
+// maskNames masks the names of new objects and fields: templates make them of any value that they look up.
+func (v *valued) maskNames(answers *values.Answers, live report.Values) {
+	lists := [][]values.Change{answers.Anyway, answers.Mismatch}
+	for _, a := range answers.Answers {
+		lists = append(lists, a.Others)
+	}
+	for _, changes := range lists {
+		for i := range changes {
+			c := &changes[i]
+			if c.Before != nil {
+				continue // the recorded manifest has the names
+			}
+			c.ID.Name, c.ID.Namespace = v.masker.Text(c.ID.Name, live), v.masker.Text(c.ID.Namespace, live)
+			for j, segment := range c.Path {
+				c.Path[j] = v.masker.Text(segment, live)
+			}
+		}
+	}
 }
 
 // hideAll replaces a value by its marker, the same for a text and its base64.

@@ -38,6 +38,8 @@ type Answers struct {
 	Anyway, Random []Change
 	// Mismatch are the other fields in which the rendered chart differs from the recorded manifest.
 	Mismatch []Change
+	// Lookups are the templates that call lookup, in a rendering without a cluster: it finds nothing there.
+	Lookups []string
 	// Unchecked is set when the values were not validated, because the chart's schema refers to other documents.
 	Unchecked bool
 }
@@ -55,9 +57,9 @@ type finder struct {
 	anyway map[string]bool
 }
 
-// Ask answers questions about a release.
-func Ask(source *Source, questions []Question) (*Answers, error) {
-	f, err := newFinder(source)
+// Ask answers questions about a release. Templates look objects up in cluster; they find none when it is nil.
+func Ask(source *Source, questions []Question, cluster Cluster) (*Answers, error) {
+	f, err := newFinder(source, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +69,8 @@ func Ask(source *Source, questions []Question) (*Answers, error) {
 	return &f.answers, nil
 }
 
-func newFinder(source *Source) (*finder, error) {
-	r, err := newRenderer(source)
+func newFinder(source *Source, cluster Cluster) (*finder, error) {
+	r, err := newRenderer(source, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func newFinder(source *Source) (*finder, error) {
 		return nil, err
 	}
 	if f.base, err = r.render(task{config: f.config}); err != nil {
-		return nil, fmt.Errorf("the chart does not render with its values: %w", err)
+		return nil, f.unrendered("the chart does not render with its values", err)
 	}
 	if f.present, err = r.present(f.config); err != nil {
 		return nil, err
@@ -91,7 +93,7 @@ func newFinder(source *Source) (*finder, error) {
 		return nil, err
 	}
 	f.answers.Chart = r.chart.Metadata.Name + "-" + r.chart.Metadata.Version
-	f.answers.Unchecked = r.unchecked
+	f.answers.Lookups, f.answers.Unchecked = f.blind(), r.unchecked
 	return f, nil
 }
 
@@ -103,7 +105,7 @@ func (f *finder) compare() error {
 	}
 	next, err := f.renderer.render(task{config: f.config, upgrade: true})
 	if err != nil {
-		return fmt.Errorf("the chart does not render for an upgrade: %w", err)
+		return f.unrendered("the chart does not render for an upgrade", err)
 	}
 	random := map[string]bool{}
 	for _, c := range difference(f.base, again) {

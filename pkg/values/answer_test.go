@@ -24,7 +24,7 @@ func recorded(t testing.TB, dir, config string) *Source {
 		Config: json.RawMessage(config)}
 	s.Chart, err = json.Marshal(c)
 	check.NoError(t, err)
-	r, err := newRenderer(s)
+	r, err := newRenderer(s, nil)
 	check.NoError(t, err)
 	values, err := s.config()
 	check.NoError(t, err)
@@ -44,7 +44,7 @@ func recorded(t testing.TB, dir, config string) *Source {
 
 func ask(t testing.TB, s *Source, object, path string, wanted any) Answer {
 	t.Helper()
-	f, err := newFinder(s)
+	f, err := newFinder(s, nil)
 	check.NoError(t, err)
 	kind, name, _ := strings.Cut(object, "/")
 	segments, err := ParsePath(path)

@@ -14,14 +14,50 @@ import (
 // elsewhere lists other sources of a chart's manifest.
 func (f *finder) elsewhere() string {
 	var why []string
-	for name, read := range f.reads.templates {
-		if slices.Contains(read.functions, "lookup") {
-			why = append(why, fmt.Sprintf("%s calls lookup, which reads the cluster", name))
-		}
+	for _, name := range f.lookups() {
+		why = append(why, name+" calls "+f.lookup())
 	}
-	slices.Sort(why)
 	why = append(why, "a post-renderer, or other API versions or another version of Kubernetes, may have been at work")
 	return strings.Join(why, "; ")
+}
+
+// lookup describes the function of that name.
+func (f *finder) lookup() string {
+	if f.renderer.cluster == nil {
+		return "lookup, which finds nothing without --lookup"
+	}
+	return "lookup, which reads the cluster"
+}
+
+// mostNamed bounds the templates that a message names.
+const mostNamed = 3
+
+// lookups returns the names of templates that call lookup, at most mostNamed.
+func (f *finder) lookups() []string {
+	var names []string
+	for name, read := range f.reads.templates {
+		if slices.Contains(read.functions, "lookup") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), mostNamed)]
+}
+
+// blind returns the names of the templates whose lookup finds nothing, because there is no cluster.
+func (f *finder) blind() []string {
+	if f.renderer.cluster != nil {
+		return nil
+	}
+	return f.lookups()
+}
+
+// unrendered wraps an error of the templates. It names those whose lookup finds nothing.
+func (f *finder) unrendered(what string, err error) error {
+	if names := f.blind(); len(names) > 0 {
+		what += ", perhaps because " + strings.Join(names, ", ") + " calls " + f.lookup()
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // governor describes the origin of a field that depends on no value.
@@ -30,18 +66,32 @@ func (f *finder) governor(q Question, o object) string {
 		if where := f.constant(q, o, value); where != "" {
 			return "a constant in " + where
 		}
+		if f.lookedUp(q, o) {
+			return f.lookup() + ", in " + o.file
+		}
 		if what := f.builtIn(q, o); what != "" {
 			return what + ", in " + o.file
 		}
 	}
 	_, functions := f.reads.all(o.file)
 	if slices.Contains(functions, "lookup") {
-		return "perhaps lookup, which reads the cluster, in " + o.file
+		return "perhaps " + f.lookup() + ", in " + o.file
 	}
 	if _, declared := Get(o.Content, q.Path); !declared {
 		return "no value that was tried adds this field; the template is " + o.file
 	}
 	return "no value that was tried gives it this value; the template is " + o.file
+}
+
+// lookedUp reports whether a field is another one when lookup finds nothing.
+func (f *finder) lookedUp(q Question, o object) bool {
+	if f.renderer.cluster == nil || len(f.lookups()) == 0 {
+		return false
+	}
+	blind := *f.renderer
+	blind.cluster = nil
+	rendered, err := blind.render(task{config: f.config, only: f.alone(o)})
+	return err == nil && q.changes(rendered, o)
 }
 
 // builtIn returns the built-in object of Helm behind a field; empty for none.

@@ -90,7 +90,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func measured(t *testing.T, s *Source) (n tally) {
-	f, err := newFinder(s)
+	f, err := newFinder(s, nil)
 	check.NoError(t, err)
 	var questions []Question
 	for _, o := range f.recorded.objects {
@@ -164,7 +164,7 @@ func changedValue(value any) any {
 // replayed renders with the printed flags, as another finder would, and reports whether the field is as wanted.
 func replayed(t *testing.T, s *Source, a Answer) bool {
 	t.Helper()
-	r, err := newRenderer(s)
+	r, err := newRenderer(s, nil)
 	check.NoError(t, err)
 	config, err := s.config()
 	check.NoError(t, err)

@@ -20,13 +20,18 @@ type renderer struct {
 	source *Source
 	chart  *chart.Chart
 	caps   *chartutil.Capabilities
+	// cluster is read by lookup; lookup finds nothing when it is nil.
+	cluster Cluster
 	// unchecked is set when the chart's schema refers to other documents: validation would fetch them.
 	unchecked bool
 	// renders counts.
 	renders int
 }
 
-func newRenderer(source *Source) (*renderer, error) {
+// Cluster serves the objects that templates look up.
+type Cluster = engine.ClientProvider
+
+func newRenderer(source *Source, cluster Cluster) (*renderer, error) {
 	c, err := source.LoadChart()
 	if err != nil {
 		return nil, err
@@ -35,7 +40,7 @@ func newRenderer(source *Source) (*renderer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &renderer{source: source, chart: c, caps: caps, unchecked: refersElsewhere(c)}, nil
+	return &renderer{source: source, chart: c, caps: caps, cluster: cluster, unchecked: refersElsewhere(c)}, nil
 }
 
 // foreignReference matches a reference of a JSON schema to another document.
@@ -159,7 +164,7 @@ func (r *renderer) render(t task) (*rendering, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := engine.Engine{}.Render(c, values)
+	files, err := r.execute(c, values)
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +181,14 @@ func (r *renderer) render(t task) (*rendering, error) {
 		found.add(name, set)
 	}
 	return found, nil
+}
+
+// execute runs the templates of a chart.
+func (r *renderer) execute(c *chart.Chart, values chartutil.Values) (map[string]string, error) {
+	if r.cluster == nil {
+		return engine.Render(c, values)
+	}
+	return engine.RenderWithClientProvider(c, values, r.cluster)
 }
 
 func (r *rendering) add(file string, set *manifest.Set) {

@@ -21,7 +21,7 @@ func TestSavedChartRendersTheSame(t *testing.T) {
 	}
 	s.Archive, err = os.ReadFile(path)
 	check.NoError(t, err)
-	f, err := newFinder(s)
+	f, err := newFinder(s, nil)
 	check.NoError(t, err)
 	if len(f.answers.Mismatch) > 0 {
 		t.Errorf("it renders otherwise: %+v", f.answers.Mismatch)
