@@ -1,19 +1,15 @@
 package values
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chartutil"
-
+	"github.com/rancher/helm-locker/tests/lib/charts"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -22,56 +18,26 @@ var (
 	sample  = flag.Int("sample", 1000, "how many leaves of each chart are asked about")
 )
 
-// measuredChart is a chart of the table. Module is the Go module that holds it.
-type measuredChart struct{ name, module, dir string }
-
-var measuredCharts = []measuredChart{
-	{"shop (of the tests)", "", "testdata/shop"},
-	{"`helm create`", "", ""},
-	{"metrics-server", "sigs.k8s.io/metrics-server@v0.7.2", "charts/metrics-server"},
-	{"external-dns", "sigs.k8s.io/external-dns@v0.15.1", "charts/external-dns"},
-}
-
-// path returns the directory of a chart.
-func (m measuredChart) path(t *testing.T) string {
-	if m.module == "" && m.dir != "" {
-		return m.dir
-	}
-	if m.module == "" {
-		dir, err := chartutil.Create("scaffold", t.TempDir())
-		check.NoError(t, err)
-		return dir
-	}
-	download := exec.Command("go", "mod", "download", "-json", m.module)
-	download.Dir = t.TempDir()
-	download.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
-	out, err := download.Output()
-	check.NoError(t, err)
-	var module struct{ Dir string }
-	check.NoError(t, json.Unmarshal(out, &module))
-	return filepath.Join(module.Dir, m.dir)
-}
-
 // tally counts answers.
 type tally struct{ leaves, asked, explained, alone, named, wrong, renders int }
 
 // TestMeasure asks for the value behind each leaf but names, labels and selectors, and checks each answer by Helm's
 // engine alone.
 func TestMeasure(t *testing.T) {
-	charts := measuredCharts
-	if !*measure {
-		charts = charts[:1]
+	chosen := charts.Local()[:1]
+	if *measure {
+		chosen = charts.All()
 	}
 	rows := []string{
 		"| chart | leaves | asked | a value, verified | of these, changing nothing else | another reason named | wrong | renders for one |",
 		"|---|--:|--:|--:|--:|--:|--:|--:|"}
-	for _, m := range charts {
-		n := measured(t, recorded(t, m.path(t), `{}`))
+	for _, m := range chosen {
+		n := measured(t, recorded(t, m.Path(t), `{}`))
 		if n.wrong > 0 {
-			t.Errorf("%s: %d answers are wrong", m.name, n.wrong)
+			t.Errorf("%s: %d answers are wrong", m.Name, n.wrong)
 		}
 		percent := func(of int) string { return fmt.Sprintf("%d %%", 100*of/max(n.asked, 1)) }
-		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s | %s | %s | %d | %d |", m.name, n.leaves, n.asked,
+		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s | %s | %s | %d | %d |", m.Name, n.leaves, n.asked,
 			percent(n.explained), percent(n.alone), percent(n.named), n.wrong, n.renders/max(n.asked, 1)))
 		t.Log(rows[len(rows)-1])
 	}
