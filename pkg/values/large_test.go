@@ -45,7 +45,8 @@ data:
 	return recorded(t, dir, `{}`)
 }
 
-// Marks show the value behind a field, so that a chart with thousands of values takes no more renderings than a small one.
+// Marks show the value behind a field, so that a chart with thousands of values takes no more renderings than a small
+// one.
 func TestRendersOfALargeChart(t *testing.T) {
 	a := ask(t, largeChart(t), "ConfigMap/part77-prod", "data.key5", "another")
 	if len(a.Settings) != 1 || strings.Join(a.Settings[0].Key, ".") != "part77.settings.key5" {
