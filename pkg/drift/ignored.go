@@ -99,7 +99,7 @@ func (s *ignorer) isAccepted(want, have any, n *node) bool {
 func asNull(have any, n *node) any {
 	switch h := have.(type) {
 	case map[string]any:
-		if n != nil && !n.whole && !n.exact {
+		if n != nil && !n.isOneValue() {
 			return map[string]any{}
 		}
 	case []any:

@@ -115,7 +115,7 @@ func isAddedTo(want, have any, n *node) bool {
 func isOneValue(v any, n *node) bool {
 	switch x := v.(type) {
 	case map[string]any:
-		return len(x) == 0 || n == nil || n.whole || n.exact
+		return len(x) == 0 || n == nil || n.isOneValue()
 	case []any:
 		return len(x) == 0 || n == nil || n.list == atomicList
 	}

@@ -164,7 +164,7 @@ func nextUpgrades() []mutant {
 			edit{"pkg/drift/shared.go", `		return likeHelm(&e)`, `		return likeHelm(&e) && e.Manager == ""`}, "./pkg/judge",
 			"TestI4_OwnershipIsJudged"),
 		breaks("I3", "a map whose parts were all let go of is taken for one that is owned",
-			edit{"pkg/drift/shared.go", `len(x) == 0 || n == nil || n.whole || n.exact`, `true`}, drift,
+			edit{"pkg/drift/shared.go", `len(x) == 0 || n == nil || n.isOneValue()`, `true`}, drift,
 			"TestI4_WhatOthersOwnOfARequest"),
 		breaks("I4", "a declared blank caBundle is not created again",
 			edit{"pkg/revert/revert.go", `drift.Created(c.desired, c.blank)`,
