@@ -291,6 +291,19 @@ func TestWhatARequesterIsTold(t *testing.T) {
 	}
 }
 
+// A limit by which Kubernetes ends an object is no drift, so a warning does not promise its revert.
+func TestAWarningOfAnEndPromisesNoRevert(t *testing.T) {
+	for name, after := range map[string]string{"limits": limited, "a status": ending} {
+		a := admission(t, job, job, after)
+		_, changes := Admit(a)
+		for _, detect := range []bool{false, true} {
+			if text := a.Warning(changes, detect); !strings.HasSuffix(text, "will end it, and will not be reverted") {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	}
+}
+
 // owned is pair with an owner.
 func owned(uid string) string {
 	return strings.Replace(pair, "namespace: apps", "namespace: apps, ownerReferences: ["+

@@ -66,6 +66,9 @@ func (a *Admission) Warning(changes []drift.Change, detected bool) string {
 			fate = "are drift, and will be reported"
 		}
 	}
+	if a.endsRun() {
+		fate = "will end it, and will not be reverted"
+	}
 	return fmt.Sprintf("helm-locker: %s, which is locked; %s %s", a.subject(), what, fate)
 }
 

@@ -108,6 +108,11 @@ func (a *Admission) shortened() (changes []drift.Change) {
 	return changes
 }
 
+// endsRun reports whether Kubernetes ends the object by a request without other drift. Such a request is not reverted.
+func (a *Admission) endsRun() bool {
+	return a.After != nil && a.Before != nil && (a.endsJob() || len(a.introduced()) == 0 && len(a.shortened()) > 0)
+}
+
 // hasFinished reports whether the status of a Job or Pod is final, and its deletion is not the cause.
 func hasFinished(id manifest.ID, object *unstructured.Unstructured) bool {
 	if id.GroupKind() == podKind {
