@@ -38,7 +38,7 @@ func newLookups(client rest.Interface) *lookups {
 	return &lookups{client: client, kinds: map[schema.GroupVersion][]metav1.APIResource{}, left: maxLookupBytes}
 }
 
-// answer reads what a template looks up.
+// answer returns the answer to a lookup.
 func (l *lookups) answer(ctx context.Context, what lookup) lookupReply {
 	content, err := l.read(ctx, what)
 	switch {

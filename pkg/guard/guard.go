@@ -36,7 +36,7 @@ type Wanted struct {
 	// Namespaces are those of the objects. They do not limit objects without a namespace, except for Namespaces: the
 	// API server matches a Namespace against its own labels.
 	Namespaces []string
-	// Denies is set when a release among them denies changes.
+	// Denies is set when one of the guarded releases denies changes.
 	Denies bool
 	// Records are the resources with release records to witness.
 	Records []string

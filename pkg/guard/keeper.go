@@ -60,9 +60,9 @@ type Options struct {
 	Log   logrus.FieldLogger
 }
 
-// Keeper keeps the certificate and the registration of the guard. Every replica runs one, to serve the newest
-// certificate; the leader writes. It is level-triggered: each event makes it compare the actual state with the desired
-// one.
+// Keeper keeps the certificate, the registration and the leader's endpoint of the guard. Every replica runs one, to
+// serve the newest certificate; the leader writes. It is level-triggered: each event makes it compare the actual state
+// with the desired one.
 type Keeper struct {
 	Options
 	host    string
@@ -124,7 +124,7 @@ func (k *Keeper) again() {
 	}
 }
 
-// Run keeps both until ctx ends.
+// Run keeps them until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -190,8 +190,8 @@ func (k *Keeper) informers() []cache.Controller {
 			&k.registration),
 	}
 	if k.Leader.Service != "" {
-		slices := one(k.Watch.DiscoveryV1().RESTClient(), "endpointslices", k.Namespace, k.Leader.Service)
-		all = append(all, informer(k, slices, &k.slice))
+		all = append(all, informer(k,
+			one(k.Watch.DiscoveryV1().RESTClient(), "endpointslices", k.Namespace, k.Leader.Service), &k.slice))
 	}
 	return all
 }
@@ -238,11 +238,15 @@ func (k *Keeper) keep(ctx context.Context) (time.Duration, error) {
 		return idle, nil
 	}
 	asked := k.Wanted()
-	if err := k.register(ctx, have, asked); err != nil {
+	service, notToLeader := k.service(ctx, have, asked)
+	if err := k.register(ctx, have, asked, service); err != nil {
 		k.State(State{Reason: v1alpha1.ReasonGuardNotRegistered, Message: err.Error()})
 		return 0, err
 	}
 	k.State(State{Asked: asked})
+	if notToLeader != nil { // an attempt later may succeed without an event
+		return 0, notToLeader
+	}
 	if k.CertManager { // a renewal is seen, and none is to be seen in the status
 		return max(have.serves.Leaf.NotAfter.Sub(now), retryFirst), nil
 	}

@@ -300,7 +300,12 @@ func TestKeeperAsksTheLeaderWhileNoReleaseDenies(t *testing.T) {
 			t.Errorf("%s: the API server asks %v, want %v", what, got, want)
 		}
 	}
-	asked("without a Service of the leader", "guard", "guard", "guard")
+	if _, err := k.keep(t.Context()); err == nil {
+		t.Error("no other attempt is made without a Service of the leader")
+	}
+	if all := k.registration.Load().Webhooks; len(all) != 3 || all[0].ClientConfig.Service.Name != "guard" {
+		t.Errorf("without a Service of the leader the API server asks by %+v", all)
+	}
 	_, err := k.client.CoreV1().Services("locker").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "locker", Name: "leader", UID: "of the Service"}}, metav1.CreateOptions{})
 	check.NoError(t, err)

@@ -35,15 +35,15 @@ func (k *Keeper) leaderHosts() []string {
 
 // service returns the Service for the requests to change objects. It is that of the leader while no release denies: a
 // denial must not depend on one replica.
-func (k *Keeper) service(ctx context.Context, with *certificate, wanted Wanted) string {
+// After an error it is that of all replicas.
+func (k *Keeper) service(ctx context.Context, with *certificate, wanted Wanted) (string, error) {
 	if k.Leader.Service == "" || wanted.Denies || !with.covers(k.leaderHosts()...) {
-		return k.Service
+		return k.Service, nil
 	}
 	if err := k.pointToSelf(ctx); err != nil {
-		k.Log.Warnf("guard: requests go to all replicas, so some reverts name no user: %v", err)
-		return k.Service
+		return k.Service, fmt.Errorf("requests go to all replicas, so some reverts name no user: %w", err)
 	}
-	return k.Leader.Service
+	return k.Leader.Service, nil
 }
 
 // pointToSelf makes this replica the only endpoint of the leader's Service.

@@ -53,7 +53,8 @@ func webhooks(w Wanted, records, objects admissionregistrationv1.WebhookClientCo
 		Name: "object-or-metadata", Expression: objectOrMetadata})
 	var hooks []admissionregistrationv1.ValidatingWebhook
 	for i, rules := range objectRules(w.Resources) {
-		if hook.Rules = rules; i > 0 {
+		hook.Rules = rules
+		if i > 0 {
 			hook.Name = fmt.Sprintf("versions-%d.%s", i+1, objectsWebhook)
 		}
 		hooks = append(hooks, hook)
@@ -163,7 +164,8 @@ func objectRules(resources []Resource) (lists [][]admissionregistrationv1.RuleWi
 	versions := map[schema.GroupResource]int{}
 	for _, r := range resources {
 		list := versions[r.GroupResource()]
-		if versions[r.GroupResource()]++; list == len(lists) {
+		versions[r.GroupResource()] = list + 1
+		if list == len(lists) {
 			lists = append(lists, nil)
 		}
 		of := rule(r, r.Resource+"/status", admissionregistrationv1.Update)

@@ -44,8 +44,9 @@ func (k *Keeper) writeCertificate(ctx context.Context, old *corev1.Secret) (*cor
 	return made, nil
 }
 
-// register updates the registration to the wanted requests. It writes nothing when they are equal.
-func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted) error {
+// register updates the registration to the wanted requests, with those to change objects sent to a Service. It writes
+// nothing when they are equal.
+func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted, service string) error {
 	configurations := k.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	have := k.registration.Load()
 	if len(wanted.Resources) == 0 && len(wanted.Records) == 0 {
@@ -63,7 +64,7 @@ func (k *Keeper) register(ctx context.Context, with *certificate, wanted Wanted)
 		return err
 	}
 	records := k.clientConfig(with, k.Service)
-	hooks := webhooks(wanted, records, k.clientConfig(with, k.service(ctx, with, wanted)), k.ownUser(ctx))
+	hooks := webhooks(wanted, records, k.clientConfig(with, service), k.ownUser(ctx))
 	if have == nil {
 		made, err := configurations.Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: k.Name, OwnerReferences: owners}, Webhooks: hooks,

@@ -131,8 +131,8 @@ annotations:
 {{- if or .Values.guard.enabled (eq (include "helm-locker.witnessed" .) "true") }}true{{ end }}
 {{- end }}
 
-{{/* Whether there is a way to the leader alone: the API server asks it for the users of changes. */}}
-{{- define "helm-locker.leads" -}}
+{{/* Whether the leader has a Service of its own, by which the API server asks it for the users of changes. */}}
+{{- define "helm-locker.leaderService" -}}
 {{- if and (include "helm-locker.asked" .) .Values.leaderElection (gt (int .Values.replicas) 1) }}true{{ end }}
 {{- end }}
 
