@@ -1,48 +1,82 @@
 package main
 
-// textIsNoCoordinate are the mutants of I14: a tenant's text is validated before it becomes part of a request.
-func textIsNoCoordinate() []mutant {
-	const key, segments = "pkg/release/key.go", "pkg/watch/metadata.go"
-	const hostile = "TestHostile_AnnotationsAreNoCoordinates"
+// noRightByARecord are the mutants of I14: the path of each write, and the trust in records.
+func noRightByARecord() []mutant {
+	const forged = "TestI14_AForgedRecordGivesItsWriterNoRight"
 	return []mutant{
-		breaks("I14", "a release is named by any text", edit{key, `	if len(validation.IsDNS1123Label(namespace)) > 0`,
-			`	if namespace == "" && len(validation.IsDNS1123Label(namespace)) > 0`}, releases,
-			"TestKeyOfTakesNamesOfNamespaces"),
-		breaks("I14", "what annotations say is taken for a release", edit{"pkg/judge/judge.go",
-			`	return release.KeyOf(annotations[manifest.ReleaseNamespaceAnnotation],
-		annotations[manifest.ReleaseNameAnnotation])`,
-			`	return release.Key{Namespace: annotations[manifest.ReleaseNamespaceAnnotation],
-		Name: annotations[manifest.ReleaseNameAnnotation]}`}, tenancy, hostile),
-		breaks("I14", "a record may be of a release that Helm refuses",
-			edit{"pkg/release/record.go", `	if KeyOf(rec.Key.Namespace, name) == (Key{}) {`,
-				`	if KeyOf(rec.Key.Namespace, name) == rec.Key {`}, releases,
-			"TestRecordOfRejectsNamesThatHelmRefuses"),
-		breaks("I14", "a selector is made of any text",
-			edit{"pkg/release/record.go", `	selector, err := set.AsValidatedSelector()`,
-				`	selector, err := labels.SelectorFromSet(set), error(nil)`}, releases, "TestSelectorRefusesWhatIsNoName"),
-		breaks("I14", "a namespace is any part of a path", edit{segments,
-			`		if problems := rest.IsValidPathSegmentName(segment); len(problems) > 0 {`,
-			`		if problems := rest.IsValidPathSegmentName(segment); len(problems) > 9 {`}, watch,
-			"TestHostile_NoNamespaceAndNoNameLeadsElsewhere"),
-		breaks("I14", "an answer is read whatever its size",
-			edit{segments, `	if b.left -= int64(n); b.left < 0 {`, `	if b.left -= int64(n); b.left < 0 && n < 0 {`}, watch,
-			"TestHostile_AnAnswerIsNoLargerThanWhatWasAskedFor"),
 		breaks("I14", "the controller deletes an object without the kernel",
-			edit{"pkg/controller/pruning.go", `	err = pr.enforcer.Prune(ctx, revert.Object(v.Object), v.Live)`,
-				`	err = pr.clients.Dynamic.Resource(v.GVR).Namespace(v.ID.Namespace).Delete(ctx, v.ID.Name, metav1.DeleteOptions{})`},
-			"./tests/callgraph", "TestI14_EveryWriteGoesThroughTheKernel"),
-		breaks("I8", "naming a release whose record is none is a way out of the lock",
-			edit{"pkg/proof/verifier.go", `	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord)`,
-				`	return apierrors.IsForbidden(err) || errors.Is(err, release.ErrRecord) && err == nil`}, tenancy,
-			"TestHostile_AReleaseWithoutARecordOwnsNothing"),
-		breaks("I12", "every object of a release may ask about another one at once",
-			edit{"pkg/controller/slots.go", `claims:    fair.NewSemaphore(fair.Limits{All: 8, Each: 1, Slow: slowRequest})`,
-				`claims:    fair.NewSemaphore(fair.Limits{All: math.MaxInt, Each: math.MaxInt})`}, tenancy,
-			"TestHostile_ManyClaimsAreOneQuestionAtATime"),
-		breaks("I8", "naming a release whose record is none opens the guard",
-			edit{"pkg/claims/stances.go", `		case proof.OwnsNothing(err):
-			return DeclaresNot`, `		case err == nil && proof.OwnsNothing(err):
-			return DeclaresNot`},
-			"./tests/guard", "TestHostile_AClaimOfNoReleaseIsRefused"),
+			in(pruning, "pruning.deleteCandidate").becomes("Prune", "pr.clients.Dynamic.Resource(v.GVR)."+
+				"Namespace(v.ID.Namespace).Delete(ctx, v.ID.Name, metav1.DeleteOptions{})"), "tests/callgraph",
+			"TestI14_EveryWriteGoesThroughTheKernel"),
+		breaks("I14", "what annotations say is taken for a release",
+			in(judging, "ClaimedBy").becomes("KeyOf", "release.Key{Name: annotations[manifest.ReleaseNameAnnotation], "+
+				"Namespace: annotations[manifest.ReleaseNamespaceAnnotation]}"), tenancy,
+			"TestHostile_AnnotationsAreNoCoordinates").seenByTheOracle(),
+		breaks("I14", "a writer without rights is trusted",
+			in(witnessing, "hearing.lacks").returns("nil, nil"), guardSuite, forged),
+		breaks("I14", "a doubted record is enforced",
+			in(locking, "releases.lock").never("doubt"), guardSuite, forged),
+		breaks("I14", "a doubted record is trusted although something is to be written",
+			in(pruning, "pruning.wouldWrite").returns("false"), guardSuite, "TestI14_AnEarlierManifestIsNotReplayed"),
+		breaks("I14", "the writes of all users count",
+			in(witnessing, "hearing.judge").never("NeverWriters"), guardSuite,
+			"TestI14_NeverWritersMakeNoRecordTrusted"),
+		breaks("I14", "who hides a pending record ends Helm's work",
+			in("pkg/trust", "State.leave").returns(""), guardSuite, "TestHostile_HelmIsAtWorkWhenItsRecordIsHidden"),
+	}
+}
+
+// noBorrowedRights are the mutants of T1: a release is written with the rights of its account, and with no others.
+func noBorrowedRights() []mutant {
+	return []mutant{
+		breaks("T1", "the operator writes in its own name although the release has an account",
+			in(enforce, "Enforcer.as").becomes("Account", `""`), tenancy,
+			"TestImpersonation_OneReleaseOfAnOrdinaryOperator").seenByTheOracle(),
+		breaks("T1", "a release owns what its account may not change",
+			in(locking, "rights.admit").returns("objects, nil, nil"), tenancy,
+			"TestAttack_ForgedRecordTakesNoObjectOfAnother"),
+		breaks("T1", "leftovers are not deleted in the name of the account",
+			in(pruning, "pruning.prune").drops("Account"), tenancy, "TestAttack_ForgedHistoryDeletesNothingOfOthers"),
+	}
+}
+
+// whatIsToldIsTrue are the mutants of T2: reported facts are true.
+func whatIsToldIsTrue() []mutant {
+	return []mutant{
+		breaks("T2", "a release that its account may not change passes for locked",
+			in("pkg/status", "uncovered").never("Denials"), tenancy,
+			"TestHostile_AnAccountWithoutRightsIsNoLock"),
+		breaks("T2", "diff promises a revert that the API server refuses",
+			in("pkg/inspect", "comparer.compareOnce").never("RefusesContent"), fidelity,
+			"TestDiffShowsWhatTheAPIServerRefuses"),
+	}
+}
+
+// policiesAreKept are the mutants of P1: exactly the HelmReleases required by the policies exist.
+func policiesAreKept() []mutant {
+	return []mutant{
+		breaks("P1", "a policy hands the operator's rights to all who may write a record",
+			in("pkg/policy", "OwnRights").returns("false"), tenancy,
+			"TestHostile_ForgedRecordUnderAPolicyGainsNothing").seenByTheOracle(),
+		breaks("P1", "a policy takes the place of what was written by hand",
+			in("pkg/policy", "planner.decide").never("by"), policySuite, "TestPolicy_HandWrittenWins"),
+		breaks("P1", "a rollout reverts drift unasked",
+			in("pkg/policy", "planner.queue").never("IsStatusConditionTrue"), policySuite,
+			"TestPolicy_RolloutHoldsReleasesWithDrift"),
+		breaks("P1", "a HelmRelease is deleted whatever became of it meanwhile",
+			in(policies, "worker.write").drops("ResourceVersion"), policySuite, "TestPolicy_DeletesOnlyWhatItHasSeen"),
+	}
+}
+
+// theOracle are the mutants of the oracle: each makes it overlook one way to break a promise.
+func theOracle() []mutant {
+	const oracle = "tests/oracle"
+	return []mutant{
+		breaks("I1", "oracle: a write to another value than the declared one is overlooked",
+			in(oracle, "judge.changed").returns("nil"), oracle, "TestRules"),
+		breaks("I1", "oracle: a write need not be proven", in(oracle, "judge.proven").returns(""), oracle, "TestRules"),
+		breaks("I2", "oracle: any object may be deleted", in(oracle, "judge.deletion").returns(""), oracle, "TestRules"),
+		breaks("I14", "oracle: any account may be used", in(oracle, "judge.rights").returns(""), oracle,
+			"TestRules|TestRights"),
 	}
 }

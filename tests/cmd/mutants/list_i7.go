@@ -2,86 +2,86 @@ package main
 
 // secretsStaySecret are the mutants of I7.
 func secretsStaySecret() []mutant {
-	const errorsFile, judge = "pkg/apierror/apierror.go", "pkg/controller/judge.go"
-	const test = "TestI7_SecretsStaySecret"
 	return []mutant{
 		breaks("I7", "what a webhook or a policy says about a Secret is passed on",
-			edit{errorsFile, `	if kind != (schema.GroupKind{Kind: "Secret"}) || !errors.As(err, &status) {`,
-				`	if kind.Kind != "" || !errors.As(err, &status) {`}, integration, test),
-		breaks("I7", "a refusal is described by its message",
-			edit{errorsFile, `	text := fmt.Sprintf("the API server refused it: %s", s.Reason)`,
-				`	text := fmt.Sprintf("the API server refused it: %s", s.Message)`}, integration, test),
-		breaks("I7", "a refused dry run is logged with its message",
-			edit{"pkg/controller/form.go", `Debugf("dry run: %s", apierror.About(v.ID.GroupKind(), err))`,
-				`Debugf("dry run: %s%.0s", err, apierror.About(v.ID.GroupKind(), err))`}, integration, test),
-		breaks("I7", "drifted content is logged at trace level", edit{judge, `	v.Found = judge.Judge(v.in)
-`, `	v.Found = judge.Judge(v.in)
-	if w.Live != nil {
-		cp.Log.WithField("live", w.Live.Object["data"]).Debug("judged")
-	}
-`}, integration, test),
-		breaks("I7", "wrangler gets the contents of objects, which it logs",
-			edit{"pkg/enforce/objectset.go", `		ApplyObjects(ref)`,
-				`		ApplyObjects(&unstructured.Unstructured{Object: r.Desired})`}, integration, test),
-		breaks("I7", "status and events say what a field is now",
-			edit{"pkg/events/drift.go", `drift.Describe(p.Changes, plain.MaxNamed) + " changed"`,
-				`fmt.Sprint(drift.Describe(p.Changes, plain.MaxNamed), " changed: ", d.Live.Object["data"])`},
-			integration, test).and(edit{"pkg/events/drift.go", `import (`, `import (
-	"fmt"`}),
-		breaks("I7", "a refusal by validation is described with the values at fault",
-			edit{errorsFile, `	if faultyFields(s) != "" || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {`,
-				`	if apierrors.IsForbidden(err) {`}, "./pkg/apierror", "TestAnErrorIsDescribedWithoutTheValuesInIt"),
-		breaks("I7", "the error of a payload that is not JSON quotes it",
-			edit{"pkg/release/decode.go", `		return fmt.Errorf("%w: it is not JSON at byte %d; %s", ErrFormat, syntaxErr.Offset, advice)`,
-				`		return fmt.Errorf("%w: it is not JSON at byte %d: %w; %s", ErrFormat, syntaxErr.Offset, err, advice)`},
-			releases, "TestDecodeExplainsBadPayloadsAndLeaksNothing"),
+			in("pkg/apierror", "About").returns("Safe(err)"), integration, "TestI7_SecretsStaySecret"),
 		breaks("I7", "the page gets the values of Secrets",
-			edit{"pkg/page/compare.go", `Masker: report.NewMasker(key)`, `Masker: report.Masker{Show: true}`},
-			statusPage, "TestI7_ThePageGetsNoValueOfASecret"),
-		breaks("I7", "a comparison shows a Secret's value where another object repeats it",
-			edit{"pkg/report/mask.go", `	if m.Show || object == nil {`,
-				`	if m.Show || object["kind"] != "Secret" {`}, "./pkg/inspect", "TestNoValueOfEitherSideGetsOut"),
-		breaks("I7", "a comparison masks declared values of Secrets, and live ones only in their own fields",
-			edit{"pkg/inspect/mask.go", `	s.keep(live.Object)`, `	s.keep(nil)`}, "./pkg/inspect",
-			"TestNoValueOfEitherSideGetsOut"),
-		breaks("I7", "a comparison masks live values of Secrets, and declared ones only in their own fields",
-			edit{"pkg/inspect/mask.go", `			s.keep(o.Content)`, `			s.keep(nil)`}, "./pkg/inspect",
-			"TestNoValueOfEitherSideGetsOut"),
-		breaks("I7", "a manifest is shown with the values that its objects quote",
-			edit{"pkg/report/manifest.go", `err := v.addDocument(doc.text); errors`,
-				`err := v.addDocument(doc.separator); errors`}, "./pkg/report",
-			"TestAManifestThatQuotesItsValuesIsMasked"),
+			in("pkg/page", "Page.compareWithCluster").sets("Masker", "report.Masker{Show: len(key) > 0}"), "tests/page",
+			"TestI7_ThePageGetsNoValueOfASecret"),
+		breaks("I7", "the copy of a Secret has its data",
+			in("pkg/classic", "appliedOf").skips("delete", "Clone"), "pkg/classic",
+			"TestI7_TheCopyOfASecretHasNoData"),
+		breaks("I7", "settled forms hold what they are about",
+			in(locks, "Settled.difference").returns("[]byte(entry)"), fidelity, "TestI7_SettledFormsHoldNoValue"),
+		breaks("I7", "the guard answers a client without a certificate",
+			in("pkg/guard", "Keeper.TLS").becomes("RequireAndVerifyClientCert", "tls.RequestClientCert"), guardSuite,
+			"TestHostile_OnlyAPIServersAreAnswered"),
 	}
 }
 
 // noExemption are the mutants of I8.
 func noExemption() []mutant {
-	const judge, owners, test = "pkg/judge/judge.go", "pkg/controller/owners.go",
-		"TestI8_LiveMetadataExemptsNothing"
-	exempt := func(condition string) edit {
-		return edit{judge, `	r := Result{Desired: desired, Options: options}
-`, `	if ` + condition + ` {
-		return Result{State: InSync, Baseline: in.Baseline}
-	}
-	r := Result{Desired: desired, Options: options}
-`}
-	}
 	return []mutant{
-		breaks("I8", "the annotation that exempts an object counts on live objects",
-			exempt(`in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] == "disabled"`), integration, test),
-		breaks("I8", "resource-policy keep on a live object exempts it",
-			exempt(`in.Live.GetAnnotations()["helm.sh/resource-policy"] == "keep"`), integration, test),
-		breaks("I8", "an object that says it is another release's is left alone", edit{owners, `	if waits || len(unread) > 0 {`,
-			`	if waits || len(known) == 0 {`}, integration, test),
-		breaks("I8", "a live annotation opts an object out",
-			edit{judge, `	if in.Live.GetDeletionTimestamp() != nil {`, `	if in.Live.GetAnnotations()["helmreleases.cattle.io/lock"] != "" {
-		return Result{State: InSync}
-	}
-	if in.Live.GetDeletionTimestamp() != nil {`}, integration, "TestI8_OptOutCountsInTheManifestOnly"),
 		breaks("I8", "an object that says it is the release's that does not declare it is left alone",
-			edit{"pkg/claims/declarations.go", `d.as == named) && d.has(id)`, `d.as == named || d.has(id))`}, integration,
-			test),
-		breaks("I8", "an object without Helm's label is taken for somebody else's",
-			exempt(`in.Live.GetLabels()[manifest.ManagedByLabel] != manifest.ManagedByHelm`), integration, test),
+			in(claiming, "Declaration.Owns").always("has"), integration, "TestI8_LiveMetadataExemptsNothing"),
+		breaks("I8", "naming a release whose record is none is a way out of the lock",
+			in(proof, "OwnsNothing").never("ErrRecord"), tenancy, "TestHostile_AReleaseWithoutARecordOwnsNothing"),
+		breaks("I8", "an object may be made immutable, so that no later revision can change it",
+			in(drifts, "compareDeclared").becomes("withoutFreeze", "target"), fidelity,
+			"TestI8_AnUndeclaredImmutableIsDrift/helm_3"),
+		breaks("I8", "any Rollout may set the number of replicas",
+			in(judging, "Autoscalers.Range").never("Any"), "tests/neighbours", "TestI8_RolloutThatNoManifestDeclares"),
+	}
+}
+
+// allOrNothing are the mutants of I9, badInput those of I10.
+func allOrNothing() []mutant {
+	const test = "TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll"
+	return []mutant{
+		breaks("I9", "a manifest that does not parse counts as an empty one",
+			in(judging, "Read").becomes("Parse", "&manifest.Set{}, error(nil)"), integration, test),
+	}
+}
+
+func badInput() []mutant {
+	return []mutant{
+		breaks("I10", "a payload of another release is taken",
+			in("pkg/reading", "Reading.Decode").becomes("Matches", "nil"), integration,
+			"TestI10_BadRecordsEndInAConditionAndOthersGoOn"),
+		breaks("I10", "a newer record that cannot be read is overlooked",
+			in(locking, "releases.malformed").returns("nil"), integration, "TestI10_UnreadableNewerRecordUnlocks"),
+		breaks("I10", "a kind that was not served is not asked for again",
+			in(locking, "releases.kindArrived").returns("false"), integration, "TestI10_MissingKindIsWaitedFor"),
+		breaks("I10", "conditions and events quote escape sequences",
+			in("pkg/plain", "Line").returns("text"), integration, "TestI10_TextOfOthersIsNeutral"),
+		breaks("I10", "a payload may decompress to any size",
+			in(records, "newBounded").sets("left", "limit << 20"), "pkg/release/whole",
+			"TestPayloadsThatExhaustMemory"),
+	}
+}
+
+// costFollowsLocks are the mutants of I11.
+func costFollowsLocks() []mutant {
+	const test = "TestI11_OnlyWhatIsLockedIsWatched"
+	return []mutant{
+		breaks("I11", "the watch of a kind goes on when no release needs it any more",
+			in(watches, "Objects.release").never("users"), integration, test),
+		breaks("I11", "all Secrets are watched for release records",
+			in(watches, "store.listWatch").skips("SelectorWithFences"), integration, test),
+		breaks("I11", "what was settled is learnt by dry runs again at each start",
+			in(judging, "Unsettled.Recall").returns("u.r"), fidelity, "TestI11_SettledFormsCostNoRequests"),
+	}
+}
+
+// tenantsApart are the mutants of I12.
+func tenantsApart() []mutant {
+	return []mutant{
+		breaks("I12", "one namespace may have all the writes under way",
+			in(fair, "Semaphore.grant").never("Each"), tenancy, "TestI12_SlowWebhookHasAShareOfTheWrites"),
+		breaks("I12", "slow writes count for all",
+			in(fair, "Semaphore.hold").never("Slow"), tenancy, "TestI12_SlowWebhooksOfManyTenants"),
+		breaks("I12", "a manifest that does not parse is parsed at each event of its HelmRelease",
+			in(locking, "releases.refusedBefore").returns("false"), integration,
+			"TestI12_ManifestThatDoesNotParseIsReadOnce"),
 	}
 }

@@ -11,102 +11,65 @@ import (
 	"strings"
 )
 
-// edit replaces a part of a Go file of the module. The part must occur exactly once: the changed place is then
-// unambiguous, and a mutant with outdated source is noticed. Only tokens are compared, so that comments and line
-// breaks do not matter.
-type edit struct {
-	file     string // slash-separated, from the root of the module
-	old, new string
-}
-
-// apply returns the source with the edit made.
-func (e edit) apply(source string) (string, error) {
-	if e.old == "" || e.old == e.new {
-		return "", fmt.Errorf("%s: nothing would be changed", e.file)
-	}
-	found := find(source, e.old)
-	if len(found) != 1 {
-		return "", fmt.Errorf("%s: the text to replace occurs %d times instead of once:\n%s", e.file, len(found), e.old)
-	}
-	return source[:found[0][0]] + strings.TrimSpace(e.new) + source[found[0][1]:], nil
-}
-
 // mutant is one way to break a promise, with the tests that must fail.
 type mutant struct {
 	// I1 to I14; T1: a release is written with the rights of its account, and no others; T2: reported facts are true;
 	// P1: exactly the HelmReleases required by policies exist
 	promise string
-	what    string // what the operator does wrong, in one line
-	edit
-	also []edit // in other files, where one safeguard has to be broken for another one to be needed
-	pkg  string // package of the tests, as ./tests/integration
-	run  string // -test.run of the tests; one of those that it selects has to fail
-	// crashes is set when the change is a panic: the end of the whole test program is then expected.
-	crashes bool
-	// judged is set when the oracle has to find the mutant in a recording of the tests, whatever their results.
+	what    string  // what the operator does wrong, in one line
+	faults  []fault // more than one where two safeguards keep the promise
+	pkg     string  // package of the tests, as tests/integration
+	run     string  // -test.run of the tests; one of those that it selects has to fail
+	// judged is set when the oracle, too, has to find the mutant, in a recording of the tests.
 	judged bool
 }
 
-// breaks returns the mutant of one edit.
-func breaks(promise, what string, e edit, pkg, run string) mutant {
-	return mutant{promise: promise, what: what, edit: e, pkg: pkg, run: run}
+// breaks returns the mutant of one fault.
+func breaks(promise, what string, f fault, pkg, run string) mutant {
+	return mutant{promise: promise, what: what, faults: []fault{f}, pkg: pkg, run: run}
 }
 
-// and returns the mutant with more edits.
-func (m mutant) and(more ...edit) mutant {
-	m.also = append(m.also, more...)
+// and returns the mutant with another fault.
+func (m mutant) and(f fault) mutant {
+	m.faults = append(m.faults, f)
 	return m
 }
 
-// thatCrashes returns the mutant with crashes set.
-func (m mutant) thatCrashes() mutant {
-	m.crashes = true
+// seenByTheOracle returns the mutant with judged set.
+func (m mutant) seenByTheOracle() mutant {
+	m.judged = true
 	return m
 }
 
 // String is the name of the mutant: no two have the same.
 func (m mutant) String() string { return m.promise + " " + m.what }
 
-// check reports errors in the list: impossible edits, duplicate descriptions, expressions that select no test.
-func check(root string, all []mutant) error {
+var promises = regexp.MustCompile(`^(I([1-9]|1[0-4])|T[12]|P1)$`)
+
+// check reports errors in the list: faults that do not fit the program, duplicate names, expressions that select no
+// test.
+func check(root string, p program, all []mutant) error {
 	var errs []error
+	tests, err := testNames(root)
+	if err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, m := range all {
-		if seen[m.String()] {
-			errs = append(errs, fmt.Errorf("mutant %s: it is in the list twice", m))
+		_, err := p.mutate(m.faults...)
+		switch {
+		case !promises.MatchString(m.promise) || m.what == "":
+			err = errors.New("it needs a promise and a description")
+		case seen[m.String()]:
+			err = errors.New("it is in the list twice")
+		case !slices.ContainsFunc(tests[m.pkg], m.selects):
+			err = fmt.Errorf("-run '%s' selects no test of %s", m.run, m.pkg)
 		}
-		seen[m.String()] = true
-		if err := m.check(root); err != nil {
+		if seen[m.String()] = true; err != nil {
 			errs = append(errs, fmt.Errorf("mutant %s: %w", m, err))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// edits returns all changes of the mutant.
-func (m mutant) edits() []edit { return append([]edit{m.edit}, m.also...) }
-
-func (m mutant) check(root string) error {
-	if !regexp.MustCompile(`^(I([1-9]|1[0-4])|T[12]|P1)$`).MatchString(m.promise) || m.what == "" {
-		return errors.New("it needs a promise and a description")
-	}
-	for _, e := range m.edits() {
-		source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.file)))
-		if err != nil {
-			return err
-		}
-		if _, err := e.apply(string(source)); err != nil {
-			return err
-		}
-	}
-	names, err := testNames(filepath.Join(root, filepath.FromSlash(m.pkg)))
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(names, m.selects) {
-		return fmt.Errorf("-run '%s' selects no test of %s", m.run, m.pkg)
-	}
-	return nil
 }
 
 // selects reports whether the first element of -run, for top-level tests, matches the name.
@@ -118,47 +81,21 @@ func (m mutant) selects(name string) bool {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
 
-// testNames returns the names of the top-level tests in a directory, ordered.
-func testNames(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		for _, found := range testFunction.FindAllStringSubmatch(string(source), -1) {
-			names = append(names, found[1])
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-var ofPromise = regexp.MustCompile(`^TestI\d+_`)
-
-// uncovered returns the tests named after a promise, in pkg and tests, without a mutant.
-func uncovered(root string, all []mutant) ([]string, error) {
-	var bare []string
+// testNames returns the names of the top-level tests by their packages.
+func testNames(root string) (map[string][]string, error) {
+	all := map[string][]string{}
 	for _, top := range []string{"pkg", "tests"} {
-		err := filepath.WalkDir(filepath.Join(root, top), func(dir string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.IsDir() {
+		err := filepath.WalkDir(filepath.Join(root, top), func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(file, "_test.go") {
 				return err
 			}
-			relative, err := filepath.Rel(root, dir)
+			dir, err := filepath.Rel(root, filepath.Dir(file))
 			if err != nil {
 				return err
 			}
-			pkg := "./" + filepath.ToSlash(relative)
-			names, err := testNames(dir)
-			for _, name := range names {
-				meant := func(m mutant) bool { return m.pkg == pkg && m.selects(name) }
-				if ofPromise.MatchString(name) && !slices.ContainsFunc(all, meant) {
-					bare = append(bare, pkg+" "+name)
-				}
+			source, err := os.ReadFile(file)
+			for _, found := range testFunction.FindAllStringSubmatch(string(source), -1) {
+				all[filepath.ToSlash(dir)] = append(all[filepath.ToSlash(dir)], found[1])
 			}
 			return err
 		})
@@ -166,5 +103,27 @@ func uncovered(root string, all []mutant) ([]string, error) {
 			return nil, err
 		}
 	}
-	return bare, nil
+	return all, nil
+}
+
+var ofPromise = regexp.MustCompile(`^Test(I\d+)_`)
+
+// uncovered returns an error for each package with tests of a promise, but no mutant of it.
+func uncovered(root string, all []mutant) error {
+	tests, err := testNames(root)
+	errs := []error{err}
+	for pkg, names := range tests {
+		of := map[string]bool{}
+		for _, name := range names {
+			if found := ofPromise.FindStringSubmatch(name); found != nil {
+				of[found[1]] = true
+			}
+		}
+		for promise := range of {
+			if !slices.ContainsFunc(all, func(m mutant) bool { return m.promise == promise && m.pkg == pkg }) {
+				errs = append(errs, fmt.Errorf("%s has tests of %s, and no mutant is meant for them", pkg, promise))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

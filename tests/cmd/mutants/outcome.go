@@ -12,7 +12,7 @@ type verdict string
 const (
 	killed   verdict = "killed"
 	survived verdict = "SURVIVED"
-	// broken mutants show nothing: they do not build, crash without meaning to, time out or run no test.
+	// broken mutants show nothing: they do not build, crash, time out or run no test.
 	broken verdict = "BROKEN"
 )
 
@@ -33,7 +33,7 @@ var (
 )
 
 // judge reads the output of a test program (without -test.v) and whether it exited with 0.
-func judge(output string, passed, crashes bool) outcome {
+func judge(output string, passed bool) outcome {
 	if strings.Contains(output, "testing: warning: no tests to run") {
 		return outcome{broken, "no test was run"}
 	}
@@ -41,16 +41,7 @@ func judge(output string, passed, crashes bool) outcome {
 		return outcome{survived, "the tests pass"}
 	}
 	if line := crash.FindString(output); line != "" {
-		switch {
-		case strings.HasPrefix(line, "panic: test timed out"):
-			return outcome{broken, line}
-		case !crashes:
-			return outcome{broken, "it crashes: " + line}
-		}
-		return outcome{killed, line}
-	}
-	if crashes {
-		return outcome{broken, "it was to crash"}
+		return outcome{broken, "it crashes: " + line}
 	}
 	if name, line := firstFailure(output); name != "" {
 		return outcome{killed, strings.TrimSpace(name + ": " + line)}

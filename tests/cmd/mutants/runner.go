@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,26 +16,16 @@ import (
 // testTimeout bounds the tests of one mutant; those of the unchanged code get it for each mutant of the package.
 const testTimeout = 5 * time.Minute
 
-// patience is edited in every build, also of the unchanged code: most mutants are found by a test's timeout, so a
+// patience is changed in every build, also of the unchanged code: most mutants are found by a test's timeout, so a
 // shorter one saves time. The unchanged code passes with it.
-var patience = edit{file: "tests/lib/kit/env.go", old: "const patience = 60 * time.Second",
-	new: "const patience = 15 * time.Second"}
+var patience = in("tests/lib/kit", "patience").returns("15 * time.Second")
 
 // runner builds and runs test programs, and keeps its files in a temporary directory.
 type runner struct {
 	root, dir string
+	program   program
 	out       io.Writer
 }
-
-func newRunner(root string, out io.Writer) (*runner, error) {
-	dir, err := os.MkdirTemp("", "helm-locker-mutants-")
-	if err != nil {
-		return nil, err
-	}
-	return &runner{root: root, dir: dir, out: out}, nil
-}
-
-func (r *runner) close() error { return os.RemoveAll(r.dir) }
 
 func moduleRoot(ctx context.Context) (string, error) {
 	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
@@ -46,12 +35,17 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(strings.TrimSpace(string(mod))), nil
 }
 
-// all runs the tests of the mutants without any change, then each mutant. The results are those until the error, if
-// any.
-func (r *runner) all(ctx context.Context, chosen []mutant) ([]result, error) {
-	for _, pkg := range packages(chosen) {
-		if err := r.unchanged(ctx, pkg, expressions(chosen, pkg)); err != nil {
-			return nil, err
+// all runs the tests of the mutants without any change, then each mutant, and reports those that are not killed.
+func (r *runner) all(ctx context.Context, chosen []mutant) error {
+	runs := map[string][]string{} // by package
+	for _, m := range chosen {
+		if !slices.Contains(runs[m.pkg], m.run) {
+			runs[m.pkg] = append(runs[m.pkg], m.run)
+		}
+	}
+	for pkg, runs := range runs {
+		if err := r.unchanged(ctx, pkg, runs); err != nil {
+			return err
 		}
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -61,22 +55,25 @@ func (r *runner) all(ctx context.Context, chosen []mutant) ([]result, error) {
 		for range builds { // its end is that of the goroutine behind it
 		}
 	}()
-	var results []result
+	var errs []error
 	for _, m := range chosen {
 		b, ok := <-builds
 		if !ok {
-			return results, ctx.Err()
+			return ctx.Err()
 		}
 		began := time.Now()
 		o, err := r.try(ctx, m, b)
 		if err != nil {
-			return results, fmt.Errorf("mutant %s: %w", m, err)
+			return fmt.Errorf("mutant %s: %w", m, err)
 		}
-		results = append(results, result{m, o, b.took + time.Since(began)})
-		fmt.Fprintf(r.out, "%-8s %3ss  %s\n               %s\n", o.verdict, results[len(results)-1].seconds(), m,
+		fmt.Fprintf(r.out, "%-8s %3.0fs  %s\n               %s\n", o.verdict, (b.took + time.Since(began)).Seconds(), m,
 			o.line)
+		if o.verdict != killed {
+			errs = append(errs, fmt.Errorf("%s: %s: %s", o.verdict, m, o.line))
+		}
 	}
-	return results, nil
+	fmt.Fprintf(r.out, "%d mutants: %d killed\n", len(chosen), len(chosen)-len(errs))
+	return errors.Join(errs...)
 }
 
 // unchanged runs tests without a mutant; they must pass.
@@ -118,13 +115,14 @@ func (r *runner) try(ctx context.Context, m mutant, b built) (_ outcome, err err
 	if err != nil && !errors.As(err, &exit) {
 		return outcome{}, err
 	}
-	if m.judged {
+	verdict := judge(output, err == nil)
+	if m.judged && verdict.verdict == killed {
 		return r.judge(ctx, b.recordings)
 	}
-	return judge(output, err == nil, m.crashes), nil
+	return verdict, nil
 }
 
-// judge runs the oracle over the recordings of the tests.
+// judge runs the oracle over the recordings of the tests, which it has to find faulty as well.
 func (r *runner) judge(ctx context.Context, recordings string) (outcome, error) {
 	cmd := exec.CommandContext(ctx, "go", "run", "./tests/cmd/oracle", recordings)
 	cmd.Dir = r.root
@@ -154,7 +152,7 @@ func (r *runner) builds(ctx context.Context, chosen []mutant) <-chan built {
 		defer close(out)
 		for i, m := range chosen {
 			select {
-			case out <- r.build(ctx, fmt.Sprint(i), m.pkg, append(m.edits(), patience)...):
+			case out <- r.build(ctx, fmt.Sprint(i), m.pkg, append(slices.Clone(m.faults), patience)...):
 			case <-ctx.Done():
 				return
 			}
@@ -163,24 +161,30 @@ func (r *runner) builds(ctx context.Context, chosen []mutant) <-chan built {
 	return out
 }
 
-// build builds the test program of a package with some edits.
-func (r *runner) build(ctx context.Context, name, pkg string, edits ...edit) built {
-	began := time.Now()
+// build builds the test program of a package with some faults.
+func (r *runner) build(ctx context.Context, name, pkg string, faults ...fault) built {
 	b := built{dir: filepath.Join(r.dir, name)}
 	b.program = filepath.Join(b.dir, "tests")
-	var overlay string
-	if b.err = os.Mkdir(b.dir, 0o700); b.err == nil {
-		overlay, b.err = overlayOf(r.root, b.dir, edits)
-	}
-	if b.err != nil {
+	if b.err = os.Mkdir(b.dir, 0o700); b.err != nil {
 		return b
 	}
+	overlay := ""
+	if changed, err := r.program.mutate(faults...); err != nil {
+		b.err = err
+	} else if overlay, b.err = changed.overlay(b.dir); b.err == nil {
+		r.compile(ctx, &b, overlay, pkg)
+	}
+	return b
+}
+
+// compile builds the test program of a package with an overlay.
+func (r *runner) compile(ctx context.Context, b *built, overlay, pkg string) {
+	began := time.Now()
 	// Without debug information, which is not needed, linking is faster.
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", b.program, pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", b.program, "./"+pkg)
 	cmd.Dir = r.root
 	text, err := cmd.CombinedOutput()
 	b.output, b.err, b.took = string(text), err, time.Since(began)
-	return b
 }
 
 // test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough.
@@ -194,24 +198,4 @@ func (r *runner) test(ctx context.Context, b built, pkg, run string, timeout tim
 		err = fmt.Errorf("remove a test program: %w", removed)
 	}
 	return string(output), err
-}
-
-// packages returns the packages of the mutants' tests, ordered.
-func packages(all []mutant) []string {
-	found := map[string]bool{}
-	for _, m := range all {
-		found[m.pkg] = true
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// expressions returns the different -run expressions of the mutants for one package, ordered.
-func expressions(all []mutant, pkg string) []string {
-	found := map[string]bool{}
-	for _, m := range all {
-		if m.pkg == pkg {
-			found[m.run] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// Otherwise a mutant that does not fit its function any more would only be noticed when it is run.
+func TestTheListsFitTheProgram(t *testing.T) {
+	root, err := moduleRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := load(t.Context(), root, mutants())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := check(root, p, mutants()); err != nil {
+		t.Error(err)
+	}
+	if err := uncovered(root, mutants()); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.mutate(patience); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFaultFitsOnePlace(t *testing.T) {
+	root, err := moduleRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dir = "tests/cmd/mutants/testdata/sample"
+	at := in(dir, "Counter.add")
+	p, err := load(t.Context(), root, []mutant{breaks("", "", at.returns(""), "", "")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		fault     fault
+		want, err string
+	}{
+		"a statement":              {at.skips("note"), "if false { c.note(n) }", ""},
+		"an if statement":          {at.skips("check"), "if false { if err := check(n); err != nil {", ""},
+		"a condition":              {at.never("allowed"), "if !(c.allowed(n) && false) {", ""},
+		"the condition of several": {at.always("limit", "total"), "if (c.total+n > limit || true) &&", ""},
+		"a qualified field":        {at.never("Counter.full"), "&& (c.full && false) {", ""},
+		"a case":                   {at.drops("two"), "case one:", ""},
+		"a value":                  {at.sets("step", "3"), "Counter{step: 3}", ""},
+		"an expression":            {at.becomes("size", "1"), "c.total += 1", ""},
+		"a result":                 {at.returns("nil"), "error { if true { return nil };", ""},
+		"a constant":               {in(dir, "limit").returns("5"), "const limit = 5", ""},
+		"no symbol":                {at.skips("nothing"), "", "0 places fit"},
+		"two places":               {at.skips("c"), "", "places fit instead of one"},
+		"no function":              {in(dir, "none").returns(""), "", "there is no none"},
+		"no package":               {in("none", "none").returns(""), "", "there is no package"},
+		"another type":             {at.becomes("size", `"1"`), "", "mismatched types"},
+	} {
+		changed, err := p.mutate(tc.fault)
+		if err == nil {
+			err = errors.New("")
+		}
+		if !strings.Contains(err.Error(), tc.err) || tc.err == "" && err.Error() != "" {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, text := range changed {
+			if !strings.Contains(string(text), tc.want) {
+				t.Errorf("%s: there is no %q in\n%s", name, tc.want, text)
+			}
+		}
+	}
+}
