@@ -24,7 +24,6 @@ const (
 	skip   operation = "skips"
 	never  operation = "never"
 	always operation = "always"
-	drop   operation = "drops"
 	become operation = "becomes"
 	set    operation = "sets"
 	give   operation = "returns"
@@ -48,9 +47,6 @@ func (p place) never(symbols ...string) fault { return fault{p, never, symbols, 
 
 // always evaluates a condition and takes it for true.
 func (p place) always(symbols ...string) fault { return fault{p, always, symbols, ""} }
-
-// drops removes an element of a composite literal, an argument of a call, or a case of a switch.
-func (p place) drops(symbols ...string) fault { return fault{p, drop, symbols, ""} }
 
 // becomes replaces the use of a symbol by another expression; the whole call of a function.
 func (p place) becomes(symbol, text string) fault { return fault{p, become, []string{symbol}, text} }
@@ -100,9 +96,6 @@ func (f fault) change(p *packages.Package) (change, error) {
 	switch f.op {
 	case set:
 		node = value(found[0])
-	case drop:
-		from, to := element(found[0])
-		return change{from, to, text}, nil
 	case skip, never, always:
 		text = func(source string) string { return fmt.Sprintf(rewrites[f.op], source) }
 	}
@@ -177,7 +170,7 @@ func (f fault) fits(info *types.Info, at part, identifier ast.Node) bool {
 	switch f.op {
 	case skip:
 		statement, ok := at.node.(ast.Stmt)
-		return ok && slices.Contains(list(at.parent), ast.Node(statement))
+		return ok && slices.Contains(statements(at.parent), statement)
 	case never, always:
 		e, ok := at.node.(ast.Expr)
 		if !ok || !info.Types[e].IsValue() {
@@ -185,11 +178,6 @@ func (f fault) fits(info *types.Info, at part, identifier ast.Node) bool {
 		}
 		basic, ok := info.Types[e].Type.Underlying().(*types.Basic)
 		return ok && basic.Info()&types.IsBoolean != 0 && !isAssigned(at)
-	case drop:
-		if _, isBlock := at.node.(ast.Stmt); isBlock {
-			return false
-		}
-		return slices.Contains(list(at.parent), at.node)
 	case set:
 		return value(at) != nil
 	}

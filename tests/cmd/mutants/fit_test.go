@@ -47,7 +47,6 @@ func TestAFaultFitsOnePlace(t *testing.T) {
 		"a condition":              {at.never("allowed"), "if !(c.allowed(n) && false) {", ""},
 		"the condition of several": {at.always("limit", "total"), "if (c.total+n > limit || true) &&", ""},
 		"a qualified field":        {at.never("Counter.full"), "&& (c.full && false) {", ""},
-		"a case":                   {at.drops("two"), "case one:", ""},
 		"a value":                  {at.sets("step", "3"), "Counter{step: 3}", ""},
 		"an expression":            {at.becomes("size", "1"), "c.total += 1", ""},
 		"a result":                 {at.returns("nil"), "error { if true { return nil };", ""},

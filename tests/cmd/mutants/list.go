@@ -40,8 +40,8 @@ const (
 // mutants returns the lists. Where two safeguards keep a promise, and breaking one of them breaks nothing, the mutant
 // has both faults.
 func mutants() []mutant {
-	return slices.Concat(neverRevertHelm(), provenWrites(), neverDelete(), leaveNoTrace(), asHelmLeftIt(), noDriftLost(),
-		noWriteLoops(), secretsStaySecret(), noExemption(), allOrNothing(), badInput(), costFollowsLocks(), tenantsApart(),
-		guardNeverRefusesHelm(), noRightByARecord(), noBorrowedRights(), whatIsToldIsTrue(), policiesAreKept(),
-		theOracle())
+	return slices.Concat(neverRevertHelm(), provenWrites(), neverDelete(), leaveNoTrace(), asHelmLeftIt(),
+		noDriftLost(), noWriteLoops(), secretsStaySecret(), noExemption(), allOrNothing(), badInput(),
+		costFollowsLocks(), tenantsApart(), guardNeverRefusesHelm(), noRightByARecord(), noBorrowedRights(),
+		whatIsToldIsTrue(), policiesAreKept(), theOracle())
 }

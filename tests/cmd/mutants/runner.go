@@ -168,23 +168,26 @@ func (r *runner) build(ctx context.Context, name, pkg string, faults ...fault) b
 	if b.err = os.Mkdir(b.dir, 0o700); b.err != nil {
 		return b
 	}
-	overlay := ""
-	if changed, err := r.program.mutate(faults...); err != nil {
-		b.err = err
-	} else if overlay, b.err = changed.overlay(b.dir); b.err == nil {
-		r.compile(ctx, &b, overlay, pkg)
+	changed, err := r.program.mutate(faults...)
+	if err == nil {
+		var overlay string
+		if overlay, err = changed.overlay(b.dir); err == nil {
+			return r.compile(ctx, b, overlay, pkg)
+		}
 	}
+	b.err = err
 	return b
 }
 
 // compile builds the test program of a package with an overlay.
-func (r *runner) compile(ctx context.Context, b *built, overlay, pkg string) {
+func (r *runner) compile(ctx context.Context, b built, overlay, pkg string) built {
 	began := time.Now()
 	// Without debug information, which is not needed, linking is faster.
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", b.program, "./"+pkg)
 	cmd.Dir = r.root
 	text, err := cmd.CombinedOutput()
 	b.output, b.err, b.took = string(text), err, time.Since(began)
+	return b
 }
 
 // test runs tests of a program where `go test` would run it, and removes it. The first failed test is enough.

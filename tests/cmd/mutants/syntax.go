@@ -2,7 +2,6 @@ package main
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"slices"
 )
@@ -46,51 +45,17 @@ func uses(info *types.Info, n ast.Node, stack []ast.Node, symbol string) bool {
 	return slices.Contains(names(info.ObjectOf(id), selection), symbol)
 }
 
-// list returns the elements of the list of a node: statements, elements of a literal, arguments or cases.
-func list(n ast.Node) []ast.Node {
+// statements returns the statements of a block or a case.
+func statements(n ast.Node) []ast.Stmt {
 	switch n := n.(type) {
 	case *ast.BlockStmt:
-		return nodes(n.List)
+		return n.List
 	case *ast.CommClause:
-		return nodes(n.Body)
+		return n.Body
 	case *ast.CaseClause:
-		return append(nodes(n.List), nodes(n.Body)...)
-	case *ast.CompositeLit:
-		return nodes(n.Elts)
-	case *ast.CallExpr:
-		return nodes(n.Args)
+		return n.Body
 	}
 	return nil
-}
-
-func nodes[T ast.Node](all []T) []ast.Node {
-	out := make([]ast.Node, len(all))
-	for i := range all {
-		out[i] = all[i]
-	}
-	return out
-}
-
-// element returns the source to remove for an element of a list, with its comma; of a case without another value, the
-// whole case.
-func element(at part) (from, to token.Pos) {
-	all := list(at.parent)
-	if clause, ok := at.parent.(*ast.CaseClause); ok {
-		if all = nodes(clause.List); len(all) == 1 {
-			return clause.Pos(), clause.End()
-		}
-	}
-	i := slices.Index(all, at.node)
-	switch {
-	case i > 0:
-		return all[i-1].End(), at.node.End()
-	case len(all) > 1:
-		return at.node.Pos(), all[1].Pos()
-	}
-	if literal, ok := at.parent.(*ast.CompositeLit); ok {
-		return at.node.Pos(), literal.Rbrace
-	}
-	return at.node.Pos(), at.node.End()
 }
 
 // value returns the expression that a key or an assignment gives; nil for other nodes.
