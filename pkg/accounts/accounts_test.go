@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestTheAccountIsOneOfTheReleasesNamespace(t *testing.T) {
@@ -33,9 +34,9 @@ func TestTheAccountIsOneOfTheReleasesNamespace(t *testing.T) {
 		"another namespace by a colon": {Policy{}, "kube-system:admin", "", `ServiceAccount "kube-system:admin"`},
 	} {
 		got, err := tc.policy.Of(rel, tc.named)
-		if got != tc.want || (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		check.That(t,
+			got == tc.want && (err == nil) == (tc.says == "") && (err == nil || strings.Contains(err.Error(), tc.says)),
+			"%s: %q, %v", name, got, err)
 	}
 }
 
@@ -58,16 +59,14 @@ func TestRightsAreAskedForTogetherAndThenByName(t *testing.T) {
 		return o.Namespace == "mine" || o.Name == "1", nil
 	}
 	got, err := Rights(t.Context(), append(objects("mine", 3), objects("others", 3)...), ask)
-	if want := []bool{true, true, true, false, true, false}; err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, %v", got, err)
-	}
+	want := []bool{true, true, true, false, true, false}
+	check.That(t, err == nil && reflect.DeepEqual(got, want), "%v, %v", got, err)
 	if asked != 5 { // two places, three names
 		t.Errorf("%d questions", asked)
 	}
 	asked = 0
-	if _, err := Rights(t.Context(), objects("others", 100*mostNamed), ask); err != nil || asked != 1+mostNamed {
-		t.Errorf("%d questions, %v", asked, err)
-	}
+	_, err = Rights(t.Context(), objects("others", 100*mostNamed), ask)
+	check.That(t, err == nil && asked == 1+mostNamed, "%d questions, %v", asked, err)
 }
 
 func TestAnAnswerThatIsMissingIsAnError(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The names of a user and of its groups are text of others: they stay on their line.
@@ -14,13 +16,9 @@ func TestASenderIsNamedWithItsPod(t *testing.T) {
 		"a\\nb":                               {Username: "a\nb"},
 		"system:serviceaccount:a:b (Pod b-1)": {Username: "system:serviceaccount:a:b", Extra: map[string]authenticationv1.ExtraValue{podName: {"b-1"}}},
 	} {
-		if got := sender(&u); got != want {
-			t.Errorf("the sender is %q, want %q", got, want)
-		}
+		check.Equal(t, sender(&u), want, "the sender")
 	}
 	groups := groupsOf(&authenticationv1.UserInfo{Groups: []string{"web", "system:authenticated", "a\nb",
 		"system:serviceaccounts", "system:serviceaccounts:apps", "system:masters", "1", "2", "3"}})
-	if !slices.Equal(groups, []string{"web", `a\nb`, "system:masters", "1", "2"}) {
-		t.Errorf("the groups are %q", groups)
-	}
+	check.That(t, slices.Equal(groups, []string{"web", `a\nb`, "system:masters", "1", "2"}), "the groups are %q", groups)
 }

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestAnErrorIsDescribedWithoutTheValuesInIt(t *testing.T) {
@@ -17,16 +19,13 @@ func TestAnErrorIsDescribedWithoutTheValuesInIt(t *testing.T) {
 	invalid := apierrors.NewInvalid(secrets, "creds",
 		field.ErrorList{field.Invalid(field.NewPath("data", "password"), planted, "bad "+planted)})
 	text := Safe(fmt.Errorf("apply: %w", invalid))
-	if strings.Contains(text, planted) || !strings.Contains(text, "data.password") ||
-		!strings.Contains(text, "FieldValueInvalid") {
-		t.Errorf("described as %q", text)
-	}
+	check.That(t,
+		!strings.Contains(text, planted) && strings.Contains(text, "data.password") &&
+			strings.Contains(text, "FieldValueInvalid"), "described as %q", text)
 	bad := apierrors.NewBadRequest("cannot decode " + planted)
-	if text := Safe(bad); strings.Contains(text, planted) {
-		t.Errorf("described as %q", text)
-	}
+	text = Safe(bad)
+	check.That(t, !strings.Contains(text, planted), "described as %q", text)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "creds", errors.New("no access"))
-	if text := Safe(forbidden); !strings.Contains(text, "no access") {
-		t.Errorf("described as %q", text)
-	}
+	text = Safe(forbidden)
+	check.That(t, strings.Contains(text, "no access"), "described as %q", text)
 }

@@ -45,15 +45,14 @@ func TestBadOptionsAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newCopier(tc.change)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "c4n4ry") {
-				t.Errorf("the error is %v, want %s", err, tc.want)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "c4n4ry"),
+				"the error is %v, want %s", err, tc.want)
 		})
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	if _, err := newCopier(func(*Options) {}); err == nil || !strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY") {
-		t.Errorf("without a key the error is %v", err)
-	}
+	_, err := newCopier(func(*Options) {})
+	check.That(t, err != nil && strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY"), "without a key the error is %v",
+		err)
 }
 
 // The key of an object has the prefix and the cluster.
@@ -64,9 +63,7 @@ func TestAnObjectIsNamedAfterClusterAndFile(t *testing.T) {
 		"s3://audit/a/b/": "s3://audit/a/b/prod, west/f"} {
 		c, err := newCopier(func(o *Options) { o.URL, o.Cluster = url, "prod, west" })
 		check.NoError(t, err)
-		if got := c.store.url("f"); got != want {
-			t.Errorf("%s: the object is %s, want %s", url, got, want)
-		}
+		check.Equal(t, c.store.url("f"), want, "%s: the object", url)
 	}
 }
 
@@ -93,9 +90,8 @@ func TestTheBucketIsComparedWithTheVolume(t *testing.T) {
 			for _, name := range tc.volume {
 				check.NoError(t, os.WriteFile(filepath.Join(c.dir, name), []byte("line"), 0o600))
 			}
-			if err := c.compare(tc.volume); (err != nil) != tc.fails {
-				t.Errorf("the error is %v", err)
-			}
+			err := c.compare(tc.volume)
+			check.That(t, (err != nil) == tc.fails, "the error is %v", err)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestClaims(t *testing.T) {
@@ -26,9 +27,7 @@ func TestClaims(t *testing.T) {
 	c.Add(l, a, one) // now, and not two any more
 	c.Add(l, b, one)
 	c.Add(ended, a, one)
-	if c.Wanted("two") || !c.Wanted("one") {
-		t.Error("an object claims one release, the last that it named")
-	}
+	check.That(t, !c.Wanted("two") && c.Wanted("one"), "an object claims one release, the last that it named")
 	if taken := c.Take("one", func(named release.Key) bool { return named != one }); len(taken) != 0 {
 		t.Errorf("of objects that mean another release, %v are taken", taken)
 	}
@@ -36,12 +35,9 @@ func TestClaims(t *testing.T) {
 	ended.Close()
 	c.Prune()
 	taken := c.Take("one", all)
-	if _, claimed := taken[l][a]; len(taken) != 1 || len(taken[l]) != 1 || !claimed {
-		t.Errorf("taken are %v", taken)
-	}
-	if c.Wanted("one") || len(c.of) != 0 {
-		t.Errorf("left over: %v", c.of)
-	}
+	_, claimed := taken[l][a]
+	check.That(t, len(taken) == 1 && len(taken[l]) == 1 && claimed, "taken are %v", taken)
+	check.That(t, !c.Wanted("one") && len(c.of) == 0, "left over: %v", c.of)
 }
 
 // Records of a name count for the objects of their release, and for possible ones.
@@ -57,13 +53,10 @@ func TestRecordsThatMayBeOfARelease(t *testing.T) {
 		"not readable":    {FailedDeclaration(stored, errors.New("x")), true},
 	} {
 		d.Put(tc.known)
-		if got := d.MayBeOf(stored.Key, named); got != tc.want {
-			t.Errorf("%s: %v", what, got)
-		}
+		check.Equal(t, d.MayBeOf(stored.Key, named), tc.want, "%v", what)
 	}
-	if !d.MayBeOf(release.Key{Namespace: "unread", Name: "app"}, named) {
-		t.Error("one that was not read may not be of it")
-	}
+	check.That(t, d.MayBeOf(release.Key{Namespace: "unread", Name: "app"}, named),
+		"one that was not read may not be of it")
 }
 
 func recordOf(namespace, name, version string) release.Record {
@@ -85,9 +78,8 @@ func TestDeclarations(t *testing.T) {
 	wants := func(rec release.Record, known, begin bool, want error) *Declaration {
 		t.Helper()
 		got, begins, err := d.Get(rec)
-		if (got != nil) != known || begins != begin || !errors.Is(err, want) {
-			t.Errorf("known %v, to be read %v, error %v", got, begins, err)
-		}
+		check.That(t, (got != nil) == known && begins == begin && errors.Is(err, want), "known %v, to be read %v, error %v",
+			got, begins, err)
 		return got
 	}
 	wants(first, false, true, nil)
@@ -100,9 +92,7 @@ func TestDeclarations(t *testing.T) {
 		{Kind: "ConfigMap", Name: "x-3"}: false, {Kind: "Secret", Name: "x-2"}: false,
 		{Kind: "ConfigMap", Namespace: "n", Name: "x-2"}: false,
 	} {
-		if got.has(id) != want {
-			t.Errorf("%s: declared is %v", id, !want)
-		}
+		check.Equal(t, got.has(id), want, "%s: declared is %v", id, !want)
 	}
 	wants(changed, false, true, nil)
 	failure := errors.New("it changed")
@@ -129,12 +119,9 @@ func TestDeclarationsOfANamespaceAreBounded(t *testing.T) {
 		for key := range d.known {
 			found = found || key.String() == name
 		}
-		if found != want {
-			t.Errorf("%s is remembered: %v", name, found)
-		}
+		check.Equal(t, found, want, "%s is remembered", name)
 	}
 	d.Put(NewDeclaration(recordOf("n", "huge", "1"), release.Key{}, configMaps(3*half, "x")))
-	if got, _, _ := d.Get(recordOf("n", "huge", "1")); got == nil {
-		t.Error("one that is too large by itself is not remembered")
-	}
+	got, _, _ := d.Get(recordOf("n", "huge", "1"))
+	check.That(t, got != nil, "one that is too large by itself is not remembered")
 }

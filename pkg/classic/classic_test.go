@@ -52,18 +52,16 @@ func TestTheMetadataHasTheClassicForm(t *testing.T) {
 	_, content := copyIn(t, u)
 	got := u.GetAnnotations()
 	delete(got, classic.Applied)
-	if !maps.Equal(got, want) || u.GetLabels()["a"] != "b" || len(u.GetLabels()[classic.Hash]) != 40 {
-		t.Errorf("annotations %v, labels %v", got, u.GetLabels())
-	}
+	check.That(t, maps.Equal(got, want) && u.GetLabels()["a"] == "b" && len(u.GetLabels()[classic.Hash]) == 40,
+		"annotations %v, labels %v", got, u.GetLabels())
 	wantAll := object(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},
 		"spec":{"x":[[1,{"name":"`+strings.Repeat("n", 70)+`","image":"`+strings.Repeat("i", 64)+`"}]],"n":null}}`)
 	wantAll.SetAnnotations(want)
 	wantAll.SetLabels(u.GetLabels())
-	if !reflect.DeepEqual(content["metadata"], wantAll.Object["metadata"]) ||
-		!strings.Contains(strings.TrimSpace(toJSON(t, content)), strings.Repeat("n", 70)) ||
-		strings.Contains(toJSON(t, content), strings.Repeat("i", 65)) {
-		t.Errorf("the copy is %v", content)
-	}
+	check.That(t,
+		reflect.DeepEqual(content["metadata"], wantAll.Object["metadata"]) &&
+			strings.Contains(strings.TrimSpace(toJSON(t, content)), strings.Repeat("n", 70)) &&
+			!strings.Contains(toJSON(t, content), strings.Repeat("i", 65)), "the copy is %v", content)
 }
 
 func toJSON(t *testing.T, v any) string {
@@ -79,12 +77,9 @@ func TestI7_TheCopyOfASecretHasNoData(t *testing.T) {
 		"stringData":{"other":"hunter3"}}`)
 	check.NoError(t, classic.Declare(u.Object, key))
 	text, _ := copyIn(t, u)
-	if strings.Contains(text, "password") || strings.Contains(text, "other") {
-		t.Errorf("the copy is %s", text)
-	}
-	if all := toJSON(t, u.Object); !strings.Contains(all, "hunter3") {
-		t.Errorf("the object lost its data: %s", all)
-	}
+	check.That(t, !strings.Contains(text, "password") && !strings.Contains(text, "other"), "the copy is %s", text)
+	all := toJSON(t, u.Object)
+	check.That(t, strings.Contains(all, "hunter3"), "the object lost its data: %s", all)
 }
 
 // The API server refuses an object with too many bytes of annotations.
@@ -96,12 +91,9 @@ func TestACopyThatIsTooLargeIsLeftOut(t *testing.T) {
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}
 	check.NoError(t, classic.Declare(u.Object, key))
-	if got := len(u.GetAnnotations()[classic.Applied]); got > 128<<10 {
-		t.Errorf("the copy has %d bytes", got)
-	}
-	if u.GetAnnotations()[classic.ID] != classic.SetID {
-		t.Error("the other annotations are missing")
-	}
+	got := len(u.GetAnnotations()[classic.Applied])
+	check.That(t, got <= 128<<10, "the copy has %d bytes", got)
+	check.Equal(t, u.GetAnnotations()[classic.ID], classic.SetID, "the other annotations are missing")
 }
 
 func TestKeysAreFoundByTheirPointers(t *testing.T) {
@@ -113,8 +105,6 @@ func TestKeysAreFoundByTheirPointers(t *testing.T) {
 		"/data/objectset.rio.cattle.io~1applied":                 false,
 		"objectset.rio.cattle.io/applied":                        false,
 	} {
-		if got := classic.IsAt(pointer); got != want {
-			t.Errorf("%s: %t", pointer, got)
-		}
+		check.Equal(t, classic.IsAt(pointer), want, "%v", pointer)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The filter has the judgement of the table below the releases: mode Detect is wanted, and so is waiting in a rollout.
@@ -53,9 +54,7 @@ func TestStateAttentionLeavesOutReleasesThatWait(t *testing.T) {
 			hr.CreationTimestamp = metav1.NewTime(noon.Add(-time.Second))
 		}), false},
 	} {
-		if got := (statusQuery{state: stateAttention, now: noon}).isIn(tc.of); got != tc.want {
-			t.Errorf("%s: listed %t, want %t", name, got, tc.want)
-		}
+		check.Equal(t, (statusQuery{state: stateAttention, now: noon}).isIn(tc.of), tc.want, "%s: listed", name)
 	}
 }
 
@@ -94,30 +93,26 @@ func TestStatusListsWhatNeedsAttention(t *testing.T) {
 		"nor a window, which ends soon anyway": {suspended("InWindow", 23*time.Hour), ""},
 	} {
 		rows := attention([]*v1alpha1.HelmRelease{tc.of}, tableOptions{now: noon})
-		if (tc.want == "") != (len(rows) == 0) || tc.want != "" && !strings.Contains(rows[0][1], tc.want) {
-			t.Errorf("%s: %q, want %q", name, rows, tc.want)
-		}
+		check.That(t, (tc.want == "") == (len(rows) == 0) && (tc.want == "" || strings.Contains(rows[0][1], tc.want)),
+			"%s: %q, want %q", name, rows, tc.want)
 	}
 	const advice = "install it with Helm, or end its lock: helm-locker unlock web -n apps"
-	if rows := attention([]*v1alpha1.HelmRelease{notInstalled}, tableOptions{now: noon}); rows[0][2] != advice {
-		t.Errorf("what to do: %q", rows)
-	}
+	rows := attention([]*v1alpha1.HelmRelease{notInstalled}, tableOptions{now: noon})
+	check.That(t, rows[0][2] == advice, "what to do: %q", rows)
 	forbidden := helmRelease("web", func(hr *v1alpha1.HelmRelease) {
 		hr.Status.Conditions = []metav1.Condition{
 			condition("Ready", metav1.ConditionFalse, v1alpha1.ReasonForbidden, "cannot get secrets"),
 			condition("Stalled", metav1.ConditionTrue, v1alpha1.ReasonForbidden, "cannot get secrets")}
 	})
 	const permit = "let the account do what the release takes, which this prints: helm-locker rbac web -n apps"
-	if rows := attention([]*v1alpha1.HelmRelease{forbidden}, tableOptions{now: noon}); rows[0][2] != permit {
-		t.Errorf("what to do: %q", rows)
-	}
+	rows = attention([]*v1alpha1.HelmRelease{forbidden}, tableOptions{now: noon})
+	check.That(t, rows[0][2] == permit, "what to do: %q", rows)
 	many := attention(slices.Repeat([]*v1alpha1.HelmRelease{stalled}, 15), tableOptions{now: noon})
-	if last := many[len(many)-1]; len(many) != 11 || last[0] != "and 5 more" {
-		t.Errorf("of many: %q", many)
-	}
+	last := many[len(many)-1]
+	check.That(t, len(many) == 11 && last[0] == "and 5 more", "of many: %q", many)
 	in := tableOptions{now: noon, contexts: contextMap{notInstalled: "prod-1"}}
 	of := attention([]*v1alpha1.HelmRelease{notInstalled}, in)[0]
-	if of[0] != "prod-1" || of[1] != "apps/web" || !strings.HasSuffix(of[3], ": helm-locker --context prod-1 unlock web -n apps") {
-		t.Errorf("of a context: %q", of)
-	}
+	check.That(t,
+		of[0] == "prod-1" && of[1] == "apps/web" &&
+			strings.HasSuffix(of[3], ": helm-locker --context prod-1 unlock web -n apps"), "of a context: %q", of)
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestHelpAndVersionEndWithoutAnOperator(t *testing.T) {
 	for _, flag := range []string{"--help", "--version"} {
 		var out bytes.Buffer
 		args := []string{"helm-locker", flag}
-		if err := New(args, strings.NewReader(""), &out, &out).Run(t.Context(), args); err != nil || out.Len() == 0 {
-			t.Errorf("%s: %v, %q", flag, err, out.String())
-		}
+		err := New(args, strings.NewReader(""), &out, &out).Run(t.Context(), args)
+		check.That(t, err == nil && out.Len() != 0, "%s: %v, %q", flag, err, out.String())
 	}
 }
 
@@ -75,9 +75,8 @@ func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := runCLI(t, "", tc.args...)
-			if stdout != "" || stderr != tc.want || code != command.ExitFailed {
-				t.Errorf("stdout %q, stderr %q, exit code %d", stdout, stderr, code)
-			}
+			check.That(t, stdout == "" && stderr == tc.want && code == command.ExitFailed, "stdout %q, stderr %q, exit code %d",
+				stdout, stderr, code)
 		})
 	}
 }
@@ -103,9 +102,7 @@ func TestProgramNames(t *testing.T) {
 			for key, value := range tc.env {
 				t.Setenv(key, value)
 			}
-			if got := programName(tc.args); got != tc.want {
-				t.Errorf("name is %q", got)
-			}
+			check.Equal(t, programName(tc.args), tc.want, "name")
 		})
 	}
 }
@@ -136,31 +133,27 @@ func TestFlagsMeanTheSameBeforeTheCommandAndAfterIt(t *testing.T) {
 		args := append([]string{"helm-locker"}, strings.Fields(line)...)
 		root := New(args, nil, io.Discard, io.Discard)
 		got, err := command.Arrange(root, args, "")
-		if err != nil || strings.Join(got, " ") != strings.TrimSpace("helm-locker "+want) {
-			t.Errorf("%q: %v, %v", line, got, err)
-		}
+		check.That(t, err == nil && strings.Join(got, " ") == strings.TrimSpace("helm-locker "+want), "%q: %v, %v", line, got,
+			err)
 	}
 }
 
 // TestNoCommandIsHelpAndAnError keeps a pipeline that lost the command from passing.
 func TestNoCommandIsHelpAndAnError(t *testing.T) {
 	stdout, stderr, code := runCLI(t, "")
-	if code != command.ExitFound || !strings.Contains(stdout, "USAGE:") || stderr != "" {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
-	}
-	if _, stderr, code := runCLI(t, "", "--namespace", "apps"); code != command.ExitFound ||
-		!strings.Contains(stderr, "no command") {
-		t.Errorf("with a flag: exit code %d, stderr %q", code, stderr)
-	}
+	check.That(t, code == command.ExitFound && strings.Contains(stdout, "USAGE:") && stderr == "",
+		"exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	_, stderr, code = runCLI(t, "", "--namespace", "apps")
+	check.That(t, code == command.ExitFound && strings.Contains(stderr, "no command"),
+		"with a flag: exit code %d, stderr %q", code, stderr)
 }
 
 func TestTheOperatorIsAProgramOfItsOwn(t *testing.T) {
 	t.Setenv("PATH", "")
 	for _, name := range []string{"operator", "page", "notifications"} {
 		_, stderr, code := runCLI(t, "", name, "--namespace", "apps")
-		if code != command.ExitFailed || !strings.Contains(stderr, "make build builds it") {
-			t.Errorf("%s: exit code %d, stderr %q", name, code, stderr)
-		}
+		check.That(t, code == command.ExitFailed && strings.Contains(stderr, "make build builds it"),
+			"%s: exit code %d, stderr %q", name, code, stderr)
 	}
 }
 

@@ -53,15 +53,13 @@ func TestMistakesWithContextsAreClearErrors(t *testing.T) {
 		"status --all-contexts --kubeconfig /not/there":   "kubeconfig: stat /not/there: no such file or directory\n",
 	} {
 		stdout, stderr, code := runCLI(t, "", strings.Fields(line)...)
-		if stdout != "" || stderr != "helm-locker: "+want || code != command.ExitFailed {
-			t.Errorf("%s: exit code %d, stdout %q, stderr\n%swant\n%s", line, code, stdout, stderr, want)
-		}
+		check.That(t, stdout == "" && stderr == "helm-locker: "+want && code == command.ExitFailed,
+			"%s: exit code %d, stdout %q, stderr\n%swant\n%s", line, code, stdout, stderr, want)
 	}
 	t.Setenv("KUBECONFIG", "/does/not/exist")
 	const none = "helm-locker: there is no kubeconfig with contexts\n  point KUBECONFIG or --kubeconfig to a kubeconfig file; the ServiceAccount of a Pod has one cluster and no contexts\n"
-	if _, stderr, code := runCLI(t, "", "status", "--all-contexts"); stderr != none || code != command.ExitFailed {
-		t.Errorf("without a kubeconfig: exit code %d, %s", code, stderr)
-	}
+	_, stderr, code := runCLI(t, "", "status", "--all-contexts")
+	check.That(t, stderr == none && code == command.ExitFailed, "without a kubeconfig: exit code %d, %s", code, stderr)
 }
 
 func TestContextsAreReadInTheirOrder(t *testing.T) {
@@ -87,9 +85,8 @@ func TestContextsAreReadInTheirOrder(t *testing.T) {
 				got = append(got, name)
 			}
 		}
-		if stdout != "" || strings.Join(got, " ") != want || code != command.ExitFailed {
-			t.Errorf("%s: exit code %d, contexts %v, stdout %q, stderr %s", given, code, got, stdout, stderr)
-		}
+		check.That(t, stdout == "" && strings.Join(got, " ") == want && code == command.ExitFailed,
+			"%s: exit code %d, contexts %v, stdout %q, stderr %s", given, code, got, stdout, stderr)
 	}
 }
 
@@ -103,10 +100,11 @@ func TestALoginThatHangsEnds(t *testing.T) {
   args: ["`+pipe+`"], interactiveMode: Never}}}`, "hung", "down"))
 	_, stderr, code := runCLI(t, "", "status", "--all-contexts", "--request-timeout", "100ms")
 	check.NoError(t, both.Close())
-	if !strings.Contains(stderr, "context hung: the cluster at https://127.0.0.1:1 does not answer: no answer, or no login, in 200ms\n") ||
-		!strings.Contains(stderr, "context down: the cluster at https://127.0.0.1:2 does not answer: ") || code != command.ExitFailed {
-		t.Errorf("exit code %d, %s", code, stderr)
-	}
+	check.That(t,
+		strings.Contains(stderr, "context hung: the cluster at https://127.0.0.1:1 does not answer: no answer, or no login, "+
+			"in 200ms\n") &&
+			strings.Contains(stderr, "context down: the cluster at https://127.0.0.1:2 does not answer: ") &&
+			code == command.ExitFailed, "exit code %d, %s", code, stderr)
 }
 
 func TestTheExitCodeOfContextsIsTheWorst(t *testing.T) {
@@ -126,9 +124,7 @@ func TestTheExitCodeOfContextsIsTheWorst(t *testing.T) {
 		for i, err := range test.errs {
 			all[i].Name, all[i].err = fmt.Sprint("c", i), err
 		}
-		if got := exitCode(worst(all)); got != test.want {
-			t.Errorf("%v: %d, want %d", test.errs, got, test.want)
-		}
+		check.Equal(t, exitCode(worst(all)), test.want, "%v", test.errs)
 	}
 }
 
@@ -140,9 +136,8 @@ func TestAnErrorOfAllClustersIsPrintedOnce(t *testing.T) {
 		l.Cluster, l.Error, l.Unread = cluster, text, true
 		return l
 	}
-	if err := shared([]located[int]{one("a", missing), one("b", missing)}); err == nil || err.Error() != missing {
-		t.Errorf("of two clusters: %v", err)
-	}
+	err := shared([]located[int]{one("a", missing), one("b", missing)})
+	check.That(t, err != nil && err.Error() == missing, "of two clusters: %v", err)
 	read := one("b", missing)
 	read.Unread = false
 	for name, all := range map[string][]located[int]{
@@ -152,9 +147,8 @@ func TestAnErrorOfAllClustersIsPrintedOnce(t *testing.T) {
 		"one that was read":   {one("a", missing), read},
 		"no context was read": {},
 	} {
-		if err := shared(all); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := shared(all)
+		check.That(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -170,14 +164,9 @@ func TestPrintedCommandsNameTheContext(t *testing.T) {
 		"it, which this prints: helm-locker rbac web":             "it, which this prints: helm-locker --context prod-1 rbac web",
 		"helm-locker policies follows those of its own namespace": "helm-locker policies follows those of its own namespace",
 	} {
-		if got := inContext("prod-1", text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-		if got := inContext("", text); got != text {
-			t.Errorf("without a context %q is %q", text, got)
-		}
+		check.Equal(t, inContext("prod-1", text), want, "%v", text)
+		got := inContext("", text)
+		check.That(t, got == text, "without a context %q is %q", text, got)
 	}
-	if got := inContext("a b'c\x1b", "helm-locker lock web"); got != `helm-locker --context 'a b'\''c\x1b' lock web` {
-		t.Error(got)
-	}
+	check.Equal(t, inContext("a b'c\x1b", "helm-locker lock web"), `helm-locker --context 'a b'\''c\x1b' lock web`)
 }

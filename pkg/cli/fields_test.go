@@ -38,8 +38,6 @@ func TestUseOf(t *testing.T) {
 		want.unknown = true // one of them is of a custom kind
 		got, err := useOf(pointer, nil, objects)
 		check.NoError(t, err)
-		if got != want {
-			t.Errorf("%q: %+v, want %+v", pointer, got, want)
-		}
+		check.Equal(t, got, want, "%v", pointer)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // It is unknown which of two records Helm reads, so none is compared, whether the release is named or not.
@@ -17,11 +18,8 @@ func TestAReleaseWithRecordsInTwoStoragesIsNotCompared(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		_, err := (&app{}).current(records, named)
 		const want = "release apps/web has records in Secrets and in ConfigMaps; choose one of the two with --release-storage"
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("named %v: %v", named, err)
-		}
+		check.That(t, err != nil && strings.HasPrefix(err.Error(), want), "named %v: %v", named, err)
 	}
-	if record, err := (&app{}).current(records[1:], false); err != nil || record.Revision != 2 {
-		t.Errorf("of one storage: %+v, %v", record, err)
-	}
+	record, err := (&app{}).current(records[1:], false)
+	check.That(t, err == nil && record.Revision == 2, "of one storage: %+v, %v", record, err)
 }

@@ -88,9 +88,8 @@ Applied by:      server-side apply
 Objects:         3 (ConfigMap 1, Secret 2)
 Hooks:           Job migrate (pre-upgrade, pre-rollback)
 `
-	if got := summary(d, time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)); got != want {
-		t.Errorf("summary is\n%s\nwant\n%s", got, want)
-	}
+	got := summary(d, time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
+	check.That(t, got == want, "summary is\n%s\nwant\n%s", got, want)
 }
 
 // inspectForms are the forms in which users have a release record.
@@ -120,15 +119,12 @@ func TestInspectReadsEveryFormOfARecord(t *testing.T) {
 	for name, content := range inspectForms(t) {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := runCLI(t, content, "inspect", "-f", "-")
-			if code != 0 || stderr != "" || !strings.Contains(stdout, "Chart:           web-1.2.3\n") {
-				t.Errorf("exit code %d, stderr %q, stdout\n%s", code, stderr, stdout)
-			}
+			check.That(t, code == 0 && stderr == "" && strings.Contains(stdout, "Chart:           web-1.2.3\n"),
+				"exit code %d, stderr %q, stdout\n%s", code, stderr, stdout)
 			file := filepath.Join(t.TempDir(), "record")
 			check.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-			if again, _, _ := runCLI(t, "", "inspect", "web", "--filename", file, "--revision",
-				"3"); cutAges(again) != cutAges(stdout) {
-				t.Errorf("by name and revision it is\n%s", again)
-			}
+			again, _, _ := runCLI(t, "", "inspect", "web", "--filename", file, "--revision", "3")
+			check.That(t, cutAges(again) == cutAges(stdout), "by name and revision it is\n%s", again)
 		})
 	}
 }
@@ -147,25 +143,20 @@ func TestInspectMasksSecrets(t *testing.T) {
 	content := string(savedRelease(t, nil))
 	for _, part := range []string{"--manifest", "--values", "--notes", "--json", "-o=json", "-o=yaml"} {
 		stdout, stderr, code := runCLI(t, content, "inspect", "-f", "-", part)
-		if code != 0 || stderr != "" || !strings.Contains(stdout, "<secret ") {
-			t.Errorf("%s: exit code %d, stderr %q, stdout\n%s", part, code, stderr, stdout)
-		}
+		check.That(t, code == 0 && stderr == "" && strings.Contains(stdout, "<secret "),
+			"%s: exit code %d, stderr %q, stdout\n%s", part, code, stderr, stdout)
 		for _, leak := range []string{marker, base64.StdEncoding.EncodeToString([]byte(marker)), "\x1b"} {
-			if strings.Contains(stdout, leak) {
-				t.Errorf("%s gives away %q:\n%s", part, leak, stdout)
-			}
+			check.That(t, !strings.Contains(stdout, leak), "%s gives away %q:\n%s", part, leak, stdout)
 		}
 		shown, _, _ := runCLI(t, content, "inspect", "-f", "-", part, "--show-secrets")
-		if !strings.Contains(shown, marker) || strings.Contains(shown, "<secret ") || strings.Contains(shown, "\x1b") {
-			t.Errorf("%s --show-secrets: %s", part, shown)
-		}
+		check.That(t,
+			strings.Contains(shown, marker) && !strings.Contains(shown, "<secret ") && !strings.Contains(shown, "\x1b"),
+			"%s --show-secrets: %s", part, shown)
 	}
 	manifest, _, _ := runCLI(t, content, "inspect", "-f", "-", "--manifest")
 	for _, kept := range []string{"# A comment stays.\n", "# Source: web/templates/secret.yaml\n",
 		"data: {key: value}\n", "kind: Secret\n"} {
-		if !strings.Contains(manifest, kept) {
-			t.Errorf("%q is not in\n%s", kept, manifest)
-		}
+		check.That(t, strings.Contains(manifest, kept), "%q is not in\n%s", kept, manifest)
 	}
 }
 
@@ -174,33 +165,23 @@ func TestInspectFormats(t *testing.T) {
 	inspect := func(args ...string) string {
 		t.Helper()
 		stdout, stderr, code := runCLI(t, content, append([]string{"inspect", "-f", "-", "--show-secrets"}, args...)...)
-		if code != 0 {
-			t.Fatalf("%v: exit code %d: %s", args, code, stderr)
-		}
+		check.Must(t, code == 0, "%v: exit code %d: %s", args, code, stderr)
 		return stdout
 	}
-	if inspect("--json") != inspect("-o", "json") {
-		t.Error("--json is not -o json")
-	}
+	check.Equal(t, inspect("--json"), inspect("-o", "json"), "--json is not -o json")
 	for _, args := range [][]string{nil, {"--values"}} {
 		asJSON, asYAML := inspect(append(args, "-o", "json")...), inspect(append(args, "-o", "yaml")...)
 		converted, err := yaml.YAMLToJSON([]byte(asYAML))
-		if err != nil || asJSON[0] != '{' || asYAML[0] == '{' {
-			t.Fatalf("%v: %s%s%v", args, asJSON, asYAML, err)
-		}
+		check.Must(t, err == nil && asJSON[0] == '{' && asYAML[0] != '{', "%v: %s%s%v", args, asJSON, asYAML, err)
 		var a, b any
-		if json.Unmarshal([]byte(asJSON), &a) != nil || json.Unmarshal(converted, &b) != nil ||
-			!reflect.DeepEqual(a, b) {
-			t.Errorf("%v: YAML says\n%s\nand JSON\n%s", args, asYAML, asJSON)
-		}
+		check.That(t,
+			json.Unmarshal([]byte(asJSON), &a) == nil && json.Unmarshal(converted, &b) == nil && reflect.DeepEqual(a, b),
+			"%v: YAML says\n%s\nand JSON\n%s", args, asYAML, asJSON)
 	}
-	if inspect("--values") != inspect("--values", "-o", "yaml") {
-		t.Error("values are not YAML by themselves")
-	}
+	check.Equal(t, inspect("--values"), inspect("--values", "-o", "yaml"), "values are not YAML by themselves")
 	_, stderr, code := runCLI(t, content, "inspect", "-f", "-", "--notes", "-o", "json")
-	if code != 1 || !strings.Contains(stderr, "--notes and --output exclude each other") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	check.That(t, code == 1 && strings.Contains(stderr, "--notes and --output exclude each other"), "exit code %d: %s",
+		code, stderr)
 }
 
 func TestInspectWithholdsWhatItCannotTell(t *testing.T) {
@@ -208,16 +189,15 @@ func TestInspectWithholdsWhatItCannotTell(t *testing.T) {
 		c["manifest"] = "kind: ConfigMap\n---\nkind: Secret\nstringData: {password: " + marker + "\n"
 	}))
 	stdout, _, code := runCLI(t, content, "inspect", "-f", "-", "--manifest")
-	if code != 0 || strings.Contains(stdout, marker) || !strings.Contains(stdout, "kind: ConfigMap\n") ||
-		!strings.Contains(stdout, "it is not shown") {
-		t.Errorf("exit code %d:\n%s", code, stdout)
-	}
+	check.That(t,
+		code == 0 && !strings.Contains(stdout, marker) && strings.Contains(stdout, "kind: ConfigMap\n") &&
+			strings.Contains(stdout, "it is not shown"), "exit code %d:\n%s", code, stdout)
 	for _, part := range []string{"--values", "--notes", "--json", "-o=yaml"} {
 		stdout, stderr, code := runCLI(t, content, "inspect", "-f", "-", part)
-		if code != 1 || stdout != "" || strings.Contains(stderr, marker) ||
-			!strings.Contains(stderr, "--show-secrets prints it as it is") {
-			t.Errorf("%s: exit code %d, stdout %q, stderr %q", part, code, stdout, stderr)
-		}
+		check.That(t,
+			code == 1 && stdout == "" && !strings.Contains(stderr, marker) &&
+				strings.Contains(stderr, "--show-secrets prints it as it is"), "%s: exit code %d, stdout %q, stderr %q", part, code,
+			stdout, stderr)
 	}
 }
 
@@ -250,9 +230,8 @@ func TestInspectExplainsBadFiles(t *testing.T) {
 			if name == "another release" {
 				want = command.ExitEmpty
 			}
-			if code != want || stdout != "" || !strings.Contains(stderr, tc.want) || strings.Contains(stderr, marker) {
-				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
-			}
+			check.That(t, code == want && stdout == "" && strings.Contains(stderr, tc.want) && !strings.Contains(stderr, marker),
+				"exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 		})
 	}
 }

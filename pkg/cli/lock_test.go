@@ -7,6 +7,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestLockFindsTheHelmRelease(t *testing.T) {
@@ -33,12 +34,8 @@ func TestLockFindsTheHelmRelease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := lockOf(all, tc.key, tc.given)
-			if (err == nil) != (tc.error == "") || err != nil && err.Error() != tc.error {
-				t.Errorf("error is %v", err)
-			}
-			if (found == nil) != (tc.want == "") || found != nil && found.Name != tc.want {
-				t.Errorf("found %v", found)
-			}
+			check.That(t, (err == nil) == (tc.error == "") && (err == nil || err.Error() == tc.error), "error is %v", err)
+			check.That(t, (found == nil) == (tc.want == "") && (found == nil || found.Name == tc.want), "found %v", found)
 		})
 	}
 }

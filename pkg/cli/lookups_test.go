@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // lookupServer serves ConfigMaps by a handler, and returns lookups there.
@@ -24,17 +26,13 @@ func lookupServer(t *testing.T, handle http.HandlerFunc) *lookups {
 		}
 	})
 	mux.HandleFunc("/api/v1/", func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			t.Errorf("a template sends %s %s", r.Method, r.URL)
-		}
+		check.That(t, r.Method == http.MethodGet, "a template sends %s %s", r.Method, r.URL)
 		handle(w, r)
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return newLookups(client.RESTClient())
 }
 
@@ -45,9 +43,8 @@ func TestALookupEndsWithItsContext(t *testing.T) {
 		cancel(errors.New("the user has pressed Ctrl-C"))
 		<-r.Context().Done()
 	})
-	if got := l.answer(ctx, lookup{"v1", "ConfigMap", "apps", "shop"}); !strings.Contains(got.Error, "has pressed") {
-		t.Errorf("got %+v", got)
-	}
+	got := l.answer(ctx, lookup{"v1", "ConfigMap", "apps", "shop"})
+	check.That(t, strings.Contains(got.Error, "has pressed"), "got %+v", got)
 }
 
 // All answers together are bounded.
@@ -55,9 +52,7 @@ func TestLookupsAreBounded(t *testing.T) {
 	l := lookupServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/namespaces/apps/configmaps/small" {
 			_, err := w.Write([]byte(`{}`))
-			if err != nil {
-				t.Error(err)
-			}
+			check.Report(t, err)
 			return
 		}
 		for part := make([]byte, 1<<20); ; {
@@ -70,7 +65,6 @@ func TestLookupsAreBounded(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	got := l.answer(t.Context(), lookup{"v1", "ConfigMap", "apps", ""})
-	if want := "look up ConfigMap: the templates look up more than 32 MiB"; got.Error != want {
-		t.Errorf("got %q, want %q", got.Error, want)
-	}
+	want := "look up ConfigMap: the templates look up more than 32 MiB"
+	check.That(t, got.Error == want, "got %q, want %q", got.Error, want)
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestAskTakesOnlyYesForYes(t *testing.T) {
@@ -10,8 +12,7 @@ func TestAskTakesOnlyYesForYes(t *testing.T) {
 		"yesterday\n": false} {
 		var out strings.Builder
 		got, err := ask(strings.NewReader(answer), &out, "Do it?")
-		if err != nil || got != want || out.String() != "Do it? [y/N] " {
-			t.Errorf("%q is %v, %v after %q", answer, got, err, out.String())
-		}
+		check.That(t, err == nil && got == want && out.String() == "Do it? [y/N] ", "%q is %v, %v after %q", answer, got, err,
+			out.String())
 	}
 }

@@ -20,9 +20,9 @@ func TestReferenceIsUpToDate(t *testing.T) {
 		want, err := os.ReadFile(file)
 		check.NoError(t, err)
 		// The processes of the cluster follow in the reference: their programs have them.
-		if got, stderr, code := runCLI(t, "", args...); !strings.HasPrefix(string(want), got) || code != 0 || stderr != "" {
-			t.Errorf("%s is not what helm-locker %s prints: run make generate", file, strings.Join(args, " "))
-		}
+		got, stderr, code := runCLI(t, "", args...)
+		check.That(t, strings.HasPrefix(string(want), got) && code == 0 && stderr == "",
+			"%s is not what helm-locker %s prints: run make generate", file, strings.Join(args, " "))
 	}
 }
 
@@ -34,18 +34,15 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 			continue
 		}
 		process := slices.Contains([]string{"operator", "policies", "teams", "page", "notifications"}, cmd.Name)
-		if cmd.Usage == "" || cmd.Category == "" || !process && len(examplesOf(cmd)) == 0 {
-			t.Errorf("%s lacks usage, category or examples", cmd.Name)
-		}
+		check.That(t, cmd.Usage != "" && cmd.Category != "" && (process || len(examplesOf(cmd)) > 0),
+			"%s lacks usage, category or examples", cmd.Name)
 		for _, flag := range cmd.Flags {
-			if _, usage := command.Placeholder(flag); usage == "" || command.CategoryOf(flag) == "General" {
-				t.Errorf("flag %v of %s lacks usage or category", flag.Names(), cmd.Name)
-			}
+			_, usage := command.Placeholder(flag)
+			check.That(t, usage != "" && command.CategoryOf(flag) != "General", "flag %v of %s lacks usage or category",
+				flag.Names(), cmd.Name)
 		}
 		for _, example := range examplesOf(cmd) {
-			if !strings.HasPrefix(example, cmd.Name) {
-				t.Errorf("example of %s: %s", cmd.Name, example)
-			}
+			check.That(t, strings.HasPrefix(example, cmd.Name), "example of %s: %s", cmd.Name, example)
 			for word := range strings.FieldsSeq(example) {
 				name := strings.TrimLeft(word, "-")
 				if name != word && !slices.ContainsFunc(cmd.Flags,
@@ -60,27 +57,25 @@ func TestEveryCommandIsDocumented(t *testing.T) {
 func TestHelpOfEveryCommand(t *testing.T) {
 	for name := range examples() {
 		stdout, stderr, code := runCLI(t, "", name, "--help")
-		if code != 0 || stderr != "" || !strings.Contains(stdout, "Examples:\n") ||
-			!strings.Contains(stdout, "helm-locker "+name) {
-			t.Errorf("%s --help: exit code %d, stderr %q\n%s", name, code, stderr, stdout)
-		}
+		check.That(t,
+			code == 0 && stderr == "" && strings.Contains(stdout, "Examples:\n") &&
+				strings.Contains(stdout, "helm-locker "+name), "%s --help: exit code %d, stderr %q\n%s", name, code, stderr, stdout)
 	}
 }
 
 func TestPluginsShowHelp(t *testing.T) {
 	var out, errOut strings.Builder
 	code := Main(t.Context(), []string{"/opt/kubectl-helm_locker"}, strings.NewReader(""), &out, &errOut)
-	if code != command.ExitFound || errOut.String() != "" || !strings.Contains(out.String(),
-		"kubectl helm-locker [global options] [command") {
-		t.Errorf("exit code %d, stderr %q\n%s", code, errOut.String(), out.String())
-	}
+	check.That(t,
+		code == command.ExitFound && errOut.String() == "" &&
+			strings.Contains(out.String(), "kubectl helm-locker [global options] [command"), "exit code %d, stderr %q\n%s", code,
+		errOut.String(), out.String())
 }
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if stdout, stderr, code := runCLI(t, "", "completion", shell); code != 0 || stderr != "" ||
-			!strings.Contains(stdout, "--generate-shell-completion") {
-			t.Errorf("%s: exit code %d, stderr %q", shell, code, stderr)
-		}
+		stdout, stderr, code := runCLI(t, "", "completion", shell)
+		check.That(t, code == 0 && stderr == "" && strings.Contains(stdout, "--generate-shell-completion"),
+			"%s: exit code %d, stderr %q", shell, code, stderr)
 	}
 }

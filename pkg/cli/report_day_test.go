@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The chart of a report has the changes of its releases that their HelmReleases remember, and names no other release.
@@ -30,15 +31,13 @@ func TestTheChartOfAReportIsAboutItsReleases(t *testing.T) {
 	day.add("prod-1", releases, locks)
 	day.add("prod-2", releases, append(locks, locks[0]))
 	chart := day.chart()
-	if chart == nil {
-		t.Fatal("there is no chart")
-	}
+	check.Must(t, chart != nil, "there is no chart")
 	var names []string
 	for _, r := range chart.Releases.Rows {
 		names = append(names, r.Name)
 	}
-	if got := strings.Join(names, ", "); got != "prod-1: apps/web, prod-2: apps/web" || chart.Total != 4 ||
-		len(chart.Notes) != 1 || chart.Notes[0] != fromStatus {
-		t.Errorf("%s: %+v", got, chart)
-	}
+	got := strings.Join(names, ", ")
+	check.That(t,
+		got == "prod-1: apps/web, prod-2: apps/web" && chart.Total == 4 && len(chart.Notes) == 1 &&
+			chart.Notes[0] == fromStatus, "%s: %+v", got, chart)
 }

@@ -64,9 +64,8 @@ func TestEvidence_BadInputIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := runEvidence(tc.args...)
-			if code != 1 || out != "" || !strings.Contains(errOut, tc.want) {
-				t.Errorf("exit code %d, output %q, error %q", code, out, errOut)
-			}
+			check.That(t, code == 1 && out == "" && strings.Contains(errOut, tc.want), "exit code %d, output %q, error %q", code,
+				out, errOut)
 		})
 	}
 }
@@ -78,20 +77,18 @@ func TestEvidence_ABrokenChainIsNamed(t *testing.T) {
 	text, err := os.ReadFile(name)
 	check.NoError(t, err)
 	check.NoError(t, os.WriteFile(name, bytes.Replace(text, []byte(`"revision":2`), []byte(`"revision":9`), 1), 0o600))
-	if code, out, errOut := runEvidence(whole, "--verify"); code != 0 || errOut != "" || !strings.Contains(out, "unbroken, 1 file, 3 lines") {
-		t.Errorf("exit code %d, output %q, error %q", code, out, errOut)
-	}
+	code, out, errOut := runEvidence(whole, "--verify")
+	check.That(t, code == 0 && errOut == "" && strings.Contains(out, "unbroken, 1 file, 3 lines"),
+		"exit code %d, output %q, error %q", code, out, errOut)
 	for _, args := range [][]string{{"--verify"}, {"--since", "2026-10-01", "--until", "2026-10-01"}} {
 		code, out, errOut := runEvidence(append(args, whole, broken)...)
 		where := "evidence-00000001-20261001.jsonl, line 3"
-		if code != 2 || !strings.Contains(out, "BROKEN at "+where) || !strings.Contains(errOut, broken+": "+where) {
-			t.Errorf("exit code %d, output %q, error %q", code, out, errOut)
-		}
+		check.That(t, code == 2 && strings.Contains(out, "BROKEN at "+where) && strings.Contains(errOut, broken+": "+where),
+			"exit code %d, output %q, error %q", code, out, errOut)
 	}
 	check.NoError(t, os.WriteFile(name, append(text[:40], '\n'), 0o600))
-	if code, out, _ := runEvidence("--verify", broken); code != 0 || !strings.Contains(out, "line 1: it is not complete") {
-		t.Errorf("exit code %d, output %q", code, out)
-	}
+	code, out, _ = runEvidence("--verify", broken)
+	check.That(t, code == 0 && strings.Contains(out, "line 1: it is not complete"), "exit code %d, output %q", code, out)
 }
 
 // All formats have the release, and a file takes the report in place of the output.
@@ -102,10 +99,10 @@ func TestEvidence_EachFormatHasTheRelease(t *testing.T) {
 		code, out, errOut := runEvidence(dir, "--since", "2026-10-01", "--until", "2026-10-31", "-o", format, "--output-file", file)
 		text, err := os.ReadFile(file)
 		check.NoError(t, err)
-		if code != 0 || errOut != "" || !strings.HasPrefix(out, "1 release in 1 cluster, ") || !strings.Contains(string(text), "2026-11-01T00:00:00") ||
-			!strings.Contains(string(text), "shop") {
-			t.Errorf("%s: exit code %d, output %q, error %q, report %s", format, code, out, errOut, text)
-		}
+		check.That(t,
+			code == 0 && errOut == "" && strings.HasPrefix(out, "1 release in 1 cluster, ") &&
+				strings.Contains(string(text), "2026-11-01T00:00:00") && strings.Contains(string(text), "shop"),
+			"%s: exit code %d, output %q, error %q, report %s", format, code, out, errOut, text)
 	}
 }
 
@@ -118,8 +115,7 @@ func TestEvidence_AFullDiskIsAnError(t *testing.T) {
 	dir := evidenceFiles(t, "prod")
 	for _, format := range []string{"text", "markdown", "html", "json", "csv"} {
 		code, out, errOut := runEvidence(dir, "--since", "2026-10-01", "--until", "2026-10-31", "-o", format, "--output-file", full)
-		if code != 1 || out != "" || !strings.Contains(errOut, "no space left on device") {
-			t.Errorf("%s: exit code %d, output %q, error %q", format, code, out, errOut)
-		}
+		check.That(t, code == 1 && out == "" && strings.Contains(errOut, "no space left on device"),
+			"%s: exit code %d, output %q, error %q", format, code, out, errOut)
 	}
 }

@@ -38,12 +38,9 @@ func TestReportLooksLikeThePage(t *testing.T) {
 			known[class] = true
 		}
 	}
-	if len(known) < 20 {
-		t.Errorf("only classes %v are used", known)
-	}
+	check.That(t, len(known) >= 20, "only classes %v are used", known)
 	for _, id := range []string{"#tiles", "#rows", "#where"} {
-		if !strings.Contains(page.Style(), id) || !strings.Contains(body, `id="`+id[1:]+`"`) {
-			t.Errorf("%s is not in the style sheet, or not in the report", id)
-		}
+		check.That(t, strings.Contains(page.Style(), id) && strings.Contains(body, `id="`+id[1:]+`"`),
+			"%s is not in the style sheet, or not in the report", id)
 	}
 }

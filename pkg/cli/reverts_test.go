@@ -14,6 +14,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestBeginsToRevert(t *testing.T) {
@@ -49,9 +50,7 @@ func TestBeginsToRevert(t *testing.T) {
 		"a rule that is gone":               {more, ignoring("/a", "/b"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := beginsToRevert(tc.before, tc.after, now); got != tc.want {
-				t.Errorf("got %v", got)
-			}
+			check.Equal(t, beginsToRevert(tc.before, tc.after, now), tc.want)
 		})
 	}
 }
@@ -72,12 +71,9 @@ func TestConfirmAsksOnlyAtATerminal(t *testing.T) {
 			var errOut strings.Builder
 			a := &app{in: strings.NewReader(tc.answer), inTTY: tc.terminal, errOut: &errOut}
 			agreed, err := a.confirm("Revert these?")
-			if agreed != tc.agreed || (err == nil) != (tc.want == "") || err != nil && err.Error() != tc.want {
-				t.Errorf("got %v, %v", agreed, err)
-			}
-			if asked := errOut.String() == "Revert these? [y/N] "; asked != tc.terminal {
-				t.Errorf("it printed %q", errOut.String())
-			}
+			check.That(t, agreed == tc.agreed && (err == nil) == (tc.want == "") && (err == nil || err.Error() == tc.want),
+				"got %v, %v", agreed, err)
+			check.Equal(t, errOut.String() == "Revert these? [y/N] ", tc.terminal, "it printed %q", errOut.String())
 		})
 	}
 }
@@ -89,13 +85,10 @@ func TestAskRevertsNeedsAYes(t *testing.T) {
 		a := &app{in: strings.NewReader(answer), inTTY: true, errOut: &errOut}
 		err := a.agreed("Revert these?")
 		var exit *command.ExitError
-		if want == "" && err != nil || want != "" && (!errors.As(err, &exit) || exit.Code != command.ExitFound ||
-			err.Error() != want) {
-			t.Errorf("%q: %v", answer, err)
-		}
-		if errOut.String() != "Revert these? [y/N] " {
-			t.Errorf("it printed %q", errOut.String())
-		}
+		check.That(t,
+			(want != "" || err == nil) && (want == "" || errors.As(err, &exit) && exit.Code == command.ExitFound &&
+				err.Error() == want), "%q: %v", answer, err)
+		check.Equal(t, errOut.String(), "Revert these? [y/N] ", "it printed")
 	}
 }
 
@@ -123,19 +116,14 @@ func TestRevertsTextIsBounded(t *testing.T) {
 		all = append(all, driftedBy(fmt.Sprintf("web%d", i), 12))
 	}
 	text := a.revertsText(all)
-	if n := strings.Count(text, ": revert data[key] long"); n != revertedInAll {
-		t.Errorf("it names %d objects:\n%s", n, text)
-	}
+	n := strings.Count(text, ": revert data[key] long")
+	check.That(t, n == revertedInAll, "it names %d objects:\n%s", n, text)
 	for _, want := range []string{"release apps/web0 has drifted; its lock reverts 12 objects:\n",
 		"  and 2 more: helm-locker diff web0 -n apps\n", "and 24 objects of 2 more releases: helm-locker diff -A shows all\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it lacks %q:\n%s", want, text)
-		}
+		check.That(t, strings.Contains(text, want), "it lacks %q:\n%s", want, text)
 	}
 	for line := range strings.Lines(text) {
-		if len(line) > 160 {
-			t.Errorf("a long line: %s", line)
-		}
+		check.That(t, len(line) <= 160, "a long line: %s", line)
 	}
 }
 
@@ -150,33 +138,30 @@ func TestRevertTextOfListElements(t *testing.T) {
 	change := func(path string, op drift.Operation) {
 		o.Changes = []inspect.Change{{Change: drift.Change{Path: path, Op: op}}}
 	}
-	check := func(want string) {
+	expect := func(want string) {
 		t.Helper()
-		if got := d.revertText(o); got != "ConfigMap apps/web-0: "+want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		got := d.revertText(o)
+		check.That(t, got == "ConfigMap apps/web-0: "+want, "got %q, want %q", got, want)
 	}
 	d.declared[0].Content = list(element("a", "1"), element("b", "2"))
 	o.Want, o.Have = d.declared[0].Content, list(element("b", "3"), element("a", "1"), element("c", "4"))
 	change("/spec/list/1/value", drift.Modified)
-	check("revert spec.list[1].value 3 -> 2")
+	expect("revert spec.list[1].value 3 -> 2")
 	change("/spec/list/2", drift.Added)
-	check(`revert spec.list[2] {"name":"c","value":"4"} -> not set`)
+	expect(`revert spec.list[2] {"name":"c","value":"4"} -> not set`)
 	o.Refused = []drift.Change{o.Changes[0].Change}
-	check("revert nothing; the API server refuses to restore spec.list[2]")
-	if got := d.revertsHeading(); got != "the API server refuses to restore it" {
-		t.Errorf("the heading is %q", got)
-	}
+	expect("revert nothing; the API server refuses to restore spec.list[2]")
+	check.Equal(t, d.revertsHeading(), "the API server refuses to restore it", "the heading")
 	d.hr.Spec.ReplaceImmutable = true
-	check("revert nothing; the API server refuses to restore spec.list[2], so that the object may be deleted and created " +
+	expect("revert nothing; the API server refuses to restore spec.list[2], so that the object may be deleted and created " +
 		"again (spec.replaceImmutable)")
 	o.Refused = nil
 	change("/spec/list/1", drift.Removed)
-	check(`revert spec.list[1] not set -> {"name":"b","value":"2"}`)
+	expect(`revert spec.list[1] not set -> {"name":"b","value":"2"}`)
 	change("/spec/list/1/value", drift.Shared)
-	check("revert spec.list[1].value (only its owner)")
+	expect("revert spec.list[1].value (only its owner)")
 	d.declared[0].Content = list(map[string]any{"port": int64(1)}, map[string]any{"port": int64(2)})
 	o.Want, o.Have = d.declared[0].Content, d.declared[0].Content
 	change("/spec/list/1/port", drift.Modified)
-	check("revert spec.list[1].port")
+	expect("revert spec.list[1].port")
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // noon is the current time of the tests.
@@ -153,9 +154,8 @@ apps/new         no operator has taken it up  an operator takes up the HelmRelea
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.options.now = noon
-			if got := "\n" + statusTable(releases, tc.options); got != tc.want {
-				t.Errorf("got%s\nwant%s", got, tc.want)
-			}
+			got := "\n" + statusTable(releases, tc.options)
+			check.That(t, got == tc.want, "got%s\nwant%s", got, tc.want)
 		})
 	}
 }
@@ -164,17 +164,14 @@ func TestStatusDetailsTellTheWindow(t *testing.T) {
 	hr := helmRelease("web", lockedRelease)
 	hr.Status.Window = &v1alpha1.WindowStatus{Start: metav1.NewTime(noon), End: metav1.NewTime(noon.Add(time.Hour))}
 	before := statusDetails(hr, tableOptions{now: noon.Add(-time.Second)})
-	if !strings.Contains(before, "Next window:  2026-01-02T12:00:00Z to 2026-01-02T13:00:00Z\n") {
-		t.Error(before)
-	}
+	check.That(t, strings.Contains(before, "Next window:  2026-01-02T12:00:00Z to 2026-01-02T13:00:00Z\n"), "%v", before)
 	hr.Status.Conditions, hr.Status.Revision = []metav1.Condition{
 		condition("Ready", metav1.ConditionTrue, "InWindow", ""),
 		condition("Locked", metav1.ConditionFalse, "InWindow", "")}, 0
 	open := statusDetails(hr, tableOptions{now: noon})
-	if !strings.Contains(open, "suspended until 2026-01-02T13:00:00Z (spec.windows)\n") ||
-		strings.Contains(open, "Next window") {
-		t.Error(open)
-	}
+	check.That(t,
+		strings.Contains(open, "suspended until 2026-01-02T13:00:00Z (spec.windows)\n") &&
+			!strings.Contains(open, "Next window"), "%v", open)
 }
 
 func TestStatusDetails(t *testing.T) {
@@ -206,45 +203,38 @@ LEFT ALONE                REASON      FIELDS         MESSAGE
 Deployment.apps apps/web  Autoscaled  spec.replicas  2 to 5
 and 3 more
 `
-	if got := "\n" + statusDetails(helmRelease("cache", troubled), tableOptions{now: noon}); got != want {
-		t.Errorf("got%s\nwant%s", got, want)
-	}
+	got := "\n" + statusDetails(helmRelease("cache", troubled), tableOptions{now: noon})
+	check.That(t, got == want, "got%s\nwant%s", got, want)
 }
 
 func TestStatusAsJSONHasNoNotes(t *testing.T) {
 	text, err := encode([]statusOut{statusOf(helmRelease("web", lockedRelease), noon)}, formatJSON)
-	if err != nil || strings.Contains(text, marker) || strings.Contains(text, "\x1b") ||
-		!strings.Contains(text, `"locked": "yes"`) {
-		t.Errorf("%v\n%s", err, text)
-	}
+	check.That(t,
+		err == nil && !strings.Contains(text, marker) && !strings.Contains(text, "\x1b") &&
+			strings.Contains(text, `"locked": "yes"`), "%v\n%s", err, text)
 }
 
 // Expected writers are printed, and an unexpected one, or an operator that sees none, is found by check.
 func TestStatusNamesExpectedWriters(t *testing.T) {
 	hr := helmRelease("web", lockedRelease)
 	hr.Spec.ExpectedWriters = []v1alpha1.GuardSubject{{Kind: "Group", Name: "deployers"}}
-	if text := statusHead(hr, tableOptions{now: noon}); !strings.Contains(text, "Expected writer:  Group deployers\n") {
-		t.Error(text)
-	}
+	text := statusHead(hr, tableOptions{now: noon})
+	check.That(t, strings.Contains(text, "Expected writer:  Group deployers\n"), "%v", text)
 	set := func(status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&hr.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionExpectedWriter,
 			Status: status, Reason: reason, Message: message})
 	}
 	set(metav1.ConditionTrue, v1alpha1.ReasonExpectedWriter, "revision 7 was stored by user ci")
-	if f := lockFinding(hr, noon); f.Level != levelOK || len(blindFindings(hr)) > 0 {
-		t.Errorf("check finds %+v", f)
-	}
+	f := lockFinding(hr, noon)
+	check.That(t, f.Level == levelOK && len(blindFindings(hr)) == 0, "check finds %+v", f)
 	set(metav1.ConditionFalse, v1alpha1.ReasonUnexpectedWriter, "revision 8 was stored by user alice")
-	if f := lockFinding(hr, noon); f.Level != levelWarning || !strings.Contains(f.Message, "by user alice") {
-		t.Errorf("check finds %+v", f)
-	}
-	if enforced, why := isEnforced(hr); enforced || !strings.Contains(why, "by user alice") {
-		t.Errorf("accept waits: %t, %s", !enforced, why)
-	}
+	f = lockFinding(hr, noon)
+	check.That(t, f.Level == levelWarning && strings.Contains(f.Message, "by user alice"), "check finds %+v", f)
+	enforced, why := isEnforced(hr)
+	check.That(t, !enforced && strings.Contains(why, "by user alice"), "accept waits: %t, %s", !enforced, why)
 	set(metav1.ConditionUnknown, v1alpha1.ReasonGuardNotServed, "not seen")
-	if found := blindFindings(hr); len(found) != 1 || found[0].Advice != expectingTakesTrust {
-		t.Errorf("check finds %+v", found)
-	}
+	found := blindFindings(hr)
+	check.That(t, len(found) == 1 && found[0].Advice == expectingTakesTrust, "check finds %+v", found)
 }
 
 // blindFindings returns the findings about writers that the operator does not see.
@@ -263,22 +253,17 @@ func TestStatusTellsOfTheGuard(t *testing.T) {
 	hr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionGuarded, Status: metav1.ConditionFalse, Message: "no certificate"}}
 	for _, want := range []string{"Deny, not in force\n", "User alice\n", "ServiceAccount ci/deployer\n"} {
-		if text := statusHead(hr, tableOptions{now: time.Now()}); !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
+		text := statusHead(hr, tableOptions{now: time.Now()})
+		check.That(t, strings.Contains(text, want), "%q is not in\n%s", want, text)
 	}
-	if f := lockFinding(hr, time.Now()); f.Level != levelWarning || !strings.Contains(f.Message, "no certificate") {
-		t.Errorf("check finds %+v", f)
-	}
+	f := lockFinding(hr, time.Now())
+	check.That(t, f.Level == levelWarning && strings.Contains(f.Message, "no certificate"), "check finds %+v", f)
 	hr.Status.Conditions[1].Status = metav1.ConditionTrue
-	if text := statusHead(hr, tableOptions{now: time.Now()}); strings.Contains(text, "not in force") {
-		t.Error(text)
-	}
-	if f := lockFinding(hr, time.Now()); f.Level != levelOK {
-		t.Errorf("check finds %+v", f)
-	}
+	text := statusHead(hr, tableOptions{now: time.Now()})
+	check.That(t, !strings.Contains(text, "not in force"), "%v", text)
+	f = lockFinding(hr, time.Now())
+	check.That(t, f.Level == levelOK, "check finds %+v", f)
 	hr.Spec.Guard, hr.Status.Conditions = v1alpha1.GuardOff, hr.Status.Conditions[:1]
-	if text := statusHead(hr, tableOptions{now: time.Now()}); strings.Contains(text, "Guard") {
-		t.Error(text)
-	}
+	text = statusHead(hr, tableOptions{now: time.Now()})
+	check.That(t, !strings.Contains(text, "Guard"), "%v", text)
 }

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/report"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestFollowerTellsWhatHappened(t *testing.T) {
@@ -46,7 +47,6 @@ func TestFollowerTellsWhatHappened(t *testing.T) {
 		`2026-01-02T12:00:00.000Z  apps/web  not locked: Helm is at\nwork`,
 		"2026-01-02T12:00:00.000Z  apps/web  not locked: the HelmRelease was deleted",
 	}
-	if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
-	}
+	got := strings.Join(lines, "\n")
+	check.That(t, got == strings.Join(want, "\n"), "got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 }

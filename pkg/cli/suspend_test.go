@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/command"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestDurationsHaveDays(t *testing.T) {
@@ -13,14 +14,12 @@ func TestDurationsHaveDays(t *testing.T) {
 		"30m": 30 * time.Minute, "1.5h": 90 * time.Minute, "1d": 24 * time.Hour, "1w2d": 9 * 24 * time.Hour,
 		"1d12h": 36 * time.Hour, "-1h": -time.Hour,
 	} {
-		if got, err := duration(text); err != nil || got != want {
-			t.Errorf("%s is %s, %v; want %s", text, got, err, want)
-		}
+		got, err := duration(text)
+		check.That(t, err == nil && got == want, "%s is %s, %v; want %s", text, got, err, want)
 	}
 	for _, text := range []string{"", "d", "1x", "tomorrow", "1 d"} {
-		if got, err := duration(text); err == nil {
-			t.Errorf("%q is %s", text, got)
-		}
+		got, err := duration(text)
+		check.That(t, err != nil, "%q is %s", text, got)
 	}
 }
 
@@ -28,9 +27,8 @@ func TestDurationsHaveDays(t *testing.T) {
 func TestValuesInAnyCase(t *testing.T) {
 	for mode, want := range map[string]string{"enforce": "", "DETECT": "", "Enforce": "", "force": "is none of"} {
 		_, stderr, code := runCLI(t, "", "lock", "--kubeconfig", "/nonexistent", "--mode", mode, "web")
-		if code != command.ExitFailed || !strings.Contains(stderr, want) ||
-			strings.Contains(stderr, "is none of") != (want != "") {
-			t.Errorf("--mode %s: %d, %s", mode, code, stderr)
-		}
+		check.That(t,
+			code == command.ExitFailed && strings.Contains(stderr, want) &&
+				strings.Contains(stderr, "is none of") == (want != ""), "--mode %s: %d, %s", mode, code, stderr)
 	}
 }

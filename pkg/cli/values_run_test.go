@@ -7,6 +7,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/values"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func valuedShop() *valued {
@@ -27,9 +28,8 @@ func TestHostile_TheNameOfAChartIsNoFlag(t *testing.T) {
 		"--post-renderer=steal-1.0.0": "helm upgrade shop ./--post-renderer=steal-1.0.0.tgz -n apps --reset-then-reuse-values",
 		"a; rm -rf $(x)'-1.0.0":       `helm upgrade shop 'a; rm -rf $(x)'\''-1.0.0.tgz' -n apps --reset-then-reuse-values`,
 	} {
-		if got, err := valuedShop().run(chart, nil); err != nil || got != want {
-			t.Errorf("%s: got %s, %v\nwant %s", chart, got, err, want)
-		}
+		got, err := valuedShop().run(chart, nil)
+		check.That(t, err == nil && got == want, "%s: got %s, %v\nwant %s", chart, got, err, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestIsLockedWithItsGuard(t *testing.T) {
@@ -15,18 +16,15 @@ func TestIsLockedWithItsGuard(t *testing.T) {
 		hr.Spec.Guard = v1alpha1.GuardDeny
 		hr.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, v1alpha1.ReasonLocked, "")}
 	})
-	if done, waiting := isLocked(hr); done || waiting != "the guard" {
-		t.Errorf("without a condition: %t, %q", done, waiting)
-	}
+	done, waiting := isLocked(hr)
+	check.That(t, !done && waiting == "the guard", "without a condition: %t, %q", done, waiting)
 	hr.Status.Conditions = append(hr.Status.Conditions,
 		condition("Guarded", metav1.ConditionFalse, v1alpha1.ReasonGuardCertificate, "no certificate"))
-	if done, waiting := isLocked(hr); done || waiting != "the guard: NoCertificate: no certificate" {
-		t.Errorf("without a guard: %t, %q", done, waiting)
-	}
+	done, waiting = isLocked(hr)
+	check.That(t, !done && waiting == "the guard: NoCertificate: no certificate", "without a guard: %t, %q", done, waiting)
 	hr.Status.Conditions[1].Status = metav1.ConditionTrue
-	if done, waiting := isLocked(hr); !done {
-		t.Errorf("with its guard it waits for %q", waiting)
-	}
+	done, waiting = isLocked(hr)
+	check.That(t, done, "with its guard it waits for %q", waiting)
 }
 
 // A HelmRelease that was created just now is no error while its operator runs.
@@ -47,9 +45,8 @@ func TestCheckOfANewHelmRelease(t *testing.T) {
 		"not new":          {here, time.Minute, 0},
 	} {
 		rest, notes := withoutNew(locks, []types.NamespacedName{test.running}, noon.Add(test.age))
-		if len(notes) != test.notes || len(rest) != 1-test.notes {
-			t.Errorf("%s: %d notes, %d others", name, len(notes), len(rest))
-		}
+		check.That(t, len(notes) == test.notes && len(rest) == 1-test.notes, "%s: %d notes, %d others", name, len(notes),
+			len(rest))
 	}
 }
 
@@ -57,9 +54,8 @@ func TestCheckOfANewHelmRelease(t *testing.T) {
 func TestCheckOfAPolicyThatMatchesNothing(t *testing.T) {
 	p := &v1alpha1.HelmReleasePolicy{}
 	p.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "Followed", "")}
-	if f := policyFinding(p); f.Level != levelWarning || f.Message != "it matches no release" {
-		t.Errorf("%+v", f)
-	}
+	f := policyFinding(p)
+	check.That(t, f.Level == levelWarning && f.Message == "it matches no release", "%+v", f)
 	if p.Status.Releases.Matched = 1; policyFinding(p).Level != levelOK {
 		t.Errorf("%+v", policyFinding(p))
 	}

@@ -32,12 +32,8 @@ func TestConstantTables(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.go")
 			check.NoError(t, os.WriteFile(path, []byte("package a\n\n"+test.source+"\n"), 0o600))
 			got, err := constantTables(path)
-			if (err != nil) != test.fails {
-				t.Fatalf("error: %v", err)
-			}
-			if got != test.want {
-				t.Errorf("got\n%s\nwant\n%s", got, test.want)
-			}
+			check.Must(t, (err != nil) == test.fails, "error: %v", err)
+			check.That(t, got == test.want, "got\n%s\nwant\n%s", got, test.want)
 		})
 	}
 }

@@ -26,9 +26,8 @@ func helmReleases(
 	at := slices.IndexFunc(list, func(d *apiextensionsv1.CustomResourceDefinition) bool {
 		return d.Name == "helmreleases.helm.cattle.io"
 	})
-	if at < 0 || len(list[at].Spec.Versions) != 1 {
-		t.Fatalf("want one version of helmreleases.helm.cattle.io, got %v", list)
-	}
+	check.Must(t, at >= 0 && len(list[at].Spec.Versions) == 1, "want one version of helmreleases.helm.cattle.io, got %v",
+		list)
 	return list[at], list[at].Spec.Versions[0]
 }
 
@@ -38,9 +37,7 @@ func field(t *testing.T, schema *apiextensionsv1.JSONSchemaProps, path ...string
 	at := *schema
 	for _, name := range path {
 		next, ok := at.Properties[name]
-		if !ok {
-			t.Fatalf("the schema has no field %s of %v", name, path)
-		}
+		check.Must(t, ok, "the schema has no field %s of %v", name, path)
 		at = next
 	}
 	return at
@@ -48,27 +45,20 @@ func field(t *testing.T, schema *apiextensionsv1.JSONSchemaProps, path ...string
 
 func TestDefinitionIsHowExistingUsersKnowIt(t *testing.T) {
 	definition, version := helmReleases(t)
-	if got := definition.Spec.Names; got.Kind != v1alpha1.Kind || got.Plural != v1alpha1.HelmReleaseResourceName ||
-		got.Singular != "helmrelease" {
-		t.Errorf("names: %+v", got)
-	}
-	if definition.Spec.Scope != apiextensionsv1.NamespaceScoped {
-		t.Errorf("scope: %s", definition.Spec.Scope)
-	}
-	if version.Name != v1alpha1.Version || !version.Served || !version.Storage {
-		t.Errorf("version %s: served %v, storage %v", version.Name, version.Served, version.Storage)
-	}
-	if version.Subresources == nil || version.Subresources.Status == nil {
-		t.Error("status is no subresource")
-	}
+	got := definition.Spec.Names
+	check.That(t,
+		got.Kind == v1alpha1.Kind && got.Plural == v1alpha1.HelmReleaseResourceName && got.Singular == "helmrelease",
+		"names: %+v", got)
+	check.Equal(t, definition.Spec.Scope, apiextensionsv1.NamespaceScoped, "scope")
+	check.That(t, version.Name == v1alpha1.Version && version.Served && version.Storage,
+		"version %s: served %v, storage %v", version.Name, version.Served, version.Storage)
+	check.That(t, version.Subresources != nil && version.Subresources.Status != nil, "status is no subresource")
 }
 
 func TestShortNameLeavesThatOfFluxAlone(t *testing.T) {
 	definition, _ := helmReleases(t)
 	names := definition.Spec.Names.ShortNames
-	if len(names) == 0 || slices.Contains(names, "hr") {
-		t.Errorf("short names: %v", names)
-	}
+	check.That(t, len(names) > 0 && !slices.Contains(names, "hr"), "short names: %v", names)
 }
 
 func TestSchemaIsStructural(t *testing.T) {
@@ -87,23 +77,17 @@ func TestSchemaIsStructural(t *testing.T) {
 func TestReleaseIsImmutableAndTheMessageSaysWhatToDoInstead(t *testing.T) {
 	_, version := helmReleases(t)
 	release := field(t, version.Schema.OpenAPIV3Schema, "spec", "release")
-	if len(release.XValidations) != 1 || release.XValidations[0].Rule != "self == oldSelf" {
-		t.Fatalf("rules: %+v", release.XValidations)
-	}
-	if message := release.XValidations[0].Message; !strings.Contains(message, "delete this HelmRelease") {
-		t.Errorf("message: %s", message)
-	}
-	if !slices.Equal(release.Required, []string{"name", "namespace"}) {
-		t.Errorf("required: %v", release.Required)
-	}
+	check.Must(t, len(release.XValidations) == 1 && release.XValidations[0].Rule == "self == oldSelf", "rules: %+v",
+		release.XValidations)
+	message := release.XValidations[0].Message
+	check.That(t, strings.Contains(message, "delete this HelmRelease"), "message: %s", message)
+	check.That(t, slices.Equal(release.Required, []string{"name", "namespace"}), "required: %v", release.Required)
 }
 
 func TestModeDefaultsToEnforce(t *testing.T) {
 	_, version := helmReleases(t)
 	mode := field(t, version.Schema.OpenAPIV3Schema, "spec", "mode")
-	if mode.Default == nil || string(mode.Default.Raw) != `"Enforce"` {
-		t.Errorf("default: %v", mode.Default)
-	}
+	check.That(t, mode.Default != nil && string(mode.Default.Raw) == `"Enforce"`, "default: %v", mode.Default)
 }
 
 // The status of an operator must never be rejected, so only the conditions, whose schema is Kubernetes' own, have
@@ -114,10 +98,10 @@ func TestStatusHasNoLimitsOfItsOwn(t *testing.T) {
 	delete(status.Properties, "conditions")
 	var walk func(path string, schema apiextensionsv1.JSONSchemaProps)
 	walk = func(path string, schema apiextensionsv1.JSONSchemaProps) {
-		if schema.MaxLength != nil || schema.MaxItems != nil || schema.Minimum != nil || schema.Maximum != nil ||
-			schema.MinLength != nil || schema.Pattern != "" || len(schema.Enum) > 0 || len(schema.XValidations) > 0 {
-			t.Errorf("%s has a limit", path)
-		}
+		check.That(t,
+			schema.MaxLength == nil && schema.MaxItems == nil && schema.Minimum == nil && schema.Maximum == nil &&
+				schema.MinLength == nil && schema.Pattern == "" && len(schema.Enum) == 0 && len(schema.XValidations) == 0,
+			"%s has a limit", path)
 		for name, property := range schema.Properties {
 			walk(path+"."+name, property)
 		}
@@ -137,9 +121,7 @@ func TestPrinterColumns(t *testing.T) {
 		}
 	}
 	want := []string{"Release", "Release-Namespace", "Revision", "State", "Locked", "Drifted", "Reason", "Age"}
-	if !slices.Equal(names, want) {
-		t.Errorf("got %v, want %v", names, want)
-	}
+	check.That(t, slices.Equal(names, want), "got %v, want %v", names, want)
 }
 
 func TestWriteFileWritesTheGeneratedFiles(t *testing.T) {
@@ -155,7 +137,5 @@ func TestWriteFileWritesTheGeneratedFiles(t *testing.T) {
 		check.NoError(t, err)
 		want = append(want, text...)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the file differs from %v", paths)
-	}
+	check.That(t, bytes.Equal(got, want), "the file differs from %v", paths)
 }

@@ -5,6 +5,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // edit returns a copy of a definition, changed.
@@ -124,15 +126,11 @@ func TestMerge(t *testing.T) {
 			liveBefore, desiredBefore := live.DeepCopy(), desired.DeepCopy()
 
 			merged := merge(live, desired)
-			if !equality.Semantic.DeepEqual(merged, want) {
-				t.Errorf("got  %+v\nwant %+v", merged, want)
-			}
-			if again := merge(merged, desired); !equality.Semantic.DeepEqual(again, merged) {
-				t.Error("a second merge changes something")
-			}
-			if !equality.Semantic.DeepEqual(live, liveBefore) || !equality.Semantic.DeepEqual(desired, desiredBefore) {
-				t.Error("merge changed an argument")
-			}
+			check.That(t, equality.Semantic.DeepEqual(merged, want), "got  %+v\nwant %+v", merged, want)
+			again := merge(merged, desired)
+			check.That(t, equality.Semantic.DeepEqual(again, merged), "a second merge changes something")
+			check.That(t, equality.Semantic.DeepEqual(live, liveBefore) && equality.Semantic.DeepEqual(desired, desiredBefore),
+				"merge changed an argument")
 		})
 	}
 }

@@ -42,9 +42,7 @@ func TestClassicFlagsAndEnvironment(t *testing.T) {
 			check := func(want string, args ...string) {
 				t.Helper()
 				err := parse(t, func(c *cli.Command) {
-					if got := c.String(name); got != want {
-						t.Errorf("%s is %q, want %q", name, got, want)
-					}
+					check.Equal(t, c.String(name), want, "%v", name)
 				}, args...)
 				check.NoError(t, err)
 			}
@@ -54,9 +52,7 @@ func TestClassicFlagsAndEnvironment(t *testing.T) {
 		})
 	}
 	err := parse(t, func(c *cli.Command) {
-		if c.String("kubeconfig") != "file" || !c.Bool("pprof") {
-			t.Error("the short flags -k and -p are not what they were")
-		}
+		check.That(t, c.String("kubeconfig") == "file" && c.Bool("pprof"), "the short flags -k and -p are not what they were")
 	}, "-k", "file", "-p")
 	check.NoError(t, err)
 }
@@ -76,13 +72,11 @@ func TestLogLevels(t *testing.T) {
 		"trace by its name without -d": {[]string{"--log-level", "trace"}, "trace"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := parse(t, func(c *cli.Command) {
+			check.NoError(t, parse(t, func(c *cli.Command) {
 				if got := command.LogLevel(c); got != tc.want {
 					t.Errorf("level is %s", got)
 				}
-			}, tc.args...); err != nil {
-				t.Fatal(err)
-			}
+			}, tc.args...))
 		})
 	}
 }
@@ -101,18 +95,16 @@ func TestMistakesAreClearErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, stderr, code := runDaemon(t, tc.args...)
-			if code != command.ExitFailed || !strings.Contains(stderr, tc.want) {
-				t.Errorf("exit code %d, %q", code, stderr)
-			}
+			check.That(t, code == command.ExitFailed && strings.Contains(stderr, tc.want), "exit code %d, %q", code, stderr)
 		})
 	}
 }
 
 func TestHelpAndVersionEndWithoutAnOperator(t *testing.T) {
 	for _, flag := range []string{"--help", "--version", "version"} {
-		if stdout, stderr, code := runDaemon(t, flag); code != command.ExitOK || stdout == "" || stderr != "" {
-			t.Errorf("%s: exit code %d, stdout %q, stderr %q", flag, code, stdout, stderr)
-		}
+		stdout, stderr, code := runDaemon(t, flag)
+		check.That(t, code == command.ExitOK && stdout != "" && stderr == "", "%s: exit code %d, stdout %q, stderr %q", flag,
+			code, stdout, stderr)
 	}
 }
 
@@ -133,10 +125,9 @@ func TestHelpWhereOnlyTheInputIsATerminal(t *testing.T) {
 	}
 	defer terminal.Close()       //nolint:errcheck // nothing was written
 	var out, errOut bytes.Buffer // helm-locker | less
-	if code := Main(t.Context(), []string{"helm-locker"}, terminal, &out, &errOut); code != command.ExitOK ||
-		!strings.Contains(out.String(), "USAGE:") {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), errOut.String())
-	}
+	code := Main(t.Context(), []string{"helm-locker"}, terminal, &out, &errOut)
+	check.That(t, code == command.ExitOK && strings.Contains(out.String(), "USAGE:"), "exit code %d, stdout %q, stderr %q",
+		code, out.String(), errOut.String())
 }
 
 func TestFlagsMeanTheSameBeforeTheCommandAndAfterIt(t *testing.T) {
@@ -158,17 +149,15 @@ func TestFlagsMeanTheSameBeforeTheCommandAndAfterIt(t *testing.T) {
 		args := append([]string{"helm-locker"}, strings.Fields(line)...)
 		root := New(io.Discard, io.Discard)
 		got, err := command.Arrange(root, args, operatorName)
-		if err != nil || strings.Join(got, " ") != strings.TrimSpace("helm-locker "+want) {
-			t.Errorf("%q: %v, %v", line, got, err)
-		}
+		check.That(t, err == nil && strings.Join(got, " ") == strings.TrimSpace("helm-locker "+want), "%q: %v, %v", line, got,
+			err)
 	}
 }
 
 func TestWithoutArgumentsInATerminalItIsHelp(t *testing.T) {
 	args := []string{"helm-locker"}
-	if got, err := command.Arrange(New(io.Discard, io.Discard), args, ""); err != nil || len(got) != 1 {
-		t.Errorf("%v, %v", got, err)
-	}
+	got, err := command.Arrange(New(io.Discard, io.Discard), args, "")
+	check.That(t, err == nil && len(got) == 1, "%v, %v", got, err)
 }
 
 // A flag takes a value in all commands or in none: otherwise the word before a command would be ambiguous.

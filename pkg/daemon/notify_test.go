@@ -3,6 +3,8 @@ package daemon
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // An operator configured to send notifications itself does not start, and names the command that sends them.
@@ -15,9 +17,8 @@ func TestTheOperatorSendsNoNotifications(t *testing.T) {
 			t.Setenv("HELM_LOCKER_NOTIFY_URL", tc.env)
 			stdout, stderr, code := runDaemon(t, operatorName, tc.flag, "--notify-format=slack")
 			text := stdout + stderr
-			if code != 1 || !strings.Contains(text, "helm-locker notifications") || strings.Contains(text, "hunter2") {
-				t.Errorf("exit code %d: %s", code, text)
-			}
+			check.That(t, code == 1 && strings.Contains(text, "helm-locker notifications") && !strings.Contains(text, "hunter2"),
+				"exit code %d: %s", code, text)
 		})
 	}
 }

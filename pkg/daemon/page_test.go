@@ -3,6 +3,8 @@ package daemon
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // An operator with the flags of the page starts all the same, and names the command that serves the page.
@@ -18,17 +20,15 @@ func TestTheOperatorServesNoPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("PAGE_ADDRESS", tc.env)
 			stdout, stderr, _ := runDaemon(t, operatorName, "--kubeconfig=/does/not/exist", tc.flag)
-			if text := stdout + stderr; strings.Contains(text, "helm-locker page") != tc.warns ||
-				strings.Contains(text, "not defined") {
-				t.Errorf("it logs %s", text)
-			}
+			text := stdout + stderr
+			check.That(t, strings.Contains(text, "helm-locker page") == tc.warns && !strings.Contains(text, "not defined"),
+				"it logs %s", text)
 		})
 	}
 }
 
 func TestAPageNeedsAnAddress(t *testing.T) {
 	stdout, stderr, code := runDaemon(t, pageName, "--kubeconfig=/does/not/exist")
-	if text := stdout + stderr; code != 1 || !strings.Contains(text, "--page-address") {
-		t.Errorf("exit code %d: %s", code, text)
-	}
+	text := stdout + stderr
+	check.That(t, code == 1 && strings.Contains(text, "--page-address"), "exit code %d: %s", code, text)
 }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestAdditions(t *testing.T) {
@@ -87,16 +89,11 @@ func TestAdditions(t *testing.T) {
 				paths = append(paths, a.Path)
 			}
 			slices.Sort(paths)
-			if !slices.Equal(paths, tc.want) {
-				t.Errorf("additions are %q, want %q", paths, tc.want)
-			}
+			check.That(t, slices.Equal(paths, tc.want), "additions are %q, want %q", paths, tc.want)
 			before := obj(t, tc.object)
-			if got := Without(object, found); !reflect.DeepEqual(got, obj(t, tc.without)) {
-				t.Errorf("without them it is %v", got)
-			}
-			if !reflect.DeepEqual(object, before) {
-				t.Error("the object was changed")
-			}
+			got := Without(object, found)
+			check.That(t, reflect.DeepEqual(got, obj(t, tc.without)), "without them it is %v", got)
+			check.That(t, reflect.DeepEqual(object, before), "the object was changed")
 		})
 	}
 }
@@ -113,9 +110,7 @@ func TestPartsOfAnAddition(t *testing.T) {
 		for _, a := range found {
 			paths, parts = append(paths, a.Path), append(parts, a.Parts()...)
 		}
-		if !slices.Equal(paths, want) {
-			t.Errorf("parts are %q, want %q", paths, want)
-		}
+		check.That(t, slices.Equal(paths, want), "parts are %q, want %q", paths, want)
 		if len(parts) > 0 && parts[0].Nearness([]string{"spec", "list", "1"}) < 2 {
 			t.Errorf("%s is near", parts[0].Path)
 		}

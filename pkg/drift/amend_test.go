@@ -3,6 +3,8 @@ package drift
 import (
 	"slices"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Helm may have seen the state before the write, and found it as the newer revision declares it.
@@ -50,21 +52,14 @@ func TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision(t *testing.T) {
 			for _, c := range a.Changes {
 				changes = append(changes, c.Path)
 			}
-			if !slices.Equal(changes, tc.changes) {
-				t.Errorf("changes %q, want %q", changes, tc.changes)
-			}
+			check.That(t, slices.Equal(changes, tc.changes), "changes %q, want %q", changes, tc.changes)
 			if tc.target == "" {
-				if a.Target != nil {
-					t.Errorf("target %v, want none", a.Target)
-				}
+				check.That(t, a.Target == nil, "target %v, want none", a.Target)
 				return
 			}
-			if !deepEqual(a.Target, obj(t, tc.target)) {
-				t.Errorf("target %v, want %s", a.Target, tc.target)
-			}
-			if !deepEqual(live, obj(t, tc.live)) || !deepEqual(written.Old, obj(t, tc.old)) {
-				t.Error("the arguments were changed")
-			}
+			check.That(t, deepEqual(a.Target, obj(t, tc.target)), "target %v, want %s", a.Target, tc.target)
+			check.That(t, deepEqual(live, obj(t, tc.live)) && deepEqual(written.Old, obj(t, tc.old)),
+				"the arguments were changed")
 		})
 	}
 }
@@ -84,13 +79,11 @@ func TestAmendOfAListAndWhatIsIgnored(t *testing.T) {
 	opt := Options{Schema: schemaOf(schemas(t), desired),
 		Ignore: func(p []string) bool { return len(p) == 2 && p[1] == "replicas" }}
 	a := Overtaken{Old: old, Undo: MergePatch(live, before)}.Amend(desired, live, opt)
-	if len(a.Changes) != 1 || a.Changes[0].Path != "/spec/template/spec/containers/0/image" {
-		t.Fatalf("changes %v", a.Changes)
-	}
+	check.Must(t, len(a.Changes) == 1 && a.Changes[0].Path == "/spec/template/spec/containers/0/image", "changes %v",
+		a.Changes)
 	want := deployment(2, container("main", "m:1"), container("side", "s:2"))
 	for what, got := range map[string]map[string]any{"target": a.Target, "to be applied": a.Desired} {
-		if left := Compare(want, got, Options{Schema: opt.Schema}).Changes; len(left) > 0 {
-			t.Errorf("%s: %v, differs in %v", what, got, left)
-		}
+		left := Compare(want, got, Options{Schema: opt.Schema}).Changes
+		check.That(t, len(left) == 0, "%s: %v, differs in %v", what, got, left)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // wrote is a managedFields entry of manager, minute minutes after nine.
@@ -74,9 +76,7 @@ func TestManagedBy(t *testing.T) {
 		"no entries": {want: Owner{Manager: "helm", Operation: update}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ManagedBy(tc.fields); got != tc.want {
-				t.Errorf("got %+v", got)
-			}
+			check.Equal(t, ManagedBy(tc.fields), tc.want)
 		})
 	}
 }
@@ -173,10 +173,9 @@ func TestAttribute(t *testing.T) {
 				live = obj(t, tc.live)
 			}
 			got := Attribute(tc.fields, obj(t, service), live, tc.changes, ManagedBy(tc.fields))
-			if len(got) != 1 || got[0].Manager != tc.manager ||
-				tc.manager != "" && !got[0].Time.Equal(minutes(tc.minute)) {
-				t.Errorf("got %+v", got)
-			}
+			check.That(t,
+				len(got) == 1 && got[0].Manager == tc.manager && (tc.manager == "" || got[0].Time.Equal(minutes(tc.minute))),
+				"got %+v", got)
 		})
 	}
 }
@@ -223,9 +222,7 @@ func TestEachChangeIsItsAuthors(t *testing.T) {
 				ManagedBy(tc.fields)) {
 				got[a.Manager] = a.Changes
 			}
-			if !reflect.DeepEqual(got, tc.want) {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			check.That(t, reflect.DeepEqual(got, tc.want), "got %v, want %v", got, tc.want)
 		})
 	}
 }
@@ -240,7 +237,7 @@ func TestAuthorsAreBounded(t *testing.T) {
 	}
 	desired := map[string]any{"metadata": map[string]any{"labels": labels}}
 	got := Attribute(fields, desired, desired, changes, ManagedBy(fields))
-	if last := got[len(got)-1]; len(got) != 11 || last.Manager != "" || len(last.Changes) != 20 {
-		t.Errorf("%d authors, and %d changes of the last, %q", len(got), len(last.Changes), last.Manager)
-	}
+	last := got[len(got)-1]
+	check.That(t, len(got) == 11 && last.Manager == "" && len(last.Changes) == 20,
+		"%d authors, and %d changes of the last, %q", len(got), len(last.Changes), last.Manager)
 }

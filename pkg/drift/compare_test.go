@@ -1,6 +1,10 @@
 package drift
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 func TestCompare(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -145,9 +149,7 @@ func TestCompare(t *testing.T) {
 			desired, live := obj(t, tc.desired), obj(t, tc.live)
 			r := checkRestores(t, desired, live, Options{Schema: schemaOf(schemas(t), desired)})
 			sameChanges(t, r.Changes, tc.want...)
-			if r.RemovesForeign != tc.foreign {
-				t.Errorf("RemovesForeign is %v", r.RemovesForeign)
-			}
+			check.Equal(t, r.RemovesForeign, tc.foreign, "RemovesForeign")
 			if tc.target != "" && !deepEqual(r.Target, obj(t, tc.target)) {
 				t.Errorf("target:\n got  %v\n want %v", r.Target, obj(t, tc.target))
 			}
@@ -159,9 +161,7 @@ func TestTargetSharesNothingWithDesired(t *testing.T) {
 	desired := obj(t, `{spec: {a: {b: [1]}}}`)
 	r := Compare(desired, map[string]any{}, Options{})
 	at(r.Target, "spec", "a").(map[string]any)["b"] = "written by the caller"
-	if !deepEqual(desired, obj(t, `{spec: {a: {b: [1]}}}`)) {
-		t.Error("a write to the target reached the desired object")
-	}
+	check.That(t, deepEqual(desired, obj(t, `{spec: {a: {b: [1]}}}`)), "a write to the target reached the desired object")
 }
 
 // Of a custom resource's list it is not known whether the API server merges it.
@@ -172,9 +172,8 @@ func TestEditedListOfACustomResourceIsForeign(t *testing.T) {
 		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a}, {name: b}], size: 1}}":   true,
 		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a, kind: plain}], size: 2}}": false,
 	} {
-		if got := Compare(desired, obj(t, live), Options{Schema: schemaOf(schemas(t),
-			desired)}); got.RemovesForeign != foreign || len(got.Changes) == 0 {
-			t.Errorf("%s: %v, foreign %v", live, got.Changes, got.RemovesForeign)
-		}
+		got := Compare(desired, obj(t, live), Options{Schema: schemaOf(schemas(t), desired)})
+		check.That(t, got.RemovesForeign == foreign && len(got.Changes) > 0, "%s: %v, foreign %v", live, got.Changes,
+			got.RemovesForeign)
 	}
 }

@@ -1,6 +1,10 @@
 package drift
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
 	s := schemas(t)
@@ -74,9 +78,7 @@ func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
 			desired, live := obj(t, tc.desired), obj(t, tc.live)
 			got := Compare(desired, live, Options{Schema: schemaOf(s, desired)})
 			sameChanges(t, got.Changes, tc.want...)
-			if !deepEqual(got.Target, obj(t, tc.target)) {
-				t.Errorf("target is %v", got.Target)
-			}
+			check.That(t, deepEqual(got.Target, obj(t, tc.target)), "target is %v", got.Target)
 			if again := Compare(desired, got.Target, Options{Schema: schemaOf(s, desired)}); len(again.Changes) > 0 {
 				t.Errorf("afterwards there are changes %q", changes(again.Changes))
 			}

@@ -180,13 +180,11 @@ func TestDefinitionsThatMakeNoSense(t *testing.T) {
 		"empty": `{}`, "no versions": `{spec: {}}`, "versions are no list": `{spec: {versions: {}}}`,
 		"another version": `{spec: {versions: [{name: v2}, {}, 1]}}`, "spec is no map": `{spec: 1}`,
 	} {
-		if _, err := s.ForDefinition(obj(t, text), "v1"); err == nil || !strings.Contains(err.Error(), `"v1"`) {
-			t.Errorf("%s: error %v", name, err)
-		}
+		_, err := s.ForDefinition(obj(t, text), "v1")
+		check.That(t, err != nil && strings.Contains(err.Error(), `"v1"`), "%s: error %v", name, err)
 	}
-	if sch, err := s.ForDefinition(crd(t, `{}`), "v0"); err != nil || len(sch.root.object.fields) != 1 {
-		t.Errorf("a version without a schema: %v", err)
-	}
+	sch, err := s.ForDefinition(crd(t, `{}`), "v0")
+	check.That(t, err == nil && len(sch.root.object.fields) == 1, "a version without a schema: %v", err)
 	for name, properties := range map[string]string{
 		"properties are no map": `1`, "a property is no map": `{a: 1}`,
 		"properties of a property": `{a: {properties: [1]}}`,
@@ -196,17 +194,15 @@ func TestDefinitionsThatMakeNoSense(t *testing.T) {
 		"a key is no name":         `{a: {type: array, items: {}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [{}]}}`,
 		"a type unknown":           `{a: {type: array, items: {}, x-kubernetes-list-type: 7}, b: {x-kubernetes-map-type: {}}, c: {x-kubernetes-embedded-resource: 1}}`,
 	} {
-		if sch := compiled(t, properties); len(sch.root.object.fields) != 1 {
-			t.Errorf("%s: %v", name, sch.root.object.fields)
-		}
+		sch := compiled(t, properties)
+		check.That(t, len(sch.root.object.fields) == 1, "%s: %v", name, sch.root.object.fields)
 	}
 	deep := map[string]any{"type": "array", "x-kubernetes-list-type": "set", "items": map[string]any{}}
 	for range 10 * maxSchemaDepth {
 		deep = map[string]any{"properties": map[string]any{"a": deep}}
 	}
-	if n := (definition{}).compile(deep, maxSchemaDepth); n != nil {
-		t.Error("a schema is followed without end")
-	}
+	n := (definition{}).compile(deep, maxSchemaDepth)
+	check.That(t, n == nil, "a schema is followed without end")
 }
 
 // corpusDefinitions returns the CustomResourceDefinitions of the chart corpus.
@@ -242,9 +238,8 @@ func TestRealDefinitions(t *testing.T) {
 			lists, nodes = lists+merged, nodes+all
 		}
 	}
-	if lists == 0 || nodes*3 > properties {
-		t.Errorf("%d properties have %d nodes, with %d merged lists", properties, nodes, lists)
-	}
+	check.That(t, lists != 0 && nodes*3 <= properties, "%d properties have %d nodes, with %d merged lists", properties,
+		nodes, lists)
 	t.Logf("%d properties have %d nodes, with %d merged lists", properties, nodes, lists)
 }
 
@@ -279,11 +274,7 @@ func TestReplicasAreWhereTheDefinitionHasThem(t *testing.T) {
 		crd := map[string]any{"spec": map[string]any{"versions": []any{map[string]any{"name": "v1",
 			"subresources": map[string]any{"scale": map[string]any{"specReplicasPath": path}}}}}}
 		compiled, err := schemas(t).ForDefinition(crd, "v1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Pointer(compiled.Replicas()...); got != want {
-			t.Errorf("%q: %s, want %s", path, got, want)
-		}
+		check.NoError(t, err)
+		check.Equal(t, Pointer(compiled.Replicas()...), want, "%v", path)
 	}
 }

@@ -40,9 +40,8 @@ metadata:
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := DescribeDeletion(deleting(t, c.live)); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
+			got := DescribeDeletion(deleting(t, c.live))
+			check.That(t, got == c.want, "got  %s\nwant %s", got, c.want)
 		})
 	}
 }
@@ -62,12 +61,9 @@ func TestWithoutDoneFinalizers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			desired, before := deleting(t, c.desired).Object, deleting(t, c.desired).Object
-			if got, want := WithoutDoneFinalizers(desired, live), deleting(t, c.want).Object; !deepEqual(got, want) {
-				t.Errorf("got %v, want %v", got, want)
-			}
-			if !deepEqual(desired, before) {
-				t.Errorf("the desired object has changed: %v", desired)
-			}
+			got, want := WithoutDoneFinalizers(desired, live), deleting(t, c.want).Object
+			check.That(t, deepEqual(got, want), "got %v, want %v", got, want)
+			check.That(t, deepEqual(desired, before), "the desired object has changed: %v", desired)
 		})
 	}
 }

@@ -3,6 +3,8 @@ package drift
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // edit is a sequence of old, new replacements in the YAML of the live object, each of which must match once.
@@ -11,9 +13,7 @@ type edit []string
 func (e edit) apply(t *testing.T, text string) string {
 	t.Helper()
 	for i := 0; i < len(e); i += 2 {
-		if strings.Count(text, e[i]) != 1 {
-			t.Fatalf("%q is in the object %d times", e[i], strings.Count(text, e[i]))
-		}
+		check.Must(t, strings.Count(text, e[i]) == 1, "%q is in the object %d times", e[i], strings.Count(text, e[i]))
 		text = strings.Replace(text, e[i], e[i+1], 1)
 	}
 	return text
@@ -167,9 +167,7 @@ func TestDeployment(t *testing.T) {
 			desired, live := obj(t, deployment), obj(t, tc.edit.apply(t, deploymentLive))
 			r := checkRestores(t, desired, live, Options{Schema: schemaOf(schemas(t), desired)})
 			sameChanges(t, r.Changes, tc.want...)
-			if r.RemovesForeign != tc.foreign {
-				t.Errorf("RemovesForeign is %v", r.RemovesForeign)
-			}
+			check.Equal(t, r.RemovesForeign, tc.foreign, "RemovesForeign")
 			if want := obj(t, tc.target.apply(t, deploymentLive)); len(tc.want) > 0 && !deepEqual(r.Target, want) {
 				t.Errorf("target:\n got  %v\n want %v", r.Target, want)
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestDigestChangesWithContentOnly(t *testing.T) {
@@ -32,9 +34,8 @@ func TestDigestChangesWithContentOnly(t *testing.T) {
 		"an empty map in place of an absent": {edit{"periodSeconds: 10,", "periodSeconds: 10, exec: {},"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := h.Digest(obj(t, tc.edit.apply(t, deploymentLive))); (got == base) != tc.same {
-				t.Errorf("same digest: %v", got == base)
-			}
+			got := h.Digest(obj(t, tc.edit.apply(t, deploymentLive)))
+			check.That(t, (got == base) == tc.same, "same digest: %v", got == base)
 		})
 	}
 }
@@ -57,9 +58,7 @@ func TestDigestSeesEveryTampering(t *testing.T) {
 func TestDigestsOfDifferentHashersDiffer(t *testing.T) {
 	o := obj(t, deployment)
 	one, other := NewHasher(), NewHasher()
-	if one.Digest(o) == other.Digest(o) {
-		t.Error("the digest does not depend on the seed")
-	}
+	check.That(t, one.Digest(o) != other.Digest(o), "the digest does not depend on the seed")
 }
 
 // checkDigestJSON is the property: a decodable text has the digest of the decoded object.
@@ -70,12 +69,9 @@ func checkDigestJSON(t *testing.T, h Hasher, text []byte) {
 		return
 	}
 	got, err := h.DigestJSON(text)
-	if err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	if want := h.Digest(live); got != want {
-		t.Fatalf("digest %x of the text, %x of the decoded object: %s", got, want, text)
-	}
+	check.Must(t, err == nil, "%v: %s", err, text)
+	want := h.Digest(live)
+	check.Must(t, got == want, "digest %x of the text, %x of the decoded object: %s", got, want, text)
 }
 
 // oddObjects are objects as no API server sends them, and some that it does.
@@ -147,9 +143,7 @@ func TestI4_OwnershipIsPartOfTheDigest(t *testing.T) {
 	const helm = `{"manager":"helm","operation":"Apply","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:spec":{"f:a":{}}}}`
 	digest := func(entries string) uint64 {
 		digest, err := h.DigestJSON([]byte(`{"metadata":{"name":"app","managedFields":[` + entries + `]}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		return digest
 	}
 	for entries, same := range map[string]bool{
@@ -162,9 +156,8 @@ func TestI4_OwnershipIsPartOfTheDigest(t *testing.T) {
 		helm + `,{"manager":"x","operation":"Apply","fieldsV1":{"f:spec":{"f:a":{}}}}`:                        false,
 		helm + `,{"manager":"x","operation":"Update","fieldsV1":{"f:spec":{"f:a":{}}},"subresource":"scale"}`: false,
 	} {
-		if got := digest(entries) == digest(helm); got != same {
-			t.Errorf("the same digest: %t, want %t: %s", got, same, entries)
-		}
+		got := digest(entries) == digest(helm)
+		check.That(t, got == same, "the same digest: %t, want %t: %s", got, same, entries)
 		checkDigestJSON(t, h, []byte(`{"metadata":{"managedFields":[`+entries+`]}}`))
 	}
 }

@@ -1,6 +1,10 @@
 package drift
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 func TestMapsThatAreOneValue(t *testing.T) {
 	s := schemas(t)
@@ -59,9 +63,7 @@ func TestMapsThatAreOneValue(t *testing.T) {
 			if tc.target != "" && !deepEqual(got.Target, obj(t, tc.target)) {
 				t.Errorf("target is %v", got.Target)
 			}
-			if got.RemovesForeign {
-				t.Error("a server-side apply takes it out, so it is not foreign")
-			}
+			check.That(t, !got.RemovesForeign, "a server-side apply takes it out, so it is not foreign")
 			options := Options{Schema: schemaOf(s, desired),
 				Accepted: Learn(desired, live, Options{Schema: schemaOf(s, desired)})}
 			sameChanges(t, Compare(desired, live, options).Changes)

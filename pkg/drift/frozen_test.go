@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // TestUndeclaredImmutable compares objects that someone made immutable, in both scopes.
@@ -51,18 +53,14 @@ func TestUndeclaredImmutable(t *testing.T) {
 					c.with(&opt)
 				}
 				r := Compare(c.desired, c.live, opt)
-				if got := changes(r.Changes); !slices.Equal(got, c.want) {
-					t.Fatalf("%q, want %q", got, c.want)
-				}
+				got := changes(r.Changes)
+				check.Must(t, slices.Equal(got, c.want), "%q, want %q", got, c.want)
 				if len(c.want) == 0 {
 					continue
 				}
-				if again := Compare(c.desired, r.Target, opt); len(again.Changes) > 0 {
-					t.Errorf("the target %v has changes %v", r.Target, again.Changes)
-				}
-				if c.live["immutable"] != true {
-					t.Error("the live object was changed")
-				}
+				again := Compare(c.desired, r.Target, opt)
+				check.That(t, len(again.Changes) == 0, "the target %v has changes %v", r.Target, again.Changes)
+				check.That(t, c.live["immutable"] == true, "the live object was changed")
 			}
 		})
 	}

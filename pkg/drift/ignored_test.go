@@ -90,9 +90,7 @@ spec:
 			if !reflect.DeepEqual(got, fromYAML(t, want)) {
 				t.Errorf("got %v,\nwant %v", got, fromYAML(t, want))
 			}
-			if !reflect.DeepEqual(before, fromYAML(t, desired)) {
-				t.Error("the desired object was changed")
-			}
+			check.That(t, reflect.DeepEqual(before, fromYAML(t, desired)), "the desired object was changed")
 		})
 	}
 }
@@ -118,9 +116,8 @@ func TestWithoutIgnoredLeavesAMapToWhoAddedToIt(t *testing.T) {
 		owned := func(path []string) bool { return Pointer(path...) == test.owned }
 		got := WithoutIgnored(declared, object(test.target), object(test.live),
 			Options{Schema: schemaOf(schemas(t), declared)}, owned)
-		if want := object(test.want); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		want := object(test.want)
+		check.That(t, reflect.DeepEqual(got, want), "%s: got %v, want %v", name, got, want)
 	}
 }
 
@@ -158,9 +155,8 @@ func TestWithoutIgnoredSendsAtomicMapsWhole(t *testing.T) {
 			target = live
 		}
 		got := WithoutIgnored(declared, target, live, opt, nil)
-		if want := fromYAML(t, test.want); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		want := fromYAML(t, test.want)
+		check.That(t, reflect.DeepEqual(got, want), "%s: got %v, want %v", name, got, want)
 	}
 }
 
@@ -176,9 +172,8 @@ func TestWithoutIgnoredSendsTheDefaultOfABlankMergeKey(t *testing.T) {
 	} {
 		live := object("{port: 80, protocol: TCP, name: a}, {port: 80, protocol: UDP, name: b}")
 		got := WithoutIgnored(object(ports), live, live, Options{Schema: schemaOf(schemas(t), live)}, nil)
-		if want := object(want); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v, want %v", ports, got, want)
-		}
+		want := object(want)
+		check.That(t, reflect.DeepEqual(got, want), "%s: got %v, want %v", ports, got, want)
 	}
 }
 
@@ -220,8 +215,7 @@ func TestWithoutIgnoredSendsWhatIsAccepted(t *testing.T) {
 		{deployment("a@sha256:2", "{key: own}, {key: mesh}"), deployment("a", "{key: own}, {key: mesh}")},
 		{deployment("a@sha256:1", "{key: own}, {key: evil}"), deployment("a@sha256:1", "{key: own}")},
 	} {
-		if got := WithoutIgnored(declared, test.live, test.live, opt, nil); !reflect.DeepEqual(got, test.want) {
-			t.Errorf("sent %v, want %v", got, test.want)
-		}
+		got := WithoutIgnored(declared, test.live, test.live, opt, nil)
+		check.That(t, reflect.DeepEqual(got, test.want), "sent %v, want %v", got, test.want)
 	}
 }

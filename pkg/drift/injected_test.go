@@ -3,6 +3,8 @@ package drift
 import (
 	"slices"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A webhook injected the container b and the variable B: no manager owns them.
@@ -47,9 +49,8 @@ func TestInjectedElements(t *testing.T) {
 			for _, ch := range found.Changes {
 				got = append(got, ch.Path)
 			}
-			if !slices.Equal(got, test.want) || found.Unproven != (len(test.want) > 0) {
-				t.Fatalf("got %v, unproven %t; want %v", got, found.Unproven, test.want)
-			}
+			check.Must(t, slices.Equal(got, test.want) && found.Unproven == (len(test.want) > 0), "got %v, unproven %t; want %v",
+				got, found.Unproven, test.want)
 			if len(got) == 0 {
 				return
 			}
@@ -59,9 +60,8 @@ func TestInjectedElements(t *testing.T) {
 				t.Errorf("the target differs by %v", rest.Changes)
 			}
 			opt.Accepted = Learn(desired, live, opt)
-			if rest := Compare(desired, live, opt); len(rest.Changes) > 0 {
-				t.Errorf("%v, although it is learnt", rest.Changes)
-			}
+			rest := Compare(desired, live, opt)
+			check.That(t, len(rest.Changes) == 0, "%v, although it is learnt", rest.Changes)
 			if rest := opt.Accepted.WithoutInjected(); len(rest) > 0 || len(opt.Accepted.Injected()) != 2 {
 				t.Errorf("learnt %v, of which %v is not injected", opt.Accepted.Paths(), rest.Paths())
 			}
@@ -79,8 +79,6 @@ func TestNothingIsInjectedIntoAListOfDuplicates(t *testing.T) {
 	opt := strictOptions(t, desired, entries{by(`{"f:status":{}}`)})
 	opt.Accepted = Learn(desired, deployment(`{name: A}, {name: B, value: "1"}`), opt)
 	for _, c := range checkStrict(t, desired, deployment(`{name: A}, {name: B, value: "2"}`), opt).Changes {
-		if c.Op == Added {
-			t.Errorf("%s is taken for an injected element", c.Path)
-		}
+		check.That(t, c.Op != Added, "%s is taken for an injected element", c.Path)
 	}
 }

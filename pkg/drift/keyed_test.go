@@ -1,6 +1,10 @@
 package drift
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 // Helm 3 pairs ports of one number by their order.
 func TestOrderOfPortsOfOneNumber(t *testing.T) {
@@ -25,9 +29,7 @@ func TestOrderOfPortsOfOneNumber(t *testing.T) {
 		desired, obj(t,
 			"{apiVersion: v1, kind: Service, spec: {ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: TCP}, {name: dns-tcp, port: 53, protocol: UDP}]}}"), Options{Schema: s},
 	)
-	if !deepEqual(got.Target, desired) {
-		t.Errorf("after an exchange of protocols the target is %v", got.Target)
-	}
+	check.That(t, deepEqual(got.Target, desired), "after an exchange of protocols the target is %v", got.Target)
 }
 
 // Elements that share a key move together when the list is put in order: the first of them is compared, before and

@@ -21,13 +21,9 @@ import (
 func obj(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "\t", "  ")))
-	if err != nil {
-		t.Fatalf("parse test object: %v", err)
-	}
+	check.NoError(t, err)
 	var o map[string]any
-	if err := utiljson.Unmarshal(data, &o); err != nil {
-		t.Fatalf("parse test object: %v", err)
-	}
+	check.NoError(t, utiljson.Unmarshal(data, &o))
 	return o
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestLearn(t *testing.T) {
@@ -75,9 +77,7 @@ func TestLearn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			desired, canonical, later := obj(t, tc.desired), obj(t, tc.canonical), obj(t, tc.later)
 			opt := Options{Schema: schemaOf(schemas(t), desired)}
-			if len(Compare(desired, canonical, opt).Changes) == 0 {
-				t.Fatal("there is nothing to learn")
-			}
+			check.Must(t, len(Compare(desired, canonical, opt).Changes) > 0, "there is nothing to learn")
 			opt.Accepted = Learn(desired, canonical, opt)
 			sameChanges(t, Compare(desired, canonical, opt).Changes)
 			sameChanges(t, checkRestores(t, desired, later, opt).Changes, tc.want...)
@@ -87,9 +87,8 @@ func TestLearn(t *testing.T) {
 
 func TestLearnRecordsNothingWithoutDifferences(t *testing.T) {
 	desired, live := obj(t, deployment), obj(t, deploymentLive)
-	if b := Learn(desired, live, Options{Schema: schemaOf(schemas(t), desired)}); len(b) > 0 {
-		t.Errorf("learnt %v", b)
-	}
+	b := Learn(desired, live, Options{Schema: schemaOf(schemas(t), desired)})
+	check.That(t, len(b) == 0, "learnt %v", b)
 }
 
 // ignoring ignores the given pointers, in which * stands for any segment.
@@ -157,9 +156,7 @@ func TestIgnoredElementsOfMergedListsAreNeitherRestoredNorTakenOut(t *testing.T)
 	r := checkRestores(t, desired, live, opt)
 	sameChanges(t, r.Changes, "Modified /spec/containers/0/image")
 	want := obj(t, `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c, image: w}, {name: a, image: x}]}}`)
-	if !deepEqual(r.Target, want) {
-		t.Errorf("target %v", r.Target)
-	}
+	check.That(t, deepEqual(r.Target, want), "target %v", r.Target)
 }
 
 func TestFingerprintsTellValuesApart(t *testing.T) {
@@ -171,23 +168,18 @@ func TestFingerprintsTellValuesApart(t *testing.T) {
 	}
 	seen := map[uint64]any{fingerprintAbsent(nil): "absent", fingerprintAbsent([]string{"a"}): "replaced"}
 	for _, v := range values {
-		if other, taken := seen[fingerprint(v)]; taken {
-			t.Errorf("%v has the fingerprint of %v", v, other)
-		}
+		other, taken := seen[fingerprint(v)]
+		check.That(t, !taken, "%v has the fingerprint of %v", v, other)
 		seen[fingerprint(v)] = v
 	}
-	if fingerprint(int64(1)) != fingerprint(1.0) {
-		t.Error("1 and 1.0 differ")
-	}
+	check.Equal(t, fingerprint(int64(1)), fingerprint(1.0), "1 and 1.0 differ")
 }
 
 func TestBaselineHoldsNoValue(t *testing.T) {
 	desired := obj(t, `{apiVersion: v1, kind: Secret, data: {password: YQ==}}`)
 	live := obj(t, `{apiVersion: v1, kind: Secret, data: {password: c2VjcmV0}}`)
 	for path := range Learn(desired, live, Options{}) {
-		if strings.Contains(path, "c2VjcmV0") {
-			t.Errorf("%q", path)
-		}
+		check.That(t, !strings.Contains(path, "c2VjcmV0"), "%q", path)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	applied "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // TestListsThatAnApplyMergesAreKnown reads the schemas of the API server for merging an apply. Each list with keys and
@@ -32,9 +34,7 @@ func TestTablesFollowServerSideApply(t *testing.T) {
 		w.walk(object.TypeRef(), s.For(gvk).root, gvk.Kind)
 		compared += w.lists
 	}
-	if compared < 100 {
-		t.Errorf("only %d lists were compared", compared)
-	}
+	check.That(t, compared >= 100, "only %d lists were compared", compared)
 	for where := range unknown {
 		t.Error(where)
 	}
@@ -97,10 +97,6 @@ func TestListsThatAnApplyMergesAreOneValue(t *testing.T) {
 	desired, live := obj(t, binding+"[Deny, Audit]}}"), obj(t, binding+"[Warn, Audit]}}")
 	got := Compare(desired, live, Options{Schema: schemaOf(schemas(t), desired)})
 	sameChanges(t, got.Changes, "Modified /spec/validationActions")
-	if !got.RemovesForeign {
-		t.Error("an apply would leave the foreign action there, and Warn beside Deny is invalid")
-	}
-	if !deepEqual(got.Target, desired) {
-		t.Errorf("target is %v", got.Target)
-	}
+	check.That(t, got.RemovesForeign, "an apply would leave the foreign action there, and Warn beside Deny is invalid")
+	check.That(t, deepEqual(got.Target, desired), "target is %v", got.Target)
 }

@@ -3,6 +3,8 @@ package drift
 import (
 	"fmt"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestDeclaredNulls(t *testing.T) {
@@ -60,9 +62,7 @@ func TestDeclaredNulls(t *testing.T) {
 			if tc.target == "" {
 				return
 			}
-			if !deepEqual(got.Target, obj(t, tc.target)) {
-				t.Errorf("target is %v", got.Target)
-			}
+			check.That(t, deepEqual(got.Target, obj(t, tc.target)), "target is %v", got.Target)
 			sameChanges(t, Compare(desired, got.Target, opt).Changes)
 		})
 	}
@@ -105,12 +105,8 @@ func TestJSONPatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, target := obj(t, tc.live), obj(t, tc.target)
-			if got := jsonOf(t, JSONPatch(live, target)); got != tc.want {
-				t.Errorf("patch is %s", got)
-			}
-			if SetsNull(live, target) != tc.nulls {
-				t.Errorf("SetsNull is %t", !tc.nulls)
-			}
+			check.Equal(t, jsonOf(t, JSONPatch(live, target)), tc.want, "patch")
+			check.Equal(t, SetsNull(live, target), tc.nulls, "SetsNull is %t", !tc.nulls)
 		})
 	}
 }
@@ -122,7 +118,6 @@ func TestLearntNullsAreBounded(t *testing.T) {
 	}
 	object := map[string]any{"spec": spec}
 	learnt := Learn(object, object, Options{})
-	if _, first := learnt["/spec/key-00000"+nullSuffix]; len(learnt) != maxNulls || !first {
-		t.Errorf("%d nulls are learnt", len(learnt))
-	}
+	_, first := learnt["/spec/key-00000"+nullSuffix]
+	check.That(t, len(learnt) == maxNulls && first, "%d nulls are learnt", len(learnt))
 }

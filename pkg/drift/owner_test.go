@@ -52,9 +52,7 @@ func TestOfTwoToolsTheOneThatWroteLastIsHelm(t *testing.T) {
 			later + `", "fieldsV1": {"f:meta.helm.sh/release-name": {}}}`, "helm"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ManagedBy(someManagers(t, "["+c.fields+"]")).Manager; got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			check.Equal(t, ManagedBy(someManagers(t, "["+c.fields+"]")).Manager, c.want)
 		})
 	}
 }
@@ -77,9 +75,7 @@ func TestReplaced(t *testing.T) {
 		"a client, and Helm 3":              {Owner{"kubectl-replace", "Update", true}, "helm", false, true},
 		"an adopted object, and Helm 3":     {Owner{"kubectl-annotate", "Update", true}, "", false, false},
 	} {
-		if got := test.owner.Replaced(func() string { return test.manager }, test.serverSide); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
+		check.Equal(t, test.owner.Replaced(func() string { return test.manager }, test.serverSide), test.want, "%v", name)
 	}
 }
 
@@ -99,8 +95,6 @@ func TestWriterOf(t *testing.T) {
 		"before the server tracked fields": {entries{
 			wrote("before-first-apply", update, "", 1, data)}, ""},
 	} {
-		if got := WriterOf(test.fields); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		check.Equal(t, WriterOf(test.fields), test.want, "%v", name)
 	}
 }

@@ -3,6 +3,8 @@ package drift
 import (
 	"slices"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestOwnersThatAreNotDeclaredGo(t *testing.T) {
@@ -17,9 +19,7 @@ func TestOwnersThatAreNotDeclaredGo(t *testing.T) {
 		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner-" + uid, "uid": uid}
 	}
 	schemas, err := NewSchemas()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	opt := Options{Schema: schemaOf(schemas, object())}
 	for name, c := range map[string]struct {
 		desired, live map[string]any
@@ -52,18 +52,14 @@ func TestOwnersThatAreNotDeclaredGo(t *testing.T) {
 				c.with(&opt)
 			}
 			r := Compare(c.desired, c.live, opt)
-			if got := changes(r.Changes); !slices.Equal(got, c.want) {
-				t.Fatalf("%q, want %q", got, c.want)
-			}
+			got := changes(r.Changes)
+			check.Must(t, slices.Equal(got, c.want), "%q, want %q", got, c.want)
 			if len(c.want) == 0 {
 				return
 			}
-			if !r.RemovesForeign {
-				t.Error("a merge would leave the reference there")
-			}
-			if again := Compare(c.desired, r.Target, opt); len(again.Changes) > 0 {
-				t.Errorf("the target %v has changes %v", r.Target, again.Changes)
-			}
+			check.That(t, r.RemovesForeign, "a merge would leave the reference there")
+			again := Compare(c.desired, r.Target, opt)
+			check.That(t, len(again.Changes) == 0, "the target %v has changes %v", r.Target, again.Changes)
 		})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func ownedBy(manager, fields string) metav1.ManagedFieldsEntry {
@@ -111,9 +113,7 @@ func TestOwned(t *testing.T) {
 				owners = append(owners, manager)
 			}
 		}
-		if got := strings.Join(owners, " "); got != test.owners {
-			t.Errorf("%s is owned by %q, want %q", test.path, got, test.owners)
-		}
+		check.Equal(t, strings.Join(owners, " "), test.owners, "%s is owned by", test.path)
 	}
 }
 
@@ -126,9 +126,7 @@ func TestNobodyOwnsWithoutManagedFields(t *testing.T) {
 			`{"f:spec":{"k:{\"a\":1}":{},"v:1":{},"i:0":{}}}`)}, nil, nil),
 	} {
 		for _, path := range []string{"", "/spec", "/spec/0", "/spec/a/b"} {
-			if o.Owned(parsePointer(path), anybody) {
-				t.Errorf("%s: %q has an owner", name, path)
-			}
+			check.That(t, !o.Owned(parsePointer(path), anybody), "%s: %q has an owner", name, path)
 		}
 	}
 }
@@ -148,9 +146,7 @@ func FuzzOwned(f *testing.F) {
 				func(m string) bool { return m == "a" })
 		}
 		owns := ask(path)
-		if owns != ask(path) {
-			t.Fatal("two answers")
-		}
+		check.Must(t, owns == ask(path), "two answers")
 		if owns && !ask(append(path, "x")) {
 			t.Fatal("what is below an owned field is not owned")
 		}

@@ -1,6 +1,10 @@
 package drift
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 func TestMergePatch(t *testing.T) {
 	for name, tc := range map[string]struct{ live, target, want string }{
@@ -17,14 +21,10 @@ func TestMergePatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := MergePatch(obj(t, tc.live), obj(t, tc.target))
 			if tc.want == "" {
-				if got != nil {
-					t.Errorf("got %v", got)
-				}
+				check.That(t, got == nil, "got %v", got)
 				return
 			}
-			if !deepEqual(got, obj(t, tc.want)) {
-				t.Errorf("got %v", got)
-			}
+			check.That(t, deepEqual(got, obj(t, tc.want)), "got %v", got)
 		})
 	}
 }
@@ -46,11 +46,8 @@ func TestDescribe(t *testing.T) {
 		9: `spec.replicas, metadata.labels[app], metadata.annotations[meta.helm.sh/release-name], ` +
 			`spec.template.spec.containers[0].image, spec.selector.matchLabels[app], spec.ports[0], data["a\nb"]`,
 	} {
-		if got := Describe(list, limit); got != want {
-			t.Errorf("limit %d:\n got  %s\n want %s", limit, got, want)
-		}
+		got := Describe(list, limit)
+		check.That(t, got == want, "limit %d:\n got  %s\n want %s", limit, got, want)
 	}
-	if got := Describe(nil, 3); got != "" {
-		t.Errorf("no changes: %q", got)
-	}
+	check.Equal(t, Describe(nil, 3), "", "no changes")
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // checkRestores is the core property: the target holds what is declared, and finding it changed nothing.
@@ -13,12 +15,9 @@ func checkRestores(t *testing.T, desired, live map[string]any, opt Options) Resu
 	t.Helper()
 	desiredBefore, liveBefore := clone(desired), clone(live)
 	r := Compare(desired, live, opt)
-	if !deepEqual(desired, desiredBefore) || !deepEqual(live, liveBefore) {
-		t.Fatal("Compare changed its input")
-	}
-	if (len(r.Changes) == 0) != (r.Target == nil) {
-		t.Fatalf("%d changes, but target is nil: %v", len(r.Changes), r.Target == nil)
-	}
+	check.Must(t, deepEqual(desired, desiredBefore) && deepEqual(live, liveBefore), "Compare changed its input")
+	check.Must(t, (len(r.Changes) == 0) == (r.Target == nil), "%d changes, but target is nil: %v", len(r.Changes),
+		r.Target == nil)
 	c := newComparer(opt)
 	if opt.Strict == nil && c.equal(desired, live, opt.Schema.root) != (len(r.Changes) == 0) {
 		t.Fatalf("asked whether something changed, the answer is another one; changes %q", changes(r.Changes))
@@ -31,9 +30,7 @@ func checkRestores(t *testing.T, desired, live map[string]any, opt Options) Resu
 			changes(r.Changes), changes(again.Changes), live, r.Target)
 	}
 	patched := applyMergePatch(live, MergePatch(live, r.Target))
-	if !deepEqual(patched, r.Target) {
-		t.Fatal("the merge patch does not lead to the target")
-	}
+	check.Must(t, deepEqual(patched, r.Target), "the merge patch does not lead to the target")
 	return r
 }
 

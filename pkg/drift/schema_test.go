@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestSchemasFollowTheGoTypes(t *testing.T) {
@@ -53,13 +55,10 @@ func TestSchemasFollowTheGoTypes(t *testing.T) {
 			for _, k := range n.keys {
 				keys = append(keys, k.field)
 			}
-			if n.list != tc.list || len(keys) != len(tc.keys) || n.ordered != tc.ordered {
-				t.Fatalf("list %d keys %q ordered %v", n.list, keys, n.ordered)
-			}
+			check.Must(t, n.list == tc.list && len(keys) == len(tc.keys) && n.ordered == tc.ordered,
+				"list %d keys %q ordered %v", n.list, keys, n.ordered)
 			for i := range keys {
-				if keys[i] != tc.keys[i] {
-					t.Errorf("keys %q", keys)
-				}
+				check.Equal(t, keys[i], tc.keys[i], "keys %q", keys)
 			}
 		})
 	}
@@ -69,9 +68,9 @@ func TestSchemasOfSelfContainingTypesEnd(t *testing.T) {
 	root := schemas(t).For(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
 		Kind: "CustomResourceDefinition"}).root
 	n := root.field("spec").field("versions").element().field("schema").field("openAPIV3Schema")
-	if deep := n.field("properties").field("a").field("properties").field("b"); deep == nil || deep.object != n.object {
-		t.Error("a property of a property is described by something else than a property")
-	}
+	deep := n.field("properties").field("a").field("properties").field("b")
+	check.That(t, deep != nil && deep.object == n.object,
+		"a property of a property is described by something else than a property")
 }
 
 func TestSchemasMayBeUsedConcurrently(t *testing.T) {
@@ -80,9 +79,8 @@ func TestSchemasMayBeUsedConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if r := Compare(desired, live, Options{Schema: schemaOf(s, desired)}); r.Target != nil {
-				t.Error("drift")
-			}
+			r := Compare(desired, live, Options{Schema: schemaOf(s, desired)})
+			check.That(t, r.Target == nil, "drift")
 		})
 	}
 	wg.Wait()

@@ -1,6 +1,10 @@
 package drift
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 func TestEditedElementsOfSets(t *testing.T) {
 	schema := Schema{root: &node{object: &object{fields: map[string]*node{"set": {list: setList, edited: true}}}},
@@ -38,9 +42,8 @@ func TestEditedElementsOfSets(t *testing.T) {
 			if tc.target != "" && !deepEqual(got.Target, obj(t, tc.target)) {
 				t.Errorf("target is %v", got.Target)
 			}
-			if added := len(tc.want) > 0 && tc.want[0][0] == 'A'; got.RemovesForeign != added {
-				t.Errorf("RemovesForeign is %t", got.RemovesForeign)
-			}
+			added := len(tc.want) > 0 && tc.want[0][0] == 'A'
+			check.That(t, got.RemovesForeign == added, "RemovesForeign is %t", got.RemovesForeign)
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
@@ -58,22 +60,17 @@ func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
 		for _, ch := range excused {
 			got = append(got, ch.Path)
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: excused are %v, want %v", name, got, c.want)
-		}
+		check.That(t, slices.Equal(got, c.want), "%s: excused are %v, want %v", name, got, c.want)
 	}
-	if got := ManagedBy(entries{helm}).LeftByHelm(entries{helm}, desired, live, changes, metav1.Time{}); len(got) > 0 {
-		t.Errorf("excused although it is not known when the record was deployed: %v", got)
-	}
+	got := ManagedBy(entries{helm}).LeftByHelm(entries{helm}, desired, live, changes, metav1.Time{})
+	check.That(t, len(got) == 0, "excused although it is not known when the record was deployed: %v", got)
 }
 
 func TestPathsOfABaseline(t *testing.T) {
 	b := Baseline{"/a~1b~0": 1, "/list/3~ ff": 2, "/list/~+ff": 3, "/list/~+fe": 3, "/null~=": 4, "/more~+": 5}
 	want := []string{"/a~1b~0", "/list", "/list/3", "/more", "/null"}
-	if got := b.Paths(); !slices.Equal(got, want) {
-		t.Errorf("paths are %q, want %q", got, want)
-	}
-	if n := len(b.Entries()); n != len(b)-1 {
-		t.Errorf("%d entries are remembered of %d with a null", n, len(b))
-	}
+	got := b.Paths()
+	check.That(t, slices.Equal(got, want), "paths are %q, want %q", got, want)
+	n := len(b.Entries())
+	check.That(t, n == len(b)-1, "%d entries are remembered of %d with a null", n, len(b))
 }

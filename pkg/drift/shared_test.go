@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 const requested = `
@@ -45,12 +47,9 @@ func TestI4_WhatOthersOwnOfARequest(t *testing.T) {
 		for _, c := range r.Shares(entries, desired, "helm").Changes {
 			got = append(got, c.Path)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", fields, got, want)
-		}
-		if found := r.Shares(entries[:1], desired, "helm"); len(found.Changes) > 0 {
-			t.Errorf("Helm's own: %v", found.Changes)
-		}
+		check.That(t, slices.Equal(got, want), "%s: got %v, want %v", fields, got, want)
+		found := r.Shares(entries[:1], desired, "helm")
+		check.That(t, len(found.Changes) == 0, "Helm's own: %v", found.Changes)
 	}
 }
 
@@ -59,23 +58,16 @@ func TestI4_StringDataIsSentAsHelmSendsIt(t *testing.T) {
 	desired := obj(t, "{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: YQ==, b: Yg==}}")
 	blank := map[string]any{"stringData": map[string]any{"a": nil}}
 	got := Request{Desired: desired, Blank: blank}.Apply(desired, desired, Options{}, nil)
-	if a, b := mapOf(got["stringData"])["a"], mapOf(got["data"]); a != "a" || len(b) != 1 || b["b"] != "Yg==" {
-		t.Errorf("sent is %v", got)
-	}
-	if mapOf(desired["data"])["a"] != "YQ==" {
-		t.Error("the desired state was changed")
-	}
+	a, b := mapOf(got["stringData"])["a"], mapOf(got["data"])
+	check.That(t, a == "a" && len(b) == 1 && b["b"] == "Yg==", "sent is %v", got)
+	check.That(t, mapOf(desired["data"])["a"] == "YQ==", "the desired state was changed")
 	r := Request{Desired: desired, Blank: blank, Ignore: func(path []string) bool { return path[len(path)-1] == "b" }}
 	found := r.Shares([]metav1.ManagedFieldsEntry{
 		ownedBy("other", `{"f:stringData":{"f:a":{}},"f:data":{"f:a":{},"f:b":{}}}`)}, desired, "helm")
-	if len(found.Changes) != 1 || found.Changes[0].Path != "/stringData/a" {
-		t.Errorf("shared is %v", found.Changes)
-	}
+	check.That(t, len(found.Changes) == 1 && found.Changes[0].Path == "/stringData/a", "shared is %v", found.Changes)
 	r.Ignore = func(path []string) bool { return slices.Equal(path, []string{"data", "a"}) }
-	if found = r.Shares([]metav1.ManagedFieldsEntry{
-		ownedBy("other", `{"f:stringData":{"f:a":{}}}`)}, desired, "helm"); len(found.Changes) > 0 {
-		t.Errorf("an ignored key is shared: %v", found.Changes)
-	}
+	found = r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:stringData":{"f:a":{}}}`)}, desired, "helm")
+	check.That(t, len(found.Changes) == 0, "an ignored key is shared: %v", found.Changes)
 }
 
 // Declared nulls beside and in stringData are sent as Helm sends them, and hide no value.
@@ -86,12 +78,9 @@ func TestI4_NullsBesideStringDataHideNoValue(t *testing.T) {
 		blank := map[string]any{"data": data, "stringData": map[string]any{"a": nil, "n": nil}}
 		got := Request{Desired: desired, Blank: blank, Schema: opt.Schema}.Apply(desired, desired, opt, nil)
 		text := mapOf(got["stringData"])
-		if null, sent := text["n"]; text["a"] != "a" || !sent || null != nil {
-			t.Errorf("%s is null: sent is %v", name, got)
-		}
-		if !deepEqual(got["data"], data) {
-			t.Errorf("%s is null: data is %v", name, got["data"])
-		}
+		null, sent := text["n"]
+		check.That(t, text["a"] == "a" && sent && null == nil, "%s is null: sent is %v", name, got)
+		check.That(t, deepEqual(got["data"], data), "%s is null: data is %v", name, got["data"])
 	}
 }
 
@@ -103,16 +92,11 @@ func TestI4_ANullInAMapWithOneOwnerHidesNoShare(t *testing.T) {
 	opt := Options{Schema: schemaOf(schemas(t), desired)}
 	r := Request{Desired: desired, Blank: blank, Schema: opt.Schema}
 	found := r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, desired, "helm")
-	if len(found.Changes) != 1 || found.Changes[0].Path != "/spec/podSelector" {
-		t.Errorf("shared is %v", found.Changes)
-	}
-	if sent := mapOf(mapOf(r.Apply(desired, desired, opt, nil)["spec"])["podSelector"]); sent["matchLabels"] == nil {
-		t.Errorf("sent is %v", sent)
-	}
+	check.That(t, len(found.Changes) == 1 && found.Changes[0].Path == "/spec/podSelector", "shared is %v", found.Changes)
+	sent := mapOf(mapOf(r.Apply(desired, desired, opt, nil)["spec"])["podSelector"])
+	check.That(t, sent["matchLabels"] != nil, "sent is %v", sent)
 	added := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, "+
 		"spec: {podSelector: {matchLabels: {app: web, more: x}}}}")
-	if found = r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, added,
-		"helm"); len(found.Changes) > 0 {
-		t.Errorf("an addition is shared: %v", found.Changes)
-	}
+	found = r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, added, "helm")
+	check.That(t, len(found.Changes) == 0, "an addition is shared: %v", found.Changes)
 }

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // addedFields returns the additional fields of live over desired, in the form of FieldsV1, as the API server records
@@ -58,9 +60,7 @@ func elementNameOf(t testing.TB, e any, n *node) string {
 	}
 	element, ok := pathElementOf(e, nil, keys)
 	name, err := fieldpath.SerializePathElement(element)
-	if !ok || err != nil {
-		t.Fatalf("no name for %v: %v", e, err)
-	}
+	check.Must(t, ok && err == nil, "no name for %v: %v", e, err)
 	return name
 }
 
@@ -75,9 +75,7 @@ func TestEveryAdditionToChartManifestsIsTakenOut(t *testing.T) {
 			opt.Strict = &Strict{ManagedFields: []metav1.ManagedFieldsEntry{
 				wrote("helm", update, "", 1, strictHelm), wrote("x", update, "", 2, fields)}}
 			r := checkStrict(t, desired, live, opt)
-			if r.Target == nil {
-				t.Fatal("nothing is found")
-			}
+			check.Must(t, r.Target != nil, "nothing is found")
 			for _, c := range r.Changes {
 				if author := Attribute(opt.Strict.ManagedFields, desired, live, []Change{c},
 					Owner{Manager: "helm", Operation: update})[0]; author.Manager != "x" {
@@ -91,9 +89,7 @@ func TestEveryAdditionToChartManifestsIsTakenOut(t *testing.T) {
 				withoutPath(got, f.path)
 				withoutPath(want, f.path)
 			}
-			if !deepEqual(got, want) {
-				t.Errorf("target  %v\ndesired %v", got, want)
-			}
+			check.That(t, deepEqual(got, want), "target  %v\ndesired %v", got, want)
 		})
 	}
 }

@@ -26,16 +26,12 @@ func checkStrict(t testing.TB, desired, live map[string]any, opt Options) Result
 	t.Helper()
 	desiredBefore, liveBefore := clone(desired), clone(live)
 	r := Compare(desired, live, opt)
-	if !deepEqual(desired, desiredBefore) || !deepEqual(live, liveBefore) {
-		t.Fatal("Compare changed its input")
-	}
+	check.Must(t, deepEqual(desired, desiredBefore) && deepEqual(live, liveBefore), "Compare changed its input")
 	declared := opt
 	declared.Strict = nil
 	inDeclared := Compare(desired, live, declared)
 	for _, c := range inDeclared.Changes {
-		if !slices.Contains(r.Changes, c) {
-			t.Errorf("%s %s is found in scope Declared only", c.Op, c.Path)
-		}
+		check.That(t, slices.Contains(r.Changes, c), "%s %s is found in scope Declared only", c.Op, c.Path)
 	}
 	learnt := opt
 	learnt.Accepted = Learn(desired, live, opt)
@@ -56,9 +52,8 @@ func checkStrict(t testing.TB, desired, live map[string]any, opt Options) Result
 		t.Fatalf("changes %q,\nand after putting them right %q", changes(r.Changes), changes(again.Changes))
 	}
 	checkSettles(t, desired, r, len(inDeclared.Changes) == 0, opt)
-	if patched := applyMergePatch(live, MergePatch(live, r.Target)); !deepEqual(patched, r.Target) {
-		t.Fatal("the merge patch does not lead to the target")
-	}
+	patched := applyMergePatch(live, MergePatch(live, r.Target))
+	check.Must(t, deepEqual(patched, r.Target), "the merge patch does not lead to the target")
 	return r
 }
 

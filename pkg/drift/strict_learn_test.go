@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestStrictLearns(t *testing.T) {
@@ -54,9 +56,7 @@ func TestStrictLearns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			desired, canonical, later := obj(t, tc.desired), obj(t, tc.canonical), obj(t, tc.later)
 			opt := strictOptions(t, desired, entries{wrote("helm", update, "", 1, strictHelm), by(containers)})
-			if len(Compare(desired, canonical, opt).Changes) == 0 {
-				t.Fatal("there is nothing to learn")
-			}
+			check.Must(t, len(Compare(desired, canonical, opt).Changes) > 0, "there is nothing to learn")
 			opt.Accepted = Learn(desired, canonical, opt)
 			sameChanges(t, Compare(desired, canonical, opt).Changes)
 			sameChanges(t, checkStrict(t, desired, later, opt).Changes, tc.want...)
@@ -103,11 +103,10 @@ func TestStrictCostsNothingWhereNobodyIsForeign(t *testing.T) {
 	helm := wrote("helm", update, "", 1, helmFields)
 	declared := allocations()
 	margin := declared / 20
-	if got := allocations(helm, controllers); got > declared+margin {
-		t.Errorf("%v allocations, %v in scope Declared", got, declared)
-	}
+	got := allocations(helm, controllers)
+	check.That(t, !(got > declared+margin), "%v allocations, %v in scope Declared", got, declared)
 	foreign := wrote("kubectl", update, "", 1, `{"f:metadata":{"f:labels":{"f:team":{}}}}`)
-	if got := allocations(helm, foreign); got < declared+2*margin {
-		t.Errorf("a foreign field costs %v allocations, nobody %v: this test could not tell", got, declared)
-	}
+	got = allocations(helm, foreign)
+	check.That(t, !(got < declared+2*margin), "a foreign field costs %v allocations, nobody %v: this test could not tell",
+		got, declared)
 }

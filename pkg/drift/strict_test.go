@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // strictDesired is the chart of the live objects in testdata/strict-helm*.yaml.
@@ -98,14 +100,11 @@ func TestStrictOnObjectsOfAnAPIServer(t *testing.T) {
 				for _, c := range r.Changes {
 					key := string(c.Op) + " " + c.Path
 					author := Attribute(live.GetManagedFields(), desired, live.Object, []Change{c}, opt.Strict.Helm)[0]
-					if expected[key] == "" || author.Manager != expected[key] {
-						t.Errorf("%s is attributed to %q, want %q", key, author.Manager, expected[key])
-					}
+					check.That(t, expected[key] != "" && author.Manager == expected[key], "%s is attributed to %q, want %q", key,
+						author.Manager, expected[key])
 					delete(expected, key)
 				}
-				if len(expected) > 0 {
-					t.Errorf("not found: %v", expected)
-				}
+				check.That(t, len(expected) == 0, "not found: %v", expected)
 				declared := opt
 				declared.Strict = nil
 				plain := Compare(desired, live.Object, declared)
@@ -122,10 +121,8 @@ func TestStrictTargetIsWhatHelmMade(t *testing.T) {
 	desired := obj(t, fmt.Sprintf(strictDesired["Deployment"], "h4"))
 	r := Compare(desired, live.Object, strictOptions(t, desired, live.GetManagedFields()))
 	spec := at(r.Target, "spec", "template", "spec").(map[string]any)
-	if l := spec["containers"].([]any); len(l) != 1 || len(at(l[0], "env").([]any)) != 1 ||
-		at(l[0], "volumeMounts") != nil {
-		t.Errorf("containers %v", l)
-	}
+	l := spec["containers"].([]any)
+	check.That(t, len(l) == 1 && len(at(l[0], "env").([]any)) == 1 && at(l[0], "volumeMounts") == nil, "containers %v", l)
 	if spec["volumes"] != nil || spec["initContainers"] != nil || spec["tolerations"] != nil ||
 		at(r.Target, "spec", "revisionHistoryLimit") != nil {
 		t.Errorf("spec %v", at(r.Target, "spec"))
@@ -133,9 +130,8 @@ func TestStrictTargetIsWhatHelmMade(t *testing.T) {
 	if spec["dnsPolicy"] != "ClusterFirst" || at(r.Target, "spec", "progressDeadlineSeconds") != int64(600) {
 		t.Errorf("a default is gone: %v", at(r.Target, "spec"))
 	}
-	if at(r.Target, "metadata", "annotations", "deployment.kubernetes.io/revision") == nil {
-		t.Error("the annotation of kube-controller-manager is gone")
-	}
+	check.That(t, at(r.Target, "metadata", "annotations", "deployment.kubernetes.io/revision") != nil,
+		"the annotation of kube-controller-manager is gone")
 }
 
 // strictHelm is Helm's entry in the cases below.
@@ -172,14 +168,11 @@ func (tc strictCase) run(t *testing.T) {
 		target = live
 	}
 	for _, p := range tc.without {
-		if v := at(target, parsePointer(p)...); v != nil {
-			t.Errorf("%s is still there: %v", p, v)
-		}
+		v := at(target, parsePointer(p)...)
+		check.That(t, v == nil, "%s is still there: %v", p, v)
 	}
 	for _, p := range tc.with {
-		if at(target, parsePointer(p)...) == nil {
-			t.Errorf("%s is gone", p)
-		}
+		check.That(t, at(target, parsePointer(p)...) != nil, "%s is gone", p)
 	}
 }
 

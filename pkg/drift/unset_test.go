@@ -3,6 +3,8 @@ package drift
 import (
 	"slices"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestUnset(t *testing.T) {
@@ -29,8 +31,7 @@ func TestUnset(t *testing.T) {
 		"of a person": {fields: entries{helm, by(`{"f:spec":{"f:type":{}}}`)},
 			want: []string{"/spec/clusterIP", "/spec/ports/0/nodePort"}},
 	} {
-		if got := unset(test.fields); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
+		got := unset(test.fields)
+		check.That(t, slices.Equal(got, test.want), "%s: %v, want %v", name, got, test.want)
 	}
 }

@@ -1,6 +1,10 @@
 package drift
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 func TestStrictMapsWithOneOwner(t *testing.T) {
 	const service = `{apiVersion: v1, kind: Service, spec: {selector: {app: web`
@@ -64,9 +68,8 @@ func TestStrictGivesAServiceItsIPFamilyPolicyBack(t *testing.T) {
 				return
 			}
 			sameChanges(t, got.Changes, "Added /spec/ipFamilyPolicy")
-			if is := at(got.Target, "spec", "ipFamilyPolicy"); is != tc.want {
-				t.Errorf("it becomes %v", is)
-			}
+			is := at(got.Target, "spec", "ipFamilyPolicy")
+			check.That(t, is == tc.want, "it becomes %v", is)
 		})
 	}
 }

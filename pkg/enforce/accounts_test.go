@@ -33,9 +33,8 @@ func (f *front) start(t *testing.T) *rest.Config {
 		f.users[r.Header.Get("Impersonate-User")]++
 		f.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
-		if _, err := w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)); err != nil {
-			t.Error(err)
-		}
+		_, err := w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`))
+		check.That(t, err == nil, "%v", err)
 	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -67,18 +66,12 @@ func TestAccountsShareConnections(t *testing.T) {
 			_, err = client.Resource(configMaps).Namespace("apps").Get(t.Context(), "a", metav1.GetOptions{})
 			check.NoError(t, err)
 			f.mu.Lock()
-			if f.users[account] != round+1 {
-				t.Fatalf("%s was seen %d times after round %d", account, f.users[account], round)
-			}
+			check.Must(t, f.users[account] == round+1, "%s was seen %d times after round %d", account, f.users[account], round)
 			f.mu.Unlock()
 		}
 	}
-	if f.connections > 2 {
-		t.Errorf("%d connections for %d accounts", f.connections, many)
-	}
-	if len(f.users) != many {
-		t.Errorf("%d users", len(f.users))
-	}
+	check.That(t, f.connections <= 2, "%d connections for %d accounts", f.connections, many)
+	check.That(t, len(f.users) == many, "%d users", len(f.users))
 }
 
 // Where an account is required, an object without one is not written, by whatever way.
@@ -87,21 +80,15 @@ func TestNothingIsWrittenWithoutAnAccount(t *testing.T) {
 	config := f.start(t)
 	accounts, err := NewAccounts(config, true)
 	check.NoError(t, err)
-	if _, err := accounts.client(""); !errors.Is(err, errNoAccount) {
-		t.Fatalf("error is %v", err)
-	}
+	_, err = accounts.client("")
+	check.Must(t, errors.Is(err, errNoAccount), "error is %v", err)
 	e := &Enforcer{accounts: accounts, writer: &writer{client: accounts.own}}
 	r := &Revert{Object: Object{GVR: configMaps}}
-	if _, err := e.DryRun(t.Context(), r); !errors.Is(err, errNoAccount) {
-		t.Errorf("dry run: %v", err)
-	}
-	if _, err := e.Revert(t.Context(), "set", r); !errors.Is(err, errNoAccount) {
-		t.Errorf("revert: %v", err)
-	}
-	if _, err := e.as(r.Object); !errors.Is(err, errNoAccount) {
-		t.Errorf("any other write: %v", err)
-	}
-	if len(f.users) != 0 {
-		t.Errorf("requests were made: %v", f.users)
-	}
+	_, err = e.DryRun(t.Context(), r)
+	check.That(t, errors.Is(err, errNoAccount), "dry run: %v", err)
+	_, err = e.Revert(t.Context(), "set", r)
+	check.That(t, errors.Is(err, errNoAccount), "revert: %v", err)
+	_, err = e.as(r.Object)
+	check.That(t, errors.Is(err, errNoAccount), "any other write: %v", err)
+	check.Equal(t, len(f.users), 0, "requests were made: %v", f.users)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A field written by another manager since Helm's apply stays that manager's: in scope Strict only its owner shows the
@@ -12,9 +14,7 @@ import (
 func TestI5_OnlySharesOfFieldsThatHelmOwnsAreTaken(t *testing.T) {
 	set := func(fields string) *fieldpath.Set {
 		s := &fieldpath.Set{}
-		if err := s.FromJSON(strings.NewReader(fields)); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.FromJSON(strings.NewReader(fields)))
 		return s
 	}
 	const sent = `{"f:data":{"f:key":{}},"f:rules":{},"f:null":{}}`
@@ -24,8 +24,7 @@ func TestI5_OnlySharesOfFieldsThatHelmOwnsAreTaken(t *testing.T) {
 		`{"f:rules":{}}`:                       `{"f:rules":{}}`,
 		`{"f:null":{".":{},"f:added":{}}}`:     `{"f:null":{"f:added":{}}}`,
 	} {
-		if got := without(set(fields), set(sent), own); !got.Equals(set(want)) {
-			t.Errorf("of %s stays %s, want %s", fields, got, want)
-		}
+		got := without(set(fields), set(sent), own)
+		check.That(t, got.Equals(set(want)), "of %s stays %s, want %s", fields, got, want)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestNoKindWithDataIsReplaced(t *testing.T) {
@@ -16,11 +18,9 @@ func TestNoKindWithDataIsReplaced(t *testing.T) {
 		{Group: "resource.k8s.io", Kind: "ResourceClaim"}, {Group: "storage.k8s.io", Kind: "VolumeAttachment"},
 		{Group: "example.com", Kind: "ConfigMap"}, // a custom resource, which its controller may delete data with
 	} {
-		if _, ok := Replaceable(kind); ok {
-			t.Errorf("a %s is replaced", kind)
-		}
+		_, ok := Replaceable(kind)
+		check.That(t, !ok, "a %s is replaced", kind)
 	}
-	if _, ok := Replaceable(schema.GroupKind{Kind: "ConfigMap"}); !ok {
-		t.Error("a ConfigMap is not replaced")
-	}
+	_, ok := Replaceable(schema.GroupKind{Kind: "ConfigMap"})
+	check.That(t, ok, "a ConfigMap is not replaced")
 }

@@ -35,8 +35,6 @@ func TestSubresourceOfARevert(t *testing.T) {
 		check.NoError(t, yaml.Unmarshal([]byte(strings.Replace(test.live, test.from, test.to, 1)), &target))
 		r := &Revert{Object: Object{GVK: schema.GroupVersionKind{Kind: test.kind}}, Target: target,
 			Live: &unstructured.Unstructured{Object: live}}
-		if got := r.subresource(); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		check.Equal(t, r.subresource(), test.want, "%v", name)
 	}
 }

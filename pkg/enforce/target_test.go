@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // emptied makes the patch that takes out every field.
@@ -18,7 +20,6 @@ func (emptied) Patch(map[string]any, map[string]any) Patch {
 func TestI2_ARevertWithoutATargetIsNoPatch(t *testing.T) {
 	live := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"a": "b"}}}
 	r := &Revert{Content: emptied{}, Live: live}
-	if _, body, err := r.patch(); !errors.Is(err, errNoTarget) || body != nil {
-		t.Errorf("the patch is %s, error is %v", body, err)
-	}
+	_, body, err := r.patch()
+	check.That(t, errors.Is(err, errNoTarget) && body == nil, "the patch is %s, error is %v", body, err)
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The event names each part of the rules that end then, and no others.
@@ -21,10 +22,6 @@ func TestTheEndOfIgnoreRulesNamesTheirParts(t *testing.T) {
 	}
 	want := "ignored until 2001-09-09T01:46:40Z: whole objects, /data, keda-* (INC-42); deletions; " +
 		"drift there is reverted then"
-	if got := RulesEnd(hr, end.Time).Text; got != want {
-		t.Errorf("the event is %q, want %q", got, want)
-	}
-	if hr.Spec.Ignore[2].Paths[0] != "" {
-		t.Error("the event changed the rule")
-	}
+	check.Equal(t, RulesEnd(hr, end.Time).Text, want, "the event")
+	check.Equal(t, hr.Spec.Ignore[2].Paths[0], "", "the event changed the rule")
 }

@@ -7,6 +7,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestTheLifeOfAChange(t *testing.T) {
@@ -71,9 +72,7 @@ func TestTheLifeOfAChange(t *testing.T) {
 			p := Portion{Attribution: drift.Attribution{Author: drift.Author{Manager: "x", Time: tc.changed},
 				Changes: []drift.Change{tc.change}}}
 			got := v.Life(&lock.Lock{Began: tc.began}, p, tc.seen.Add(16*time.Millisecond))
-			if got.String() != tc.want || got.Since != tc.since {
-				t.Errorf("got %s, since %s, want %s", got, got.Since, tc.want)
-			}
+			check.That(t, got.String() == tc.want && got.Since == tc.since, "got %s, since %s, want %s", got, got.Since, tc.want)
 		})
 	}
 }
@@ -88,8 +87,7 @@ func TestLifeOfARefusedChange(t *testing.T) {
 		"in 1s": {later}, "in 1m0s": {refused, later},
 	} {
 		p := Portion{Attribution: drift.Attribution{Changes: changes}}
-		if got := v.Life(&lock.Lock{}, p, now); got.String() != want {
-			t.Errorf("%v: got %s, want %s", changes, got, want)
-		}
+		got := v.Life(&lock.Lock{}, p, now)
+		check.That(t, got.String() == want, "%v: got %s, want %s", changes, got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
@@ -31,8 +32,7 @@ func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 		"reported deletion": {deleted, Life{}, []string{"object", "operation", "release"}},
 	} {
 		fields := tc.of.Portions()[0].Logged(&lock.Lock{}, object.ID, tc.lived)
-		if got := slices.Sorted(maps.Keys(fields)); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: logged %v, want %v", name, got, tc.want)
-		}
+		got := slices.Sorted(maps.Keys(fields))
+		check.That(t, slices.Equal(got, tc.want), "%s: logged %v, want %v", name, got, tc.want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestADriftIsOfTheRequestsThatFit(t *testing.T) {
@@ -50,12 +51,10 @@ func TestADriftIsOfTheRequestsThatFit(t *testing.T) {
 				test.requests[i].Groups = []string{test.requests[i].User + "s"}
 			}
 			users, groups := test.p.senders(test.requests, seen)
-			if got := strings.Join(users, " or "); got != test.want {
-				t.Errorf("the senders are %q, want %q", got, test.want)
-			}
-			if len(users) == 1 && !slices.Equal(groups, []string{users[0] + "s"}) || len(users) != 1 && groups != nil {
-				t.Errorf("the groups of %q are %q", users, groups)
-			}
+			check.Equal(t, strings.Join(users, " or "), test.want, "the senders")
+			check.That(t,
+				(len(users) != 1 || slices.Equal(groups, []string{users[0] + "s"})) && (len(users) == 1 || groups == nil),
+				"the groups of %q are %q", users, groups)
 		})
 	}
 }

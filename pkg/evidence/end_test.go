@@ -37,9 +37,7 @@ func TestAFileThatEndedGetsNoMoreLines(t *testing.T) {
 		t.Helper()
 		digest, err := log.End(age)
 		check.NoError(t, err)
-		if digest != "" != does {
-			t.Errorf("the digest at the end of the file is %q", digest)
-		}
+		check.Equal(t, digest != "", does, "the digest at the end of the file is %q", digest)
 		all := contents(t, dir)
 		names := slices.Sorted(maps.Keys(all))
 		for i, name := range names {
@@ -69,13 +67,10 @@ func TestAFileThatEndedGetsNoMoreLines(t *testing.T) {
 	by.Step(24 * time.Hour)
 	add(t, log, changed(4))
 	end(0, true)
-	if got := len(ended); got != 5 {
-		t.Errorf("%d files have ended: %v", got, ended)
-	}
+	got := len(ended)
+	check.That(t, got == 5, "%d files have ended: %v", got, ended)
 	chain := expect(t, dir, "1", "2", "3", "4")
-	if chain.Files != 4 {
-		t.Errorf("%d files have lines", chain.Files)
-	}
+	check.That(t, chain.Files == 4, "%d files have lines", chain.Files)
 }
 
 // A process that starts again gets the lines of two days, however many files these have.
@@ -95,9 +90,8 @@ func TestTheLinesOfTwoDaysAreReadAgain(t *testing.T) {
 	log, err := Open(dir, "prod", by, func(l *Line) { got = append(got, l.ID) })
 	check.NoError(t, err)
 	check.NoError(t, log.Close())
-	if text := strings.Join(got, " "); text != "lease-1-20 lease-1-21 lease-1-22 lease-1-30 lease-1-31 lease-1-32" {
-		t.Errorf("the lines are %s", text)
-	}
+	check.Equal(t, strings.Join(got, " "), "lease-1-20 lease-1-21 lease-1-22 lease-1-30 lease-1-31 lease-1-32",
+		"the lines")
 }
 
 // A disk may take the end of a line that is not complete, and not the line about it: the next attempt writes that.

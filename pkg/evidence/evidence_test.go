@@ -60,9 +60,8 @@ func read(t *testing.T, dir string) (*Chain, []string) {
 func expect(t *testing.T, dir string, want ...string) *Chain {
 	t.Helper()
 	chain, got := read(t, dir)
-	if !slices.Equal(got, want) || chain.Broken != "" {
-		t.Errorf("the lines are %v, want %v; broken: %q", got, want, chain.Broken)
-	}
+	check.That(t, slices.Equal(got, want) && chain.Broken == "", "the lines are %v, want %v; broken: %q", got, want,
+		chain.Broken)
 	return chain
 }
 
@@ -79,16 +78,12 @@ func TestLinesAreKeptOverDaysSizesAndProcesses(t *testing.T) {
 	log.max = 10
 	add(t, log, changed(5))
 	chain := expect(t, dir, "1", "2", "3", "4", "5")
-	if chain.Files != 3 || chain.Lines != 5 || chain.Begins != "" {
-		t.Errorf("the chain is %+v", chain)
-	}
+	check.That(t, chain.Files == 3 && chain.Lines == 5 && chain.Begins == "", "the chain is %+v", chain)
 	names, err := Files(os.DirFS(dir))
 	check.NoError(t, err)
 	want := []string{"evidence-00000001-20261001.jsonl", "evidence-00000002-20261002.jsonl",
 		"evidence-00000003-20261002.jsonl"}
-	if !slices.Equal(names, want) {
-		t.Errorf("the files are %v", names)
-	}
+	check.That(t, slices.Equal(names, want), "the files are %v", names)
 	// The rule, as a third party checks it.
 	var all []byte
 	for _, name := range names {
@@ -105,13 +100,10 @@ func TestLinesAreKeptOverDaysSizesAndProcesses(t *testing.T) {
 		}
 		previous = fmt.Sprintf("%x", sha256.Sum256(scanner.Bytes()))
 	}
-	if previous != chain.Head {
-		t.Errorf("the head is %s, want %s", chain.Head, previous)
-	}
+	check.That(t, previous == chain.Head, "the head is %s, want %s", chain.Head, previous)
 	check.NoError(t, os.Remove(filepath.Join(dir, names[0])))
-	if chain := expect(t, dir, "3", "4", "5"); chain.Begins == "" {
-		t.Error("the missing first file is not named")
-	}
+	chain = expect(t, dir, "3", "4", "5")
+	check.That(t, chain.Begins != "", "the missing first file is not named")
 }
 
 // A process that is killed leaves a part of a line, at any byte of it. The next one names the gap.
@@ -191,9 +183,8 @@ func TestTamperingIsFound(t *testing.T) {
 				lines := tamper(file, strings.SplitAfter(strings.TrimSpace(string(text))+"\n", "\n"))
 				check.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(strings.Join(lines, "")), 0o600))
 			}
-			if chain, got := read(t, dir); chain.Broken == "" || len(got) == 6 {
-				t.Errorf("it is not found: %v, %+v", got, chain)
-			}
+			chain, got := read(t, dir)
+			check.That(t, chain.Broken != "" && len(got) != 6, "it is not found: %v, %+v", got, chain)
 		})
 	}
 }
@@ -204,9 +195,8 @@ func TestAFailedWriteIsFollowedByTheNextOne(t *testing.T) {
 	log := open(t, dir, clocktesting.NewFakeClock(start))
 	add(t, log, changed(1))
 	check.NoError(t, log.file.Close())
-	if _, err := log.Append(changed(2)); err == nil {
-		t.Fatal("a closed file takes a line")
-	}
+	_, err := log.Append(changed(2))
+	check.Must(t, err != nil, "a closed file takes a line")
 	add(t, log, changed(3))
 	expect(t, dir, "1", "3")
 }
@@ -228,9 +218,8 @@ func TestADirectoryIsForOneProcess(t *testing.T) {
 		func() { check.NoError(t, log.file.Close()); _, _ = log.Append(changed(3)) },
 	} {
 		step()
-		if err := second(); !errors.Is(err, ErrInUse) {
-			t.Fatalf("a second log opens: %v", err)
-		}
+		err := second()
+		check.Must(t, errors.Is(err, ErrInUse), "a second log opens: %v", err)
 	}
 	check.NoError(t, log.Close())
 	check.NoError(t, second())

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // One client with endless work has its share, and the work of another begins before it has ended.
@@ -17,26 +19,20 @@ func TestHostile_OneClientLeavesTheOthersTheirShare(t *testing.T) {
 		var greedy sync.WaitGroup
 		for range 8 {
 			greedy.Go(func() {
-				if err := s.Do(t.Context(), "greedy", func() error { <-blocked; return nil }); err != nil {
-					t.Error(err)
-				}
+				check.Report(t, s.Do(t.Context(), "greedy", func() error { <-blocked; return nil }))
 			})
 		}
 		synctest.Wait()
-		if err := s.Do(t.Context(), "greedy", func() error { return nil }); !errors.Is(err, ErrBusy) {
-			t.Errorf("more than its places: %v", err)
-		}
+		err := s.Do(t.Context(), "greedy", func() error { return nil })
+		check.That(t, errors.Is(err, ErrBusy), "more than its places: %v", err)
 		done := false
 		patient, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := s.Do(patient, "modest", func() error { done = true; return nil }); err != nil || !done {
-			t.Errorf("another client: %v", err)
-		}
+		err = s.Do(patient, "modest", func() error { done = true; return nil })
+		check.That(t, err == nil && done, "another client: %v", err)
 		close(blocked)
 		greedy.Wait()
-		if len(s.tenants) != 0 {
-			t.Errorf("tenants are remembered: %v", s.tenants)
-		}
+		check.Equal(t, len(s.tenants), 0, "tenants are remembered: %v", s.tenants)
 	})
 }
 
@@ -53,10 +49,6 @@ func TestWorkThatFailsOrIsGivenUpFreesItsShare(t *testing.T) {
 	err := s.Do(t.Context(), "a", func() error {
 		return s.Do(ended, "b", func() error { t.Error("done"); return nil })
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if err := s.Do(t.Context(), "b", func() error { return nil }); err != nil {
-		t.Errorf("got %v", err)
-	}
+	check.That(t, errors.Is(err, context.Canceled), "got %v", err)
+	check.Report(t, s.Do(t.Context(), "b", func() error { return nil }))
 }

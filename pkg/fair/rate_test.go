@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // I12: a tenant that acts without end has its rate, and the others have theirs.
@@ -17,27 +19,21 @@ func TestRate_EachTenantHasItsOwn(t *testing.T) {
 		}
 		return n
 	}
-	if n := allowed("hostile", 1000); n != 10 {
-		t.Errorf("%d at once, want the burst", n)
-	}
-	if n := allowed("other", 3); n != 3 {
-		t.Errorf("another tenant has %d of 3", n)
-	}
+	n := allowed("hostile", 1000)
+	check.That(t, n == 10, "%d at once, want the burst", n)
+	n = allowed("other", 3)
+	check.That(t, n == 3, "another tenant has %d of 3", n)
 	now = now.Add(3 * time.Second)
-	if n := allowed("hostile", 1000); n != 6 {
-		t.Errorf("%d after three seconds, want two each", n)
-	}
+	n = allowed("hostile", 1000)
+	check.That(t, n == 6, "%d after three seconds, want two each", n)
 	now = now.Add(-time.Hour) // the clock is set back
-	if n := allowed("hostile", 1000); n != 0 {
-		t.Errorf("%d when the clock is set back", n)
-	}
+	n = allowed("hostile", 1000)
+	check.That(t, n == 0, "%d when the clock is set back", n)
 	now = now.Add(2 * time.Hour)
 	for i := range 1000 {
 		now = now.Add(time.Second)
 		allowed(fmt.Sprint(i), 1)
 		r.Use(fmt.Sprint("more ", i), now, 0.01)
 	}
-	if len(r.used) > 210 {
-		t.Errorf("%d tenants are remembered", len(r.used))
-	}
+	check.That(t, len(r.used) <= 210, "%d tenants are remembered", len(r.used))
 }

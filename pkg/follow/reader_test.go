@@ -13,6 +13,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func quiet() *logrus.Logger {
@@ -26,17 +27,13 @@ func TestAReaderKnowsItsFirstAnnouncement(t *testing.T) {
 	f := New(Options{Log: quiet()})
 	first := announcement{address: "127.0.0.1:1", certificate: "none"}
 	r := f.reader("locker", first)
-	if at := r.where.Load(); at == nil || *at != first {
-		t.Fatalf("the announcement is %v", at)
-	}
+	at := r.where.Load()
+	check.Must(t, at != nil && *at == first, "the announcement is %v", at)
 	r.move(first)
-	if len(r.moved) != 0 {
-		t.Error("the same announcement wakes the reader")
-	}
+	check.Equal(t, len(r.moved), 0, "the same announcement wakes the reader")
 	r.move(announcement{address: "127.0.0.1:2"})
-	if len(r.moved) != 1 || r.where.Load().address != "127.0.0.1:2" {
-		t.Error("another announcement does not wake the reader")
-	}
+	check.That(t, len(r.moved) == 1 && r.where.Load().address == "127.0.0.1:2",
+		"another announcement does not wake the reader")
 }
 
 // Each Lease with an announcement has one reader; a Lease without one has none.
@@ -51,7 +48,6 @@ func TestOneReaderForEachLease(t *testing.T) {
 	}
 	stop()
 	running.Wait()
-	if len(f.readers) != 1 || f.readers["locker"].where.Load().address != "127.0.0.1:2" {
-		t.Errorf("the readers are %v", f.readers)
-	}
+	check.That(t, len(f.readers) == 1 && f.readers["locker"].where.Load().address == "127.0.0.1:2", "the readers are %v",
+		f.readers)
 }

@@ -107,9 +107,8 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 	log, logged := logtest.NewNullLogger()
 	k := newKeeper(t, func(o *Options) { o.Log = log })
 	k.step(t)
-	if got := k.writes(); !slices.Equal(got, []string{"create secrets"}) {
-		t.Errorf("nothing is wanted: %v", got)
-	}
+	got := k.writes()
+	check.That(t, slices.Equal(got, []string{"create secrets"}), "nothing is wanted: %v", got)
 	k.wanted = Wanted{Resources: []Resource{webs, configMaps, pods, roles}, Namespaces: []string{"apps"}}
 	k.client.PrependReactor("create", "selfsubjectreviews",
 		func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -117,47 +116,42 @@ func TestKeeperRegistersWhatIsWanted(t *testing.T) {
 				UserInfo: authenticationv1.UserInfo{Username: "the-operator"}}}, nil
 		})
 	k.step(t)
-	if got := k.writes(); !slices.Equal(got, []string{"create validatingwebhookconfigurations"}) ||
-		!k.state.Asked.Covers(&k.wanted) {
-		t.Errorf("something is wanted: %v, %+v", got, k.state)
-	}
-	if last := logged.LastEntry(); last == nil || !strings.Contains(last.Message, "runs as user the-operator") {
-		t.Errorf("the log does not warn of a user that is no ServiceAccount: %v", last)
-	}
+	got = k.writes()
+	check.That(t, slices.Equal(got, []string{"create validatingwebhookconfigurations"}) && k.state.Asked.Covers(&k.wanted),
+		"something is wanted: %v, %+v", got, k.state)
+	last := logged.LastEntry()
+	check.That(t, last != nil && strings.Contains(last.Message, "runs as user the-operator"),
+		"the log does not warn of a user that is no ServiceAccount: %v", last)
 	hooks := k.registration.Load().Webhooks
-	if len(hooks) != 2 || *hooks[0].FailurePolicy != admissionregistrationv1.Ignore || *hooks[0].TimeoutSeconds != 2 ||
-		len(hooks[0].Rules) != 8 || *hooks[0].Rules[7].Scope != admissionregistrationv1.ClusterScope {
-		t.Errorf("%+v", hooks)
-	}
-	if conditions := hooks[1].MatchConditions; len(conditions) != 2 || len(hooks[0].MatchConditions) != 3 ||
-		conditions[1].Expression != `request.userInfo.username != "the-operator"` {
-		t.Errorf("conditions %v", conditions)
-	}
+	check.That(t,
+		len(hooks) == 2 && *hooks[0].FailurePolicy == admissionregistrationv1.Ignore && *hooks[0].TimeoutSeconds == 2 &&
+			len(hooks[0].Rules) == 8 && *hooks[0].Rules[7].Scope == admissionregistrationv1.ClusterScope, "%+v", hooks)
+	conditions := hooks[1].MatchConditions
+	check.That(t,
+		len(conditions) == 2 && len(hooks[0].MatchConditions) == 3 &&
+			conditions[1].Expression == `request.userInfo.username != "the-operator"`, "conditions %v", conditions)
 	var subresources []string
 	for _, r := range hooks[1].Rules {
 		subresources = append(subresources, r.Resources...)
 	}
-	if !slices.Equal(subresources, []string{"deployments/scale", "pods/resize"}) {
-		t.Errorf("subresources %v", subresources)
-	}
+	check.That(t, slices.Equal(subresources, []string{"deployments/scale", "pods/resize"}), "subresources %v",
+		subresources)
 	k.step(t)
-	if got := k.writes(); len(got) > 0 {
-		t.Errorf("nothing has changed: %v", got)
-	}
+	got = k.writes()
+	check.That(t, len(got) == 0, "nothing has changed: %v", got)
 	edited := k.registration.Load().DeepCopy()
 	edited.Webhooks[0].Rules = nil
 	k.registration.Store(edited)
 	k.step(t)
-	if got := k.writes(); !slices.Equal(got, []string{"update validatingwebhookconfigurations"}) ||
-		len(k.registration.Load().Webhooks[0].Rules) != 8 {
-		t.Errorf("an edit: %v", got)
-	}
+	got = k.writes()
+	check.That(t,
+		slices.Equal(got, []string{"update validatingwebhookconfigurations"}) &&
+			len(k.registration.Load().Webhooks[0].Rules) == 8, "an edit: %v", got)
 	k.wanted = Wanted{}
 	k.step(t)
-	if got := k.writes(); !slices.Equal(got, []string{"delete validatingwebhookconfigurations"}) ||
-		k.registration.Load() != nil {
-		t.Errorf("nothing is wanted any more: %v", got)
-	}
+	got = k.writes()
+	check.That(t, slices.Equal(got, []string{"delete validatingwebhookconfigurations"}) && k.registration.Load() == nil,
+		"nothing is wanted any more: %v", got)
 }
 
 // A standby serves, and writes nothing; neither does a leader before it knows its scope.
@@ -166,50 +160,40 @@ func TestKeeperWritesOnlyAsALeaderThatKnows(t *testing.T) {
 	k.wanted = Wanted{Resources: []Resource{roles}}
 	k.leading.Store(false)
 	k.step(t)
-	if got := k.writes(); len(got) > 0 {
-		t.Errorf("a standby: %v", got)
-	}
+	got := k.writes()
+	check.That(t, len(got) == 0, "a standby: %v", got)
 	k.leading.Store(true)
 	k.Ready = make(chan struct{})
 	k.step(t)
-	if got := k.writes(); !slices.Equal(got, []string{"create secrets"}) {
-		t.Errorf("at the start: %v", got)
-	}
+	got = k.writes()
+	check.That(t, slices.Equal(got, []string{"create secrets"}), "at the start: %v", got)
 }
 
 // A certificate is renewed at two thirds of its life, and those who trust the one before are served meanwhile.
 func TestKeeperRenewsTheCertificate(t *testing.T) {
 	k := newKeeper(t, nil)
 	next := k.step(t)
-	if want := lifetime * 2 / 3; next < want-2*time.Hour || next > want {
-		t.Errorf("renewed in %s, want about %s", next, want)
-	}
+	want := lifetime * 2 / 3
+	check.That(t, next >= want-2*time.Hour && next <= want, "renewed in %s, want about %s", next, want)
 	first, path := k.secret.Load(), k.Path()
 	k.clock.Step(next + time.Minute)
 	k.step(t)
 	second := k.secret.Load()
-	if bytes.Equal(first.Data[corev1.TLSCertKey], second.Data[corev1.TLSCertKey]) {
-		t.Fatal("it was not renewed")
-	}
+	check.Must(t, !bytes.Equal(first.Data[corev1.TLSCertKey], second.Data[corev1.TLSCertKey]), "it was not renewed")
 	authorities, err := cert.ParseCertsPEM(second.Data[caKey])
 	check.NoError(t, err)
-	if len(authorities) != 2 || k.Path() != path {
-		t.Errorf("%d authorities, path %s", len(authorities), k.Path())
-	}
+	check.That(t, len(authorities) == 2 && k.Path() == path, "%d authorities, path %s", len(authorities), k.Path())
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(second.Data[caKey])
 	for _, secret := range []*corev1.Secret{first, second} {
 		pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 		check.NoError(t, err)
-		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "guard.locker.svc"}); err != nil {
-			t.Error(err)
-		}
+		_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "guard.locker.svc"})
+		check.That(t, err == nil, "%v", err)
 	}
 	served, err := k.TLS().GetCertificate(nil)
 	check.NoError(t, err)
-	if !served.Leaf.Equal(k.current.Load().serves.Leaf) {
-		t.Error("the old certificate is served")
-	}
+	check.That(t, served.Leaf.Equal(k.current.Load().serves.Leaf), "the old certificate is served")
 }
 
 func TestKeeperReplacesWhatCannotServe(t *testing.T) {
@@ -230,12 +214,10 @@ func TestKeeperReplacesWhatCannotServe(t *testing.T) {
 		k.secret.Store(spoilt)
 		k.writes()
 		k.step(t)
-		if got := k.writes(); !slices.Equal(got, []string{"update secrets"}) {
-			t.Errorf("%s: %v", name, got)
-		}
-		if _, err := readCertificate(k.secret.Load(), "guard.locker.svc", k.clock.Now()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		got := k.writes()
+		check.That(t, slices.Equal(got, []string{"update secrets"}), "%s: %v", name, got)
+		_, err := readCertificate(k.secret.Load(), "guard.locker.svc", k.clock.Now())
+		check.That(t, err == nil, "%s: %v", name, err)
 	}
 }
 
@@ -244,23 +226,21 @@ func TestKeeperLeavesTheSecretToCertManager(t *testing.T) {
 	k := newKeeper(t, func(o *Options) { o.CertManager = true })
 	k.wanted = Wanted{Resources: []Resource{roles}}
 	k.step(t)
-	if got := k.writes(); len(got) > 0 || k.state.Reason != v1alpha1.ReasonGuardCertificate {
-		t.Errorf("%v, %+v", got, k.state)
-	}
+	got := k.writes()
+	check.That(t, len(got) == 0 && k.state.Reason == v1alpha1.ReasonGuardCertificate, "%v, %+v", got, k.state)
 	data, err := newCertificate("guard.locker.svc", nil, nil)
 	check.NoError(t, err)
 	k.secret.Store(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "locker-guard", UID: "1"}, Data: data})
 	next := k.step(t)
-	if got := k.writes(); !slices.Equal(got, []string{"create validatingwebhookconfigurations"}) ||
-		k.state.Reason != "" {
-		t.Errorf("%v, %+v", got, k.state)
-	}
+	got = k.writes()
+	check.That(t, slices.Equal(got, []string{"create validatingwebhookconfigurations"}) && k.state.Reason == "", "%v, %+v",
+		got, k.state)
 	k.clock.Step(next + time.Second) // the keeper wakes up by itself when the certificate has run out
 	k.step(t)
-	if got := k.writes(); len(got) > 0 || k.state.Reason != v1alpha1.ReasonGuardCertificate ||
-		!strings.Contains(k.state.Message, "is valid from") {
-		t.Errorf("expired: %v, %+v", got, k.state)
-	}
+	got = k.writes()
+	check.That(t,
+		len(got) == 0 && k.state.Reason == v1alpha1.ReasonGuardCertificate &&
+			strings.Contains(k.state.Message, "is valid from"), "expired: %v, %+v", got, k.state)
 }
 
 func TestKeeperSaysWhatFails(t *testing.T) {
@@ -269,18 +249,16 @@ func TestKeeperSaysWhatFails(t *testing.T) {
 	k.client.PrependReactor("create", "validatingwebhookconfigurations",
 		func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("forbidden") })
 	_, err := k.keep(context.WithoutCancel(t.Context()))
-	if err == nil || k.state.Reason != v1alpha1.ReasonGuardNotRegistered ||
-		!strings.Contains(k.state.Message, "forbidden") {
-		t.Errorf("%v, %+v", err, k.state)
-	}
+	check.That(t,
+		err != nil && k.state.Reason == v1alpha1.ReasonGuardNotRegistered && strings.Contains(k.state.Message, "forbidden"),
+		"%v, %+v", err, k.state)
 }
 
 func TestURLsOfGuards(t *testing.T) {
 	for url, ok := range map[string]bool{"https://10.0.0.1:9443": true, "https://host": true, "http://host": false,
 		"https://host/path": false, "https://": false, "host:1": false, "https://a:b@host": false} {
-		if _, err := NewKeeper(Options{URL: url}); (err == nil) != ok {
-			t.Errorf("%s: %v", url, err)
-		}
+		_, err := NewKeeper(Options{URL: url})
+		check.That(t, (err == nil) == ok, "%s: %v", url, err)
 	}
 }
 
@@ -296,38 +274,34 @@ func TestKeeperAsksTheLeaderWhileNoReleaseDenies(t *testing.T) {
 		for _, hook := range k.registration.Load().Webhooks {
 			got = append(got, hook.ClientConfig.Service.Name)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: the API server asks %v, want %v", what, got, want)
-		}
+		check.That(t, slices.Equal(got, want), "%s: the API server asks %v, want %v", what, got, want)
 	}
 	if _, err := k.keep(t.Context()); err == nil {
 		t.Error("no other attempt is made without a Service of the leader")
 	}
-	if all := k.registration.Load().Webhooks; len(all) != 3 || all[0].ClientConfig.Service.Name != "guard" {
-		t.Errorf("without a Service of the leader the API server asks by %+v", all)
-	}
+	all := k.registration.Load().Webhooks
+	check.That(t, len(all) == 3 && all[0].ClientConfig.Service.Name == "guard",
+		"without a Service of the leader the API server asks by %+v", all)
 	_, err := k.client.CoreV1().Services("locker").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "locker", Name: "leader", UID: "of the Service"}}, metav1.CreateOptions{})
 	check.NoError(t, err)
 	asked("with one", "leader", "guard", "leader")
 	slice := k.slice.Load()
-	if slice.Endpoints[0].Addresses[0] != "10.0.0.7" || *slice.Ports[0].Port != 9443 ||
-		slice.Labels["kubernetes.io/service-name"] != "leader" || slice.OwnerReferences[0].UID != "of the Service" {
-		t.Errorf("the endpoint is %+v", slice)
-	}
+	check.That(t,
+		slice.Endpoints[0].Addresses[0] == "10.0.0.7" && *slice.Ports[0].Port == 9443 &&
+			slice.Labels["kubernetes.io/service-name"] == "leader" && slice.OwnerReferences[0].UID == "of the Service",
+		"the endpoint is %+v", slice)
 	k.writes()
 	k.step(t)
-	if got := k.writes(); len(got) > 0 {
-		t.Errorf("nothing has changed: %v", got)
-	}
+	got := k.writes()
+	check.That(t, len(got) == 0, "nothing has changed: %v", got)
 
 	other := slice.DeepCopy()
 	other.Endpoints[0].Addresses[0] = "10.0.0.8"
 	k.slice.Store(other)
 	asked("after another leader", "leader", "guard", "leader")
-	if got := k.writes(); !slices.Equal(got, []string{"update endpointslices"}) {
-		t.Errorf("after another leader: %v", got)
-	}
+	got = k.writes()
+	check.That(t, slices.Equal(got, []string{"update endpointslices"}), "after another leader: %v", got)
 
 	k.wanted.Denies = true
 	asked("a release denies", "guard", "guard", "guard")

@@ -64,10 +64,8 @@ func TestHandlerAnswers(t *testing.T) {
 			var review admissionv1.AdmissionReview
 			check.NoError(t, json.Unmarshal(w.Body.Bytes(), &review))
 			r := review.Response
-			if r == nil || r.UID != "42" || r.Allowed != test.allowed ||
-				strings.Join(r.Warnings, "|") != test.warnings {
-				t.Fatalf("%+v", r)
-			}
+			check.Must(t,
+				r != nil && r.UID == "42" && r.Allowed == test.allowed && strings.Join(r.Warnings, "|") == test.warnings, "%+v", r)
 			if test.message != "" && (r.Result.Message != test.message || r.Result.Code != http.StatusForbidden) {
 				t.Errorf("%+v", r.Result)
 			}
@@ -138,22 +136,20 @@ func TestReviewsHaveSharesOfNamespaces(t *testing.T) {
 			var flood sync.WaitGroup
 			for range class.limits.Most {
 				flood.Go(func() {
-					if answer := ask("hostile", i); !strings.Contains(answer, `"allowed":false`) {
-						t.Errorf("one that waited is answered with %s", answer)
-					}
+					answer := ask("hostile", i)
+					check.That(t, strings.Contains(answer, `"allowed":false`), "one that waited is answered with %s", answer)
 				})
 				synctest.Wait()
 			}
-			if answer := ask("hostile", i); !strings.Contains(answer, "no review") {
-				t.Errorf("one more of the namespace is answered with %s", answer)
-			}
+			answer := ask("hostile", i)
+			check.That(t, strings.Contains(answer, "no review"), "one more of the namespace is answered with %s", answer)
 			for other := range classes {
 				if other == i && class.limits.Each == class.limits.All {
 					continue // takes its turn
 				}
-				if answer := ask("quick", other); !strings.Contains(answer, `"allowed":false`) {
-					t.Errorf("another namespace, in class %d, is answered with %s", other, answer)
-				}
+				answer := ask("quick", other)
+				check.That(t, strings.Contains(answer, `"allowed":false`), "another namespace, in class %d, is answered with %s",
+					other, answer)
 			}
 			close(finish)
 			flood.Wait()
@@ -178,14 +174,10 @@ func TestASlotIsHeldUntilTheDecisionHasEnded(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if h.rooms[largest].Waiting() != 1 {
-			t.Error("there is a slot while the decision goes on")
-		}
+		check.Equal(t, h.rooms[largest].Waiting(), 1, "there is a slot while the decision goes on")
 		close(finish)
 		synctest.Wait()
-		if h.rooms[largest].Waiting() != 0 {
-			t.Error("there is no slot when the decision has ended")
-		}
+		check.Equal(t, h.rooms[largest].Waiting(), 0, "there is no slot when the decision has ended")
 	})
 }
 
@@ -201,9 +193,7 @@ func TestTheNamespaceIsInTheHead(t *testing.T) {
 		`{"request":{"namespace"`:                                         "",
 		`{"request" : {"namespace" : "apps"`:                              "apps",
 	} {
-		if got := namespaceIn([]byte(body)); got != want {
-			t.Errorf("%s: %q, want %q", body, got, want)
-		}
+		check.Equal(t, namespaceIn([]byte(body)), want, "%v", body)
 	}
 }
 
@@ -224,12 +214,8 @@ func TestHandlerFailsOpen(t *testing.T) {
 		h := newHandler(at("/x"), decide, logger)
 		h.wait = 10 * time.Millisecond
 		w := post(t, h, "/x", `{"request":{"uid":"1"}}`)
-		if !strings.Contains(w.Body.String(), `"allowed":true`) {
-			t.Errorf("%s: %s", name, w.Body)
-		}
-		if strings.Contains(log.String(), "correct-horse") {
-			t.Errorf("%s: the log quotes what was decided on", name)
-		}
+		check.That(t, strings.Contains(w.Body.String(), `"allowed":true`), "%s: %s", name, w.Body)
+		check.That(t, !strings.Contains(log.String(), "correct-horse"), "%s: the log quotes what was decided on", name)
 	}
 }
 
@@ -237,13 +223,10 @@ func TestLines(t *testing.T) {
 	for _, text := range []string{"short", strings.Repeat("word ", 100), strings.Repeat("ä", 200), ""} {
 		var all []string
 		for _, part := range lines(text) {
-			if len(part) > maxWarning {
-				t.Errorf("%d bytes", len(part))
-			}
+			check.That(t, len(part) <= maxWarning, "%d bytes", len(part))
 			all = append(all, part)
 		}
-		if strings.ReplaceAll(strings.Join(all, ""), " ", "") != strings.ReplaceAll(text, " ", "") {
-			t.Errorf("%q became %q", text, all)
-		}
+		check.Equal(t, strings.ReplaceAll(strings.Join(all, ""), " ", ""), strings.ReplaceAll(text, " ", ""), "%q became %q",
+			text, all)
 	}
 }

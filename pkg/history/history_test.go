@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var now = time.Date(2026, 11, 28, 14, 30, 0, 0, time.UTC)
@@ -57,23 +58,21 @@ func TestHeightsAddUpToCounts(t *testing.T) {
 			total += r.Total
 			for _, b := range r.Bars {
 				count := 0
-				if _, err := fmt.Sscanf(b.Text[strings.LastIndex(b.Text, " ")+1:], "%d", &count); err != nil {
-					t.Fatal(err)
-				}
+				_, err := fmt.Sscanf(b.Text[strings.LastIndex(b.Text, " ")+1:], "%d", &count)
+				check.Must(t, err == nil, "%v", err)
 				most = max(most, count)
 				sum += b.Height
-				if math.Abs(b.Y+b.Height-height) > 0.001 || b.Height < least || b.X < 0 || b.X+barWidth > Hours*slot {
-					t.Errorf("a bar is outside of the picture: %+v", b)
-				}
+				check.That(t,
+					!(math.Abs(b.Y+b.Height-height) > 0.001) && !(b.Height < least) && b.X >= 0 && b.X+barWidth <= Hours*slot,
+					"a bar is outside of the picture: %+v", b)
 			}
 		}
 		scale := 0
 		for _, all := range []Group{c.Releases, c.Authors} {
 			for _, r := range all.Rows {
 				peak := 0
-				if _, err := fmt.Sscanf(r.Peak[strings.LastIndex(r.Peak, " ")+1:], "%d", &peak); err != nil {
-					t.Fatal(err)
-				}
+				_, err := fmt.Sscanf(r.Peak[strings.LastIndex(r.Peak, " ")+1:], "%d", &peak)
+				check.Must(t, err == nil, "%v", err)
 				scale = max(scale, peak)
 			}
 		}
@@ -89,22 +88,17 @@ func TestADayIsBounded(t *testing.T) {
 		d.Add(now, change(fmt.Sprint("apps/r", i), fmt.Sprint("a", i), 0, i))
 	}
 	for _, h := range d.hours {
-		if len(h.pairs) > mostPairs {
-			t.Errorf("an hour has %d pairs", len(h.pairs))
-		}
+		check.That(t, len(h.pairs) <= mostPairs, "an hour has %d pairs", len(h.pairs))
 	}
-	if len(d.known) > mostReleases {
-		t.Errorf("%d releases are known", len(d.known))
-	}
+	check.That(t, len(d.known) <= mostReleases, "%d releases are known", len(d.known))
 	c := d.Chart(now, all)
-	if len(c.Releases.Rows) != mostRows || !strings.HasPrefix(c.Releases.More, "and 990 more releases") ||
-		len(c.Notes) != 1 || !strings.HasPrefix(c.Notes[0], "9000 more changes") {
-		t.Errorf("%d rows, %s, %q", len(c.Releases.Rows), c.Releases.More, c.Notes)
-	}
+	check.That(t,
+		len(c.Releases.Rows) == mostRows && strings.HasPrefix(c.Releases.More, "and 990 more releases") &&
+			len(c.Notes) == 1 && strings.HasPrefix(c.Notes[0], "9000 more changes"), "%d rows, %s, %q", len(c.Releases.Rows),
+		c.Releases.More, c.Notes)
 	later := now.Add(25 * time.Hour)
-	if got := d.Chart(later, all); got != nil || len(d.hours) != 0 {
-		t.Errorf("changes of yesterday are kept: %+v", got)
-	}
+	got := d.Chart(later, all)
+	check.That(t, got == nil && len(d.hours) == 0, "changes of yesterday are kept: %+v", got)
 }
 
 // A stream reports a change, and the status repeats it: it counts once. A denied request changed nothing.
@@ -112,9 +106,7 @@ func TestAChangeCountsOnce(t *testing.T) {
 	d := New()
 	record := v1alpha1.DriftRecord{Time: metav1.NewMicroTime(now), FieldManager: "m", User: "system:sa (Pod p-1)"}
 	c, ok := Of("apps/shop", &record)
-	if !ok || c.Author != "m as system:sa" {
-		t.Errorf("the change is %+v", c)
-	}
+	check.That(t, ok && c.Author == "m as system:sa", "the change is %+v", c)
 	d.Remember(now, c)
 	d.Add(now, c)
 	d.Remember(now, c)
@@ -122,13 +114,11 @@ func TestAChangeCountsOnce(t *testing.T) {
 		d.Add(now, Change{"apps/shop", "m", now.Add(time.Duration(i+1) * time.Second), "x"})
 	}
 	d.Remember(now, c)
-	if got := d.Chart(now, all).Total; got != 3*mostKnown+1 {
-		t.Errorf("%d changes are counted", got)
-	}
+	got := d.Chart(now, all).Total
+	check.That(t, got == 3*mostKnown+1, "%d changes are counted", got)
 	record.Action = v1alpha1.DriftActionDenied
-	if _, ok := Of("apps/shop", &record); ok {
-		t.Error("a denied request is a change")
-	}
+	_, ok = Of("apps/shop", &record)
+	check.That(t, !ok, "a denied request is a change")
 }
 
 func TestNamesAreNeutralAndShort(t *testing.T) {
@@ -138,9 +128,7 @@ func TestNamesAreNeutralAndShort(t *testing.T) {
 	}
 	c := d.Chart(now, all)
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, r := range append(c.Releases.Rows, c.Authors.Rows...) {
 		text = append(text, r.SVG()...)
 		if len(r.Name) > mostName || strings.Contains(r.SVG(), "<script") {
@@ -148,9 +136,7 @@ func TestNamesAreNeutralAndShort(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"\u202e", "\x1b", "\n"} {
-		if strings.Contains(string(text), bad) {
-			t.Errorf("%q is in %s", bad, text)
-		}
+		check.That(t, !strings.Contains(string(text), bad), "%q is in %s", bad, text)
 	}
 }
 
@@ -159,7 +145,6 @@ func TestOnlyShownReleasesAndTheirAuthorsAreNamed(t *testing.T) {
 	d.Add(now, change("apps/shop", "jane", 0, 1))
 	d.Add(now, change("secret/vault", "mallory", 0, 2))
 	text, err := json.Marshal(d.Chart(now, func(release string) bool { return release == "apps/shop" }))
-	if err != nil || strings.Contains(string(text), "vault") || strings.Contains(string(text), "mallory") {
-		t.Errorf("%v: %s", err, text)
-	}
+	check.That(t, err == nil && !strings.Contains(string(text), "vault") && !strings.Contains(string(text), "mallory"),
+		"%v: %s", err, text)
 }

@@ -3,6 +3,8 @@ package inspect
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A comparison that is bounded keeps no content of large objects: a tenant may make many of them.
@@ -22,8 +24,8 @@ func TestABoundedComparisonKeepsNoLargeObject(t *testing.T) {
 	} {
 		c := &comparer{options: CompareOptions{Most: test.most}}
 		c.differs(&Difference{Want: test.want, Have: test.have})
-		if d := c.Differences[0]; d.TooLarge != test.left || (d.Want == nil) != test.left {
-			t.Errorf("%s: too large is %v, content is kept: %v", name, d.TooLarge, d.Want != nil)
-		}
+		d := c.Differences[0]
+		check.That(t, d.TooLarge == test.left && (d.Want == nil) == test.left, "%s: too large is %v, content is kept: %v",
+			name, d.TooLarge, d.Want != nil)
 	}
 }

@@ -36,14 +36,10 @@ func TestSimilar(t *testing.T) {
 		namespace, name, _ := strings.Cut(asked, "/")
 		got := Similar(release.Key{Namespace: namespace, Name: name}, keys)
 		if asked == "apps/webb" {
-			if len(got) < 2 || got[0].String() != "apps/web" && got[0].String() != "apps/w" {
-				t.Errorf("%s: %v", asked, got)
-			}
+			check.That(t, len(got) >= 2 && (got[0].String() == "apps/web" || got[0].String() == "apps/w"), "%s: %v", asked, got)
 			continue
 		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: %v, want %s", asked, got, want)
-		}
+		check.That(t, fmt.Sprint(got) == want, "%s: %v, want %s", asked, got, want)
 	}
 }
 
@@ -64,9 +60,8 @@ func TestCurrentIsTheNewestDeployedRevision(t *testing.T) {
 		"all uninstalled": {[]release.Record{record(1, release.StatusSuperseded),
 			record(2, release.StatusUninstalled)}, 2},
 	} {
-		if got, _ := Current(tc.records); got.Revision != tc.want {
-			t.Errorf("%s: revision %d", name, got.Revision)
-		}
+		got, _ := Current(tc.records)
+		check.That(t, got.Revision == tc.want, "%s: revision %d", name, got.Revision)
 	}
 }
 
@@ -112,9 +107,8 @@ func TestCompareLooksAgainAtWhatChanges(t *testing.T) {
 	for times, failures := range map[int]int{0: 0, attempts - 1: 0, attempts: 1} {
 		source := &changing{Dump: NewDump(saved(t, liveWeb)), times: times}
 		c, err := Compare(t.Context(), source, release, CompareOptions{Masker: report.NewMasker([]byte("key"))})
-		if err != nil || len(c.Failures) != failures || len(c.Differences) != 1-failures {
-			t.Errorf("%d changes: %v, %+v", times, err, c)
-		}
+		check.That(t, err == nil && len(c.Failures) == failures && len(c.Differences) == 1-failures, "%d changes: %v, %+v",
+			times, err, c)
 		if failures == 1 && !errors.Is(c.Failures[0].Err, errChanged) {
 			t.Errorf("failure is %v", c.Failures[0].Err)
 		}
@@ -165,20 +159,13 @@ metadata: {name: test, annotations: {helm.sh/hook: test}}
 	}
 	want := []string{"Missing ClusterRole web ", "Modified ConfigMap apps/web ", "Modified /data/b",
 		"Missing Unknown.example.org web no object of this kind was saved"}
-	if !reflect.DeepEqual(found, want) {
-		t.Errorf("differences are %q, want %q", found, want)
-	}
+	check.That(t, reflect.DeepEqual(found, want), "differences are %q, want %q", found, want)
 	left := []string{"ConfigMap apps/gone: spec.ignore exempts the object",
 		"Job apps/ran: the Job is gone and may have run; it is not run again",
 		"Pod test in document 6: it is a hook: Helm runs it and does not manage it"}
-	if !reflect.DeepEqual(c.Left, left) {
-		t.Errorf("left are %q, want %q", c.Left, left)
-	}
-	if calls != 3 || c.Compared != 4 || c.Local != "saved objects are compared" {
-		t.Errorf("%d calls, %d compared, local %q", calls, c.Compared, c.Local)
-	}
-	if _, err := Compare(t.Context(), NewDump(nil), details("kind: ["), CompareOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "does not parse") {
-		t.Errorf("error is %v", err)
-	}
+	check.That(t, reflect.DeepEqual(c.Left, left), "left are %q, want %q", c.Left, left)
+	check.That(t, calls == 3 && c.Compared == 4 && c.Local == "saved objects are compared",
+		"%d calls, %d compared, local %q", calls, c.Compared, c.Local)
+	_, err = Compare(t.Context(), NewDump(nil), details("kind: ["), CompareOptions{})
+	check.That(t, err != nil && strings.Contains(err.Error(), "does not parse"), "error is %v", err)
 }

@@ -6,6 +6,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestLastSeen(t *testing.T) {
@@ -25,8 +27,7 @@ func TestLastSeen(t *testing.T) {
 		"given up":                      {lease("", 1, time.Second), true},
 		"never held":                    {coordinationv1.LeaseSpec{}, false},
 	} {
-		if _, gone := LastSeen(c.lease, now); gone != c.gone {
-			t.Errorf("%s: gone is %v", name, gone)
-		}
+		_, gone := LastSeen(c.lease, now)
+		check.That(t, gone == c.gone, "%s: gone is %v", name, gone)
 	}
 }

@@ -57,16 +57,13 @@ items:
   metadata: {name: missing, annotations: {note: it was %[2]s}}
 `, declared, live)), CompareOptions{Masker: report.NewMasker([]byte("key"))})
 	check.NoError(t, err)
-	if len(comparison.Differences) != 3 {
-		t.Fatalf("%d objects differ", len(comparison.Differences))
-	}
+	check.Must(t, len(comparison.Differences) == 3, "%d objects differ", len(comparison.Differences))
 	for _, d := range comparison.Differences {
 		shown, err := json.Marshal([]any{d.Want, d.Have})
 		check.NoError(t, err)
 		for _, value := range []string{declared, live, extra} {
-			if strings.Contains(string(shown), value) || strings.Contains(string(shown), encoded([]byte(value))) {
-				t.Errorf("%s shows %q: %s", d.ID, value, shown)
-			}
+			check.That(t, !strings.Contains(string(shown), value) && !strings.Contains(string(shown), encoded([]byte(value))),
+				"%s shows %q: %s", d.ID, value, shown)
 		}
 	}
 }
@@ -86,12 +83,10 @@ kind: Secret
 metadata: {name: web}
 stringData: {a: same-value, b: first-value}
 `), CompareOptions{Masker: masker})
-	if err != nil || len(c.Differences) != 1 {
-		t.Fatalf("%v, %+v", err, c)
-	}
+	check.Must(t, err == nil && len(c.Differences) == 1, "%v, %+v", err, c)
 	have := c.Differences[0].Have["data"].(map[string]any)
 	want := c.Differences[0].Want["data"].(map[string]any)
-	if have["a"] != want["a"] || have["a"] != masker.Mark("same-value") || want["b"] != masker.Mark("first-value") {
-		t.Errorf("want %v, have %v", want, have)
-	}
+	check.That(t,
+		have["a"] == want["a"] && have["a"] == masker.Mark("same-value") && want["b"] == masker.Mark("first-value"),
+		"want %v, have %v", want, have)
 }

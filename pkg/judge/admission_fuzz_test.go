@@ -94,9 +94,9 @@ func FuzzAdmit(f *testing.F) {
 			t.Errorf("repaired: %s %v", reason, changes)
 		}
 		_, changes := admit(desired, after)
-		if want := drifts(after); len(changes) != len(want) || len(want) > 0 && !reflect.DeepEqual(changes, want) {
-			t.Errorf("of what was in sync: %v, and it drifts by %v", changes, want)
-		}
+		want := drifts(after)
+		check.That(t, len(changes) == len(want) && (len(want) == 0 || reflect.DeepEqual(changes, want)),
+			"of what was in sync: %v, and it drifts by %v", changes, want)
 		if reason, changes := admit(before, after); (reason == StopChange) != (len(changes) > 0) ||
 			reason == StopChange && len(drifts(after)) == 0 {
 			t.Errorf("%s %v, and it drifts by %v", reason, changes, drifts(after))

@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // An object of a Helm release, and its forms after requests. Foreign fields are beside what the manifest declares.
@@ -163,9 +164,8 @@ func TestAdmit(t *testing.T) {
 				test.with(&a)
 			}
 			got, changes := Admit(a)
-			if paths := drift.Describe(changes, 5); got != test.want || paths != test.paths {
-				t.Errorf("%s %s, want %s %s", got, paths, test.want, test.paths)
-			}
+			paths := drift.Describe(changes, 5)
+			check.That(t, got == test.want && paths == test.paths, "%s %s, want %s %s", got, paths, test.want, test.paths)
 			if got == StopChange && a.Harmless() {
 				t.Error("said to be harmless")
 			}
@@ -189,9 +189,8 @@ func TestARefusalNamesTheToolThatStoresRecordsElsewhere(t *testing.T) {
 	_, changes := Admit(a)
 	want := `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is locked; spec.replicas 2 -> 4 was ` +
 		`refused. Use the tool that stores its records in namespace flux, or "helm-locker suspend app -n flux --for 30m"`
-	if got := a.Refusal(changes); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
+	got := a.Refusal(changes)
+	check.That(t, got == want, "got %s\nwant %s", got, want)
 }
 
 func exempting(kind v1alpha1.GuardSubjectKind, namespace, name string) func(*Admission) {
@@ -213,9 +212,8 @@ func TestAdmitScale(t *testing.T) {
 	for after, want := range map[int64]AdmissionReason{2: AdmitNoDrift, 4: StopChange, 0: StopChange} {
 		a := admission(t, twoWebs, twoWebs, twoWebs)
 		a.Before, a.After = scale(3), scale(after)
-		if got, _ := Admit(a); got != want {
-			t.Errorf("to %d: %s", after, got)
-		}
+		got, _ := Admit(a)
+		check.That(t, got == want, "to %d: %s", after, got)
 	}
 }
 
@@ -235,10 +233,9 @@ func TestHostile_NoCommandHoldsTextForAShell(t *testing.T) {
 		_, changes := Admit(a)
 		added := a.Refusal([]drift.Change{{Path: changes[0].Path, Op: drift.Added}})
 		text := a.Refusal(changes)
-		if len(changes) != 1 || strings.Contains(added, "helm-locker values") || !strings.Contains(text, test.want) ||
-			test.want == "" && strings.Contains(text, "helm-locker values") {
-			t.Errorf("%s: %s", name, text)
-		}
+		check.That(t,
+			len(changes) == 1 && !strings.Contains(added, "helm-locker values") && strings.Contains(text, test.want) &&
+				(test.want != "" || !strings.Contains(text, "helm-locker values")), "%s: %s", name, text)
 	}
 }
 
@@ -254,41 +251,34 @@ func TestWhatARequesterIsTold(t *testing.T) {
 		scaled.Warning(changes, true): `helm-locker: Deployment apps/a belongs to the Helm release apps/app, which is ` +
 			`locked; spec.replicas 2 -> 4 is drift, and will be reported`,
 	} {
-		if got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
-		}
+		check.That(t, got == want, "got  %s\nwant %s", got, want)
 	}
 	secret := strings.Replace(pair, "ConfigMap", "Secret", 1)
 	a := admission(t, secret, secret, strings.Replace(oneChanged, "ConfigMap", "Secret", 1))
 	_, changes = Admit(a)
-	if text := a.Refusal(changes); strings.Contains(text, `"1"`) || strings.Contains(text, " x") ||
-		!strings.Contains(text, "data[one] was refused") {
-		t.Error(text)
-	}
+	text := a.Refusal(changes)
+	check.That(t,
+		!strings.Contains(text, `"1"`) && !strings.Contains(text, " x") && strings.Contains(text, "data[one] was refused"),
+		"%v", text)
 	custom := func(text string) string { return strings.Replace(text, "apps/v1", "example.com/v1", 1) }
 	resource := admission(t, custom(twoWebs), custom(twoWebs), custom(fourWebs))
 	_, changes = Admit(resource)
-	if text := resource.Refusal(changes); !strings.Contains(text, "locked; spec.replicas was refused") {
-		t.Error(text)
-	}
+	text = resource.Refusal(changes)
+	check.That(t, strings.Contains(text, "locked; spec.replicas was refused"), "%v", text)
 	both := admission(t, pair, pair, bothChanged)
 	_, changes = Admit(both)
 	for text, want := range map[string]string{
 		both.Refusal(changes): "data[one], data[two] were refused. Use ", both.Warning(changes, false): "data[two] will be reverted",
 		both.Warning(changes, true): "data[one], data[two] are drift, and will be reported",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s does not say %q", text, want)
-		}
+		check.That(t, strings.Contains(text, want), "%s does not say %q", text, want)
 	}
 	both.DryRun = true
-	if text := both.Refusal(changes); !strings.Contains(text, "data[one], data[two] would be refused. Use ") {
-		t.Error(text)
-	}
+	text = both.Refusal(changes)
+	check.That(t, strings.Contains(text, "data[one], data[two] would be refused. Use "), "%v", text)
 	gone := admission(t, pair, pair, "")
-	if text := gone.Warning(nil, false); !strings.HasSuffix(text, "its deletion will be undone") {
-		t.Error(text)
-	}
+	text = gone.Warning(nil, false)
+	check.That(t, strings.HasSuffix(text, "its deletion will be undone"), "%v", text)
 }
 
 // A limit by which Kubernetes ends an object is no drift, so a warning does not promise its revert.
@@ -297,9 +287,8 @@ func TestAWarningOfAnEndPromisesNoRevert(t *testing.T) {
 		a := admission(t, job, job, after)
 		_, changes := Admit(a)
 		for _, detect := range []bool{false, true} {
-			if text := a.Warning(changes, detect); !strings.HasSuffix(text, "will end it, and will not be reverted") {
-				t.Errorf("%s: %s", name, text)
-			}
+			text := a.Warning(changes, detect)
+			check.That(t, strings.HasSuffix(text, "will end it, and will not be reverted"), "%s: %s", name, text)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func hpa(name, target string, least, most int64) *unstructured.Unstructured {
@@ -31,35 +32,25 @@ func TestAutoscalersTellForWhomARangeChanges(t *testing.T) {
 	var a Autoscalers
 	expect := func(got []manifest.ID, want ...manifest.ID) {
 		t.Helper()
-		if len(got) != len(want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		check.Must(t, len(got) == len(want), "got %v, want %v", got, want)
 		for i := range got {
-			if got[i] != want[i] {
-				t.Fatalf("got %v, want %v", got, want)
-			}
+			check.Must(t, got[i] == want[i], "got %v, want %v", got, want)
 		}
 	}
 	expect(a.Set(hpa("a", "web", 2, 5)), deployment("web"))
 	expect(a.Set(hpa("a", "web", 2, 5))) // a change of its status, say
-	if r := a.Range(deployment("web"), nil); !r.Contains(2) || !r.Contains(5) || r.Contains(1) || r.Contains(6) {
-		t.Errorf("range %v", r)
-	}
+	r := a.Range(deployment("web"), nil)
+	check.That(t, r.Contains(2) && r.Contains(5) && !r.Contains(1) && !r.Contains(6), "range %v", r)
 	expect(a.Set(hpa("a", "web", 2, 6)), deployment("web"))
 	expect(a.Set(hpa("a", "api", 2, 6)), deployment("api"), deployment("web"))
-	if a.Range(deployment("web"), nil) != nil {
-		t.Error("web is scaled by nobody")
-	}
+	check.That(t, a.Range(deployment("web"), nil) == nil, "web is scaled by nobody")
 	expect(a.Set(hpa("b", "api", 1, 1)), deployment("api"))
-	if r := a.Range(deployment("api"), nil); r.By.Name != "a" {
-		t.Errorf("of two, the first by name counts; got %s", r.By)
-	}
+	r = a.Range(deployment("api"), nil)
+	check.That(t, r.By.Name == "a", "of two, the first by name counts; got %s", r.By)
 	expect(a.Remove(scaler("a")), deployment("api"))
 	expect(a.Remove(scaler("a")))
 	expect(a.Remove(scaler("b")), deployment("api"))
-	if len(a.IDs()) != 0 || len(a.ranges) != 0 {
-		t.Errorf("left: %v %v", a.IDs(), a.ranges)
-	}
+	check.That(t, len(a.IDs()) == 0 && len(a.ranges) == 0, "left: %v %v", a.IDs(), a.ranges)
 }
 
 func TestAutoscalerOfKEDAMayScaleToNothing(t *testing.T) {
@@ -68,9 +59,7 @@ func TestAutoscalerOfKEDAMayScaleToNothing(t *testing.T) {
 	u.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "keda.sh/v1alpha1",
 		"kind": "ScaledObject", "name": "web"}}
 	a.Set(u)
-	if !a.Range(deployment("web"), nil).Contains(0) {
-		t.Error("it may not")
-	}
+	check.That(t, a.Range(deployment("web"), nil).Contains(0), "it may not")
 }
 
 func TestDamagedAutoscalersHaveNoRange(t *testing.T) {
@@ -81,16 +70,13 @@ func TestDamagedAutoscalersHaveNoRange(t *testing.T) {
 		a.Set(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "apps",
 			"name": "x"}, "spec": spec}})
 	}
-	if n := len(a.IDs()); n != 0 {
-		t.Errorf("%d are known", n)
-	}
+	n := len(a.IDs())
+	check.That(t, n == 0, "%d are known", n)
 	// Without a maximum nothing is in the range.
 	u := hpa("a", "web", 1, 1)
 	unstructured.RemoveNestedField(u.Object, "spec", "maxReplicas")
 	a.Set(u)
-	if a.Range(deployment("web"), nil).Contains(1) {
-		t.Error("an autoscaler without a maximum has a range")
-	}
+	check.That(t, !a.Range(deployment("web"), nil).Contains(1), "an autoscaler without a maximum has a range")
 }
 
 func TestWithinTheRange(t *testing.T) {
@@ -118,9 +104,7 @@ func TestWithinTheRange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Range{Min: c.least, Max: c.most}
-			if got := r.Within(c.live, c.last, c.wanted); got != c.want {
-				t.Errorf("got %d, want %d", got, c.want)
-			}
+			check.Equal(t, r.Within(c.live, c.last, c.wanted), c.want)
 		})
 	}
 }
@@ -129,30 +113,22 @@ func TestAutoscalersKnowWhatIsWanted(t *testing.T) {
 	var a Autoscalers
 	u := hpa("a", "web", 2, 10)
 	a.Set(u)
-	if n := a.Wanted(deployment("web")); n != 0 {
-		t.Errorf("%d wanted before there was a status", n)
-	}
+	check.Equal(t, a.Wanted(deployment("web")), 0)
 	u.Object["status"] = map[string]any{"desiredReplicas": int64(7)}
-	if changed := a.Set(u); len(changed) > 0 {
-		t.Errorf("a status has objects judged: %v", changed)
-	}
+	changed := a.Set(u)
+	check.That(t, len(changed) == 0, "a status has objects judged: %v", changed)
 	a.Set(hpa("b", "web", 1, 3))
-	if n := a.Wanted(deployment("web")); n != 7 {
-		t.Errorf("%d wanted", n)
-	}
+	check.Equal(t, a.Wanted(deployment("web")), 7)
 	a.Remove(scaler("a"))
-	if n := a.Wanted(deployment("web")); n != 0 {
-		t.Errorf("%d wanted by one that is gone", n)
-	}
+	check.Equal(t, a.Wanted(deployment("web")), 0)
 }
 
 func TestWithReplicasLeavesTheDesiredStateAlone(t *testing.T) {
 	desired := map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": int64(2), "paused": true}}
 	got := withNumber(desired, []string{"spec", "replicas"}, 7)["spec"].(map[string]any)
-	if got["replicas"] != int64(7) || got["paused"] != true ||
-		desired["spec"].(map[string]any)["replicas"] != int64(2) {
-		t.Errorf("got %v from %v", got, desired)
-	}
+	check.That(t,
+		got["replicas"] == int64(7) && got["paused"] == true && desired["spec"].(map[string]any)["replicas"] == int64(2),
+		"got %v from %v", got, desired)
 }
 
 func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
@@ -162,11 +138,7 @@ func TestAutoscaledObjectsNamesTheTargetsOfAutoscalers(t *testing.T) {
 	scaled := AutoscaledObjects([]manifest.Object{hpa}, func(manifest.Object) bool { return true })
 	r := scaled[manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}]
 	for n, want := range map[int64]bool{1: false, 2: true, 5: true, 6: false} {
-		if r.Contains(n) != want {
-			t.Errorf("%d replicas: within is %v", n, !want)
-		}
+		check.Equal(t, r.Contains(n), want, "%d replicas: within is %v", n, !want)
 	}
-	if (*Range)(nil).Contains(1) {
-		t.Error("no range contains something")
-	}
+	check.That(t, !(*Range)(nil).Contains(1), "no range contains something")
 }

@@ -79,12 +79,9 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 			for _, e := range Coexist(&o) {
 				paths = append(paths, e.Paths...)
 			}
-			if !reflect.DeepEqual(paths, test.paths) {
-				t.Errorf("paths %v, want %v", paths, test.paths)
-			}
-			if want := parse(t, test.want); !reflect.DeepEqual(o.Content, want) {
-				t.Errorf("content %v, want %v", o.Content, want)
-			}
+			check.That(t, reflect.DeepEqual(paths, test.paths), "paths %v, want %v", paths, test.paths)
+			want := parse(t, test.want)
+			check.That(t, reflect.DeepEqual(o.Content, want), "content %v, want %v", o.Content, want)
 		})
 	}
 }

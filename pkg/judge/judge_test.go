@@ -134,13 +134,10 @@ func TestJudge(t *testing.T) {
 				test.with(&in)
 			}
 			got := Judge(in)
-			if got.State != test.want {
-				t.Fatalf("%s %v, want %s", got.State, got.Changes, test.want)
-			}
-			if (got.State == NotRecreated) != (got.Why != "") || (got.Deletion != "") != ((test.live == finishing ||
-				test.live == finalizing) && !in.Rules.Deletion()) {
-				t.Errorf("why %q, deletion %q", got.Why, got.Deletion)
-			}
+			check.Must(t, got.State == test.want, "%s %v, want %s", got.State, got.Changes, test.want)
+			check.That(t,
+				(got.State == NotRecreated) == (got.Why != "") && (got.Deletion != "") == ((test.live == finishing ||
+					test.live == finalizing) && !in.Rules.Deletion()), "why %q, deletion %q", got.Why, got.Deletion)
 			restored, _, _ := unstructured.NestedInt64(got.Desired, "spec", "replicas")
 			if test.replicas != 0 && restored != test.replicas {
 				t.Errorf("%d replicas are restored, want %d", restored, test.replicas)
@@ -175,9 +172,7 @@ func TestHasAdditions(t *testing.T) {
 		if test.with != nil {
 			test.with(&in)
 		}
-		if got := in.HasAdditions(Judge(in), in.Live); got != test.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		check.Equal(t, in.HasAdditions(Judge(in), in.Live), test.want, "%v", name)
 	}
 }
 
@@ -211,13 +206,10 @@ func TestSettle(t *testing.T) {
 		in := input(t, config, tampered)
 		in.First = true
 		got := in.Unsettled(Judge(in)).AfterDryRun(object(t, test.after))
-		if got.State != test.want {
-			t.Errorf("%s: %s", name, got.State)
-		}
+		check.Equal(t, got.State, test.want, "%v", name)
 		in.First, in.Baseline = false, got.Baseline
-		if again := Judge(in); again.State != test.want {
-			t.Errorf("%s: %s when it is judged again", name, again.State)
-		}
+		again := Judge(in)
+		check.That(t, again.State == test.want, "%s: %s when it is judged again", name, again.State)
 	}
 }
 
@@ -229,9 +221,7 @@ func TestWhoElseClaimsTheObject(t *testing.T) {
 		`{meta.helm.sh/release-name: other, meta.helm.sh/release-namespace: apps}`: {Namespace: "apps", Name: "other"},
 	} {
 		live := `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps, annotations: ` + annotations + `}}`
-		if got := Judge(input(t, config, live)).Claimant; got != want {
-			t.Errorf("%s: %v", annotations, got)
-		}
+		check.Equal(t, Judge(input(t, config, live)).Claimant, want, "%v", annotations)
 	}
 }
 
@@ -242,12 +232,10 @@ func TestFinalizersOfWhatHoldsData(t *testing.T) {
 		in := input(t, desired, desired)
 		deleted := object(t, finishing).GetDeletionTimestamp()
 		in.Live.SetDeletionTimestamp(deleted)
-		if ignore := in.Ignore(in.Desired); (ignore != nil && ignore(finalizer)) != want {
-			t.Errorf("%s: ignored is %v", in.ID, !want)
-		}
+		ignore := in.Ignore(in.Desired)
+		check.That(t, (ignore != nil && ignore(finalizer)) == want, "%s: ignored is %v", in.ID, !want)
 		in.Live.SetDeletionTimestamp(nil)
-		if ignore := in.Ignore(in.Desired); ignore != nil {
-			t.Errorf("%s: something is ignored although no deletion is pending", in.ID)
-		}
+		ignore = in.Ignore(in.Desired)
+		check.That(t, ignore == nil, "%s: something is ignored although no deletion is pending", in.ID)
 	}
 }

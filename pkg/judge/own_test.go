@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestReserved(t *testing.T) {
@@ -67,9 +68,8 @@ func TestReserved(t *testing.T) {
 		"the operator's own ServiceAccount": {own, core("ServiceAccount", "system", "helm-locker"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if why := c.own.Reserved(c.object); (why != "") != c.want {
-				t.Errorf("reserved is %t (%s), want %t", why != "", why, c.want)
-			}
+			why := c.own.Reserved(c.object)
+			check.That(t, (why != "") == c.want, "reserved is %t (%s), want %t", why != "", why, c.want)
 		})
 	}
 }

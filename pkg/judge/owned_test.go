@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Beside Helm's manager with server-side apply another owner of declared content is drift.
@@ -40,8 +41,7 @@ func TestI4_OwnershipIsJudged(t *testing.T) {
 		live.SetManagedFields(test.entries)
 		in := Input{Desired: object(t, config).Object, Live: live, ServerSide: true,
 			Owner: drift.Owner{Manager: "helm", Operation: apply, Known: true}}
-		if got := Judge(in); got.State != test.want {
-			t.Errorf("%s: %s with %v, want %s", name, got.State, got.Changes, test.want)
-		}
+		got := Judge(in)
+		check.That(t, got.State == test.want, "%s: %s with %v, want %s", name, got.State, got.Changes, test.want)
 	}
 }

@@ -72,9 +72,8 @@ metadata: {name: unknown}
 	var compared, exempt, exceptions []string
 	for _, o := range plan.Objects {
 		compared = append(compared, o.ID.Name)
-		if (o.Rules != nil) != (o.ID.Name == "partly" || o.ID.Name == "plain") {
-			t.Errorf("%s: rules %v, range %v", o.ID, o.Rules, o.Replicas)
-		}
+		check.Equal(t, o.Rules != nil, o.ID.Name == "partly" || o.ID.Name == "plain", "%s: rules %v, range %v", o.ID, o.Rules,
+			o.Replicas)
 	}
 	for _, e := range plan.Exempt {
 		exempt = append(exempt, e.Object.ID.Name)
@@ -103,12 +102,9 @@ metadata: {name: unknown}
 			}
 		}
 	}
-	if len(declared.Unknown) != 1 || declared.Unknown[0].ID.Name != "unknown" {
-		t.Errorf("unknown: %v", declared.Unknown)
-	}
-	if _, err := Read("a: [", manifest.Release{}, nil); err == nil {
-		t.Error("a manifest that does not parse is read")
-	}
+	check.That(t, len(declared.Unknown) == 1 && declared.Unknown[0].ID.Name == "unknown", "unknown: %v", declared.Unknown)
+	_, err = Read("a: [", manifest.Release{}, nil)
+	check.That(t, err != nil, "a manifest that does not parse is read")
 }
 
 func expect(t *testing.T, got []string, want ...string) {

@@ -59,14 +59,10 @@ func TestScalers(t *testing.T) {
 			a.Set(u)
 			r := a.Range(deployment("web"), func(manifest.ID) bool { return c.trusted })
 			for _, n := range c.within {
-				if !r.Contains(n) {
-					t.Errorf("%d is not within %v", n, r)
-				}
+				check.That(t, r.Contains(n), "%d is not within %v", n, r)
 			}
 			for _, n := range c.outside {
-				if r.Contains(n) {
-					t.Errorf("%d is within %v", n, r)
-				}
+				check.That(t, !r.Contains(n), "%d is within %v", n, r)
 			}
 		})
 	}
@@ -91,26 +87,18 @@ func TestScaledObjectCountsBeforeItsAutoscaler(t *testing.T) {
 	u = &unstructured.Unstructured{Object: parse(t, scaledObject)}
 	u.Object["spec"] = numbers(t, `{scaleTargetRef: {name: web}, maxReplicaCount: 3}`)
 	a.Set(u)
-	if r := a.Range(deployment("web"), nil); r.By.Kind != "ScaledObject" || !r.Contains(0) {
-		t.Errorf("range %v", r)
-	}
-	if n := a.Wanted(deployment("web")); n != 2 {
-		t.Errorf("%d wanted", n)
-	}
+	r := a.Range(deployment("web"), nil)
+	check.That(t, r.By.Kind == "ScaledObject" && r.Contains(0), "range %v", r)
+	check.Equal(t, a.Wanted(deployment("web")), 2)
 }
 
 func TestScaledBy(t *testing.T) {
 	nine, by := int64(9), scaler("x")
 	declared, other := &Range{Min: 1, Max: 2, By: by}, &Range{Min: 1, Max: 5, Paused: &nine, By: scaler("y")}
-	if r := ScaledBy(declared, other); r != declared {
-		t.Errorf("an object that is not declared counts beside one that is: %v", r)
-	}
-	if r := ScaledBy(declared, &Range{Min: 1, Max: 5, Paused: &nine, By: by}); !r.Contains(9) || r.Contains(5) {
-		t.Errorf("range %v of one that is paused", r)
-	}
-	if r := ScaledBy(nil, other); r != other {
-		t.Errorf("range %v", r)
-	}
+	check.Equal(t, ScaledBy(declared, other), declared, "an object that is not declared counts beside one that is")
+	r := ScaledBy(declared, &Range{Min: 1, Max: 5, Paused: &nine, By: by})
+	check.That(t, r.Contains(9) && !r.Contains(5), "range %v of one that is paused", r)
+	check.Equal(t, ScaledBy(nil, other), other, "range")
 }
 
 // A rule that leaves a part of the reference or of the range to others leaves the range to them.
@@ -121,8 +109,6 @@ func TestIgnoresRange(t *testing.T) {
 	} {
 		ignore, err := rules.Compile([]v1alpha1.IgnoreRule{{Paths: []string{pointer}}})
 		check.NoError(t, err)
-		if got := IgnoresRange(o.ID, ignore.For(o)); got != want {
-			t.Errorf("%q: %v", pointer, got)
-		}
+		check.Equal(t, IgnoresRange(o.ID, ignore.For(o)), want, "%v", pointer)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // revert records a revert of a change that was seen at once.
@@ -18,9 +20,7 @@ func insist(t *testing.T, b *budget, last time.Duration, path func(n int) string
 	now := epoch
 	for now.Before(epoch.Add(last)) {
 		wait := b.Wait(now)
-		if wait > time.Second {
-			t.Fatalf("revert %d waits %s", all, wait)
-		}
+		check.Must(t, wait <= time.Second, "revert %d waits %s", all, wait)
 		now = now.Add(wait)
 		all++
 		if wait == 0 && now.Equal(epoch) {
@@ -35,30 +35,23 @@ func insist(t *testing.T, b *budget, last time.Duration, path func(n int) string
 
 func TestInsistingGetsOneSecondAtMost(t *testing.T) {
 	noticed, atOnce, all := insist(t, &budget{}, 10*time.Minute, func(int) string { return "/data/key" })
-	if noticed != fightAfter {
-		t.Errorf("noticed at revert %d", noticed)
-	}
-	if atOnce != revertBurst+1 {
-		t.Errorf("%d reverts at once", atOnce)
-	}
-	if most := atOnce + 600; all > most {
-		t.Errorf("%d reverts in ten minutes, at most %d are promised", all, most)
-	}
+	check.Equal(t, noticed, fightAfter, "noticed at revert")
+	check.That(t, atOnce == revertBurst+1, "%d reverts at once", atOnce)
+	most := atOnce + 600
+	check.That(t, all <= most, "%d reverts in ten minutes, at most %d are promised", all, most)
 }
 
 func TestDeletingAgainAndAgainIsAFight(t *testing.T) {
-	if noticed, _, _ := insist(t, &budget{}, time.Second, func(int) string { return "" }); noticed != fightAfter {
-		t.Errorf("noticed at revert %d", noticed)
-	}
+	noticed, _, _ := insist(t, &budget{}, time.Second, func(int) string { return "" })
+	check.That(t, noticed == fightAfter, "noticed at revert %d", noticed)
 }
 
 // A writer that takes a few paths in turns, or deletes the object between its changes, is noticed within ten reverts.
 func TestTakingPathsInTurnsHidesNoFight(t *testing.T) {
 	for _, paths := range [][]string{{"", "/data/key"}, {"/data/a", "/data/b"}, {"/data/a", "/data/b", ""}} {
 		next := func(n int) string { return paths[n%len(paths)] }
-		if noticed, _, _ := insist(t, &budget{}, 5*time.Second, next); noticed == 0 || noticed > 10 {
-			t.Errorf("%q: noticed at revert %d", paths, noticed)
-		}
+		noticed, _, _ := insist(t, &budget{}, 5*time.Second, next)
+		check.That(t, noticed != 0 && noticed <= 10, "%q: noticed at revert %d", paths, noticed)
 	}
 }
 
@@ -68,9 +61,8 @@ func TestRepetitionsNowAndThenAreNoFight(t *testing.T) {
 	for i := range 3 * fightAfter {
 		now := epoch.Add(time.Duration(i) * (answerWithin + time.Second))
 		for range 2 {
-			if b.revert(now, &bucket{}, fmt.Sprint("/data/", i)) {
-				t.Fatalf("the second change of path %d counts as a fight", i)
-			}
+			check.Must(t, !b.revert(now, &bucket{}, fmt.Sprint("/data/", i)), "the second change of path %d counts as a fight",
+				i)
 		}
 	}
 }
@@ -78,27 +70,24 @@ func TestRepetitionsNowAndThenAreNoFight(t *testing.T) {
 func TestDifferentChangesAreNoFightAndAtFullSpeed(t *testing.T) {
 	var b budget
 	for i := range maxPaths {
-		if now := epoch.Add(time.Duration(i) * time.Millisecond); b.Wait(now) > 0 ||
-			b.revert(now, &bucket{}, fmt.Sprint("/data/", i)) {
-			t.Fatalf("revert %d of another path waits, or counts as a fight", i)
-		}
+		now := epoch.Add(time.Duration(i) * time.Millisecond)
+		check.Must(t, b.Wait(now) <= 0 && !b.revert(now, &bucket{}, fmt.Sprint("/data/", i)),
+			"revert %d of another path waits, or counts as a fight", i)
 	}
 }
 
 func TestMorePathsThanAreRememberedArePaced(t *testing.T) {
 	path := func(n int) string { return fmt.Sprint("/data/", n) }
-	if _, _, all := insist(t, &budget{}, 5*time.Second, path); all > maxPaths+revertBurst+5 {
-		t.Errorf("%d reverts in five seconds", all)
-	}
+	_, _, all := insist(t, &budget{}, 5*time.Second, path)
+	check.That(t, all <= maxPaths+revertBurst+5, "%d reverts in five seconds", all)
 }
 
 func TestTheSameChangeNowAndThenIsNoFight(t *testing.T) {
 	var b budget
 	for i := range 100 {
-		if now := epoch.Add(time.Duration(i) * (answerWithin + time.Second)); b.Wait(now) > 0 ||
-			b.revert(now, &bucket{}, "/data/key") {
-			t.Fatalf("change %d, eleven seconds after the one before, waits or counts as a fight", i)
-		}
+		now := epoch.Add(time.Duration(i) * (answerWithin + time.Second))
+		check.Must(t, b.Wait(now) <= 0 && !b.revert(now, &bucket{}, "/data/key"),
+			"change %d, eleven seconds after the one before, waits or counts as a fight", i)
 	}
 }
 
@@ -110,9 +99,7 @@ func TestAnAnswerCountsFromWhenItIsSeen(t *testing.T) {
 		b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{})
 		now = now.Add(time.Minute)
 	}
-	if !b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{}) {
-		t.Error("no fight")
-	}
+	check.That(t, b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{}), "no fight")
 }
 
 func TestAnotherChangeInBetweenHidesNoFight(t *testing.T) {
@@ -123,21 +110,15 @@ func TestAnotherChangeInBetweenHidesNoFight(t *testing.T) {
 		b.revert(now, &bucket{}, fmt.Sprint("/data/other", i))
 		fight = b.revert(now, &bucket{}, "/data/key", fmt.Sprint("/data/new", i)) || fight
 	}
-	if !fight {
-		t.Error("no fight")
-	}
+	check.That(t, fight, "no fight")
 }
 
 func TestAFightEndsAfterQuiet(t *testing.T) {
 	var b budget
 	insist(t, &b, 30*time.Second, func(int) string { return "/data/key" })
-	if b.Reset(b.QuietAt().Add(-time.Nanosecond)) {
-		t.Error("the fight ends before it has been quiet")
-	}
+	check.That(t, !b.Reset(b.QuietAt().Add(-time.Nanosecond)), "the fight ends before it has been quiet")
 	now := b.QuietAt()
-	if !b.Reset(now) || b.Contended() || b.Wait(now) != 0 || !b.QuietAt().IsZero() {
-		t.Error("the fight does not end")
-	}
+	check.That(t, b.Reset(now) && !b.Contended() && b.Wait(now) == 0 && b.QuietAt().IsZero(), "the fight does not end")
 }
 
 // The figure of the docs: the writes of the operator in one release of a controller gone wild.
@@ -155,13 +136,12 @@ func TestAStormOverAWholeReleaseIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if most := stormBurst + stormPerSecond*60 + 2*objects; perMinute[0] > most {
-		t.Errorf("%d reverts in the first minute, at most %d are promised", perMinute[0], most)
-	}
+	most := stormBurst + stormPerSecond*60 + 2*objects
+	check.That(t, perMinute[0] <= most, "%d reverts in the first minute, at most %d are promised", perMinute[0], most)
 	for minute := 1; minute < minutes; minute++ {
-		if most := stormPerSecond * 61; perMinute[minute] > most {
-			t.Errorf("%d reverts in minute %d, at most %d are promised", perMinute[minute], minute, most)
-		}
+		most := stormPerSecond * 61
+		check.That(t, perMinute[minute] <= most, "%d reverts in minute %d, at most %d are promised", perMinute[minute],
+			minute, most)
 	}
 	t.Logf("reverts by minute: %v", perMinute)
 }
@@ -173,9 +153,7 @@ func TestDriftsOfManyObjectsDrawNothingFromTheStormBudget(t *testing.T) {
 		b.revert(epoch, &all, "/data/a")
 		b.revert(epoch, &all, "/data/b")
 	}
-	if all != (bucket{}) {
-		t.Errorf("%+v", all)
-	}
+	check.Equal(t, all, bucket{})
 }
 
 // A clock that is set back by a year must not stop reverts for a year.
@@ -186,12 +164,11 @@ func TestAClockSetBackEndsNoReverts(t *testing.T) {
 	for range revertBurst + 1 {
 		b.revert(late, storm, "/data/key")
 	}
-	if wait := b.Wait(epoch); !b.Contended() || wait != time.Second {
-		t.Errorf("contended %v, waits %s after the clock was set back", b.Contended(), wait)
-	}
-	if wait := b.Wait(epoch.Add(time.Second)); wait != 0 {
-		t.Errorf("waits %s more", wait)
-	}
+	wait := b.Wait(epoch)
+	check.That(t, b.Contended() && wait == time.Second, "contended %v, waits %s after the clock was set back",
+		b.Contended(), wait)
+	wait = b.Wait(epoch.Add(time.Second))
+	check.That(t, wait == 0, "waits %s more", wait)
 	if b.revert(epoch, storm, "/data/key"); b.Wait(epoch) > time.Second {
 		t.Errorf("waits %s", b.Wait(epoch))
 	}
@@ -199,20 +176,17 @@ func TestAClockSetBackEndsNoReverts(t *testing.T) {
 	b = budget{}
 	b.revert(late, storm, "/data/key")
 	for i := range 2 * fightAfter {
-		if b.revert(epoch.Add(time.Duration(i)*time.Minute*2), storm, "/data/key") {
-			t.Fatalf("revert %d, two minutes after the one before, counts as a fight", i)
-		}
+		check.Must(t, !b.revert(epoch.Add(time.Duration(i)*time.Minute*2), storm, "/data/key"),
+			"revert %d, two minutes after the one before, counts as a fight", i)
 	}
 
 	full := bucket{spent: stormBurst, at: late}
 	full.take(epoch, stormBurst, stormPerSecond)
-	if wait := full.take(epoch.Add(time.Second), stormBurst, stormPerSecond); wait != 0 {
-		t.Errorf("a storm's bucket is not filled after the clock was set back: %s", wait)
-	}
+	check.Equal(t, full.take(epoch.Add(time.Second), stormBurst, stormPerSecond), 0,
+		"a storm's bucket is not filled after the clock was set back")
 
 	s := &state{}
 	s.fail(late, false)
-	if wait := s.wait(epoch); wait != 0 {
-		t.Errorf("a failed attempt waits %s for the next after the clock was set back", wait)
-	}
+	wait = s.wait(epoch)
+	check.That(t, wait == 0, "a failed attempt waits %s for the next after the clock was set back", wait)
 }

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func detecting(spec v1alpha1.HelmReleaseSpec) v1alpha1.HelmReleaseSpec {
@@ -36,10 +37,9 @@ func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch},
 				Now: epoch})
-			if d.Lock != (status == release.StatusDeployed) || d.State != want.state || d.Reason != want.reason ||
-				d.Message == "" {
-				t.Errorf("decision %+v", d)
-			}
+			check.That(t,
+				d.Lock == (status == release.StatusDeployed) && d.State == want.state && d.Reason == want.reason && d.Message != "",
+				"decision %+v", d)
 		})
 	}
 }
@@ -147,9 +147,8 @@ func TestDecide(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if d := Decide(tc.in); !tc.check(d) {
-				t.Errorf("decision %+v", d)
-			}
+			d := Decide(tc.in)
+			check.That(t, tc.check(d), "decision %+v", d)
 		})
 	}
 }
@@ -183,8 +182,6 @@ func TestAReleaseWithoutARecordThatIsReadSaysWhereToLook(t *testing.T) {
 			v1alpha1.ReasonRecordsInTwoStorages, "delete the records that Helm does not use"},
 	} {
 		d := Decide(tc.in)
-		if d.Lock || d.Reason != tc.reason || !strings.Contains(d.Message, tc.says) {
-			t.Errorf("%s: %+v", name, d)
-		}
+		check.That(t, !d.Lock && d.Reason == tc.reason && strings.Contains(d.Message, tc.says), "%s: %+v", name, d)
 	}
 }

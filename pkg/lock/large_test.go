@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Of a large object that waits for its next attempt, nothing is kept: there may be hundreds.
@@ -17,20 +19,15 @@ func TestALargeObjectIsNotKeptWhileItWaits(t *testing.T) {
 	found.Large = true
 	l.Done(w.ID, Outcome{Again: &found, Now: epoch})
 	w = take(t, l, epoch, 1)[0]
-	if w.Live != nil || !w.NeedsGet || !w.Large || w.Seen != epoch {
-		t.Errorf("kept %+v", w.Observation)
-	}
+	check.That(t, w.Live == nil && w.NeedsGet && w.Large && w.Seen == epoch, "kept %+v", w.Observation)
 	found.Large = false
 	l.Done(w.ID, Outcome{Again: &found, Now: epoch})
-	if w = take(t, l, epoch, 1)[0]; w.Live == nil || w.NeedsGet {
-		t.Errorf("a small one is looked at again: %+v", w.Observation)
-	}
+	w = take(t, l, epoch, 1)[0]
+	check.That(t, w.Live != nil && !w.NeedsGet, "a small one is looked at again: %+v", w.Observation)
 }
 
 func TestWhatIsNeededOfAnObjectThatIsGone(t *testing.T) {
-	if Essence(nil) != nil {
-		t.Error("nothing has become something")
-	}
+	check.That(t, Essence(nil) == nil, "nothing has become something")
 	last := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"a": strings.Repeat("a", 1<<20)},
 		"status": map[string]any{"succeeded": int64(1)},
@@ -40,11 +37,8 @@ func TestWhatIsNeededOfAnObjectThatIsGone(t *testing.T) {
 	last.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm",
 		Operation: metav1.ManagedFieldsOperationUpdate}})
 	kept := Essence(last)
-	if kept.GetName() != "a" || kept.GetKind() != "Job" || kept.Object["status"] == nil ||
-		len(kept.GetManagedFields()) != 1 {
-		t.Errorf("kept %v", kept.Object)
-	}
-	if kept.Object["spec"] != nil || kept.GetAnnotations() != nil {
-		t.Error("what may be large is kept")
-	}
+	check.That(t,
+		kept.GetName() == "a" && kept.GetKind() == "Job" && kept.Object["status"] != nil && len(kept.GetManagedFields()) == 1,
+		"kept %v", kept.Object)
+	check.That(t, kept.Object["spec"] == nil && kept.GetAnnotations() == nil, "what may be large is kept")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var (
@@ -35,9 +36,7 @@ func seen(version, digest uint64, at time.Time) Observation {
 func take(t *testing.T, l *Lock, now time.Time, want int) []*Work {
 	t.Helper()
 	work, _ := l.Take(now)
-	if len(work) != want {
-		t.Fatalf("took %d objects, want %d", len(work), want)
-	}
+	check.Must(t, len(work) == want, "took %d objects, want %d", len(work), want)
 	return work
 }
 
@@ -45,16 +44,10 @@ func take(t *testing.T, l *Lock, now time.Time, want int) []*Work {
 func judged(t *testing.T) *Lock {
 	t.Helper()
 	l := New(&Lock{Key: "ns/hr"}, objects("a"))
-	if !l.Observe(id("a"), seen(10, 1, epoch)) {
-		t.Fatal("the first look wakes nobody")
-	}
+	check.Must(t, l.Observe(id("a"), seen(10, 1, epoch)), "the first look wakes nobody")
 	w := take(t, l, epoch, 1)[0]
-	if !w.First {
-		t.Error("an object that was never judged is not First")
-	}
-	if l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Now: epoch}) {
-		t.Error("a good object wakes somebody")
-	}
+	check.That(t, w.First, "an object that was never judged is not First")
+	check.That(t, !l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Now: epoch}), "a good object wakes somebody")
 	return l
 }
 
@@ -75,9 +68,7 @@ func TestObserveSkipsWhatIsGoodOrOld(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			l := judged(t)
-			if got := l.Observe(id("a"), tc.look); got != tc.wake {
-				t.Errorf("wake is %v, want %v", got, tc.wake)
-			}
+			check.Equal(t, l.Observe(id("a"), tc.look), tc.wake, "wake")
 		})
 	}
 }
@@ -93,17 +84,13 @@ func TestDriftSeenWhileTheObjectIsInFlightIsNotLost(t *testing.T) {
 	l := judged(t)
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
-	if l.Observe(id("a"), seen(13, 3, epoch)) {
-		t.Error("an object in flight is handed out twice")
-	}
+	check.That(t, !l.Observe(id("a"), seen(13, 3, epoch)), "an object in flight is handed out twice")
 	take(t, l, epoch, 0)
 	// The worker wrote at version 12, before the newer drift.
-	if !l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 12, Now: epoch}) {
-		t.Fatal("nobody comes for the newer drift")
-	}
-	if w := take(t, l, epoch, 1)[0]; w.Digest != 3 || w.First {
-		t.Errorf("took digest %d, first %v", w.Digest, w.First)
-	}
+	check.Must(t, l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 12, Now: epoch}),
+		"nobody comes for the newer drift")
+	w = take(t, l, epoch, 1)[0]
+	check.That(t, w.Digest == 3 && !w.First, "took digest %d, first %v", w.Digest, w.First)
 }
 
 func TestAnEventOlderThanOurOwnWriteIsNotDrift(t *testing.T) {
@@ -111,12 +98,9 @@ func TestAnEventOlderThanOurOwnWriteIsNotDrift(t *testing.T) {
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
 	l.Observe(id("a"), seen(12, 3, epoch)) // drifted again; the worker's write at 13 comes after it
-	if l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch}) {
-		t.Error("the write at 13 says how the object is; the look at 12 is history")
-	}
-	if l.Observe(id("a"), seen(13, 1, epoch)) {
-		t.Error("the event of our own write wakes somebody")
-	}
+	check.That(t, !l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch}),
+		"the write at 13 says how the object is; the look at 12 is history")
+	check.That(t, !l.Observe(id("a"), seen(13, 1, epoch)), "the event of our own write wakes somebody")
 }
 
 func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
@@ -125,20 +109,14 @@ func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
 	w := take(t, l, epoch, 1)[0]
 	l.Done(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true},
 		Now: epoch})
-	if l.Observe(id("a"), seen(12, 2, epoch)) {
-		t.Error("the same drift is reported twice")
-	}
-	if sum := l.Summarize(epoch); sum.Drifted != 1 {
-		t.Errorf("drifted is %d", sum.Drifted)
-	}
-	if !l.Observe(id("a"), seen(13, 1, epoch)) {
-		t.Fatal("nobody looks at the object that was restored")
-	}
+	check.That(t, !l.Observe(id("a"), seen(12, 2, epoch)), "the same drift is reported twice")
+	sum := l.Summarize(epoch)
+	check.That(t, sum.Drifted == 1, "drifted is %d", sum.Drifted)
+	check.Must(t, l.Observe(id("a"), seen(13, 1, epoch)), "nobody looks at the object that was restored")
 	w = take(t, l, epoch, 1)[0]
 	l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 13, Now: epoch})
-	if sum := l.Summarize(epoch); sum.Drifted != 0 {
-		t.Errorf("drifted is %d after it was restored", sum.Drifted)
-	}
+	sum = l.Summarize(epoch)
+	check.That(t, sum.Drifted == 0, "drifted is %d after it was restored", sum.Drifted)
 }
 
 func TestAClosedLockHandsOutAndKeepsNothing(t *testing.T) {
@@ -146,26 +124,20 @@ func TestAClosedLockHandsOutAndKeepsNothing(t *testing.T) {
 	l.Observe(id("a"), seen(11, 2, epoch))
 	l.Close()
 	take(t, l, epoch, 0)
-	if l.Observe(id("a"), seen(12, 3, epoch)) || l.Recheck(epoch, nil) ||
-		l.Done(id("a"), Outcome{Again: &Observation{}}) {
-		t.Error("a closed lock wakes somebody")
-	}
+	check.That(t,
+		!l.Observe(id("a"), seen(12, 3, epoch)) && !l.Recheck(epoch, nil) && !l.Done(id("a"), Outcome{Again: &Observation{}}),
+		"a closed lock wakes somebody")
 }
 
 func TestRecheckMarksWhatMatchesAndIsNotWaitingAlready(t *testing.T) {
 	l := New(&Lock{Key: "ns/hr"}, objects("a", "b", "c"))
 	l.Observe(id("a"), seen(5, 7, epoch))
-	if !l.Recheck(epoch, func(o *Object) bool { return o.ID != id("c") }) {
-		t.Fatal("nobody comes")
-	}
+	check.Must(t, l.Recheck(epoch, func(o *Object) bool { return o.ID != id("c") }), "nobody comes")
 	for _, w := range take(t, l, epoch, 2) {
-		if w.NeedsGet != (w.ID == id("b")) {
-			t.Errorf("%s: look is %v", w.ID, w.NeedsGet)
-		}
+		check.Equal(t, w.NeedsGet, w.ID == id("b"), "%s: look", w.ID)
 	}
-	if sum := l.Summarize(epoch); sum.Tracked != 3 || sum.Unjudged != 3 {
-		t.Errorf("summary %+v", sum)
-	}
+	sum := l.Summarize(epoch)
+	check.That(t, sum.Tracked == 3 && sum.Unjudged == 3, "summary %+v", sum)
 }
 
 func TestWhatIsLearntComesBackWithTheNextDrift(t *testing.T) {
@@ -176,9 +148,7 @@ func TestWhatIsLearntComesBackWithTheNextDrift(t *testing.T) {
 		Owner: drift.Owner{Manager: "flux"}, Now: epoch})
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w = take(t, l, epoch, 1)[0]
-	if w.Baseline["/x"] != 3 || w.Owner.Manager != "flux" {
-		t.Errorf("baseline %v, owner %v", w.Baseline, w.Owner)
-	}
+	check.That(t, w.Baseline["/x"] == 3 && w.Owner.Manager == "flux", "baseline %v, owner %v", w.Baseline, w.Owner)
 }
 
 func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
@@ -193,17 +163,13 @@ func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
 		}
 		l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 12 + 2*i, Now: now})
 	}
-	if fights != 1 {
-		t.Fatalf("%d fights were announced", fights)
-	}
+	check.Must(t, fights == 1, "%d fights were announced", fights)
 	l.Observe(id("a"), seen(100, 2, now))
-	if work, after := l.Take(now); len(work) != 0 || after != time.Second {
-		t.Errorf("took %d, wait %s", len(work), after)
-	}
+	work, after := l.Take(now)
+	check.That(t, len(work) == 0 && after == time.Second, "took %d, wait %s", len(work), after)
 	sum := l.Summarize(now)
-	if sum.Contended != 1 || sum.Fights[0] != (Fight{id("a")}) || sum.Drifted != 1 || sum.QuietAt.IsZero() {
-		t.Errorf("summary %+v", sum)
-	}
+	check.That(t, sum.Contended == 1 && sum.Fights[0] == (Fight{id("a")}) && sum.Drifted == 1 && !sum.QuietAt.IsZero(),
+		"summary %+v", sum)
 	take(t, l, now.Add(time.Second), 1)
 }
 
@@ -214,20 +180,12 @@ func TestALockIsCompleteOnceAndWhenAllItsObjectsAreJudged(t *testing.T) {
 		o.Now = epoch
 		l.Done(take(t, l, epoch, 1)[0].ID, o)
 	}
-	if l.Complete() {
-		t.Error("complete before anything was judged")
-	}
+	check.That(t, !l.Complete(), "complete before anything was judged")
 	settle("a", Outcome{Good: true, Digest: 1, Version: 10})
-	if l.Complete() {
-		t.Error("complete while b was not judged")
-	}
+	check.That(t, !l.Complete(), "complete while b was not judged")
 	settle("b", Outcome{Problem: &Problem{Reason: "Waiting"}})
-	if !l.Complete() {
-		t.Error("not complete although what can be judged is, and the rest has a problem")
-	}
-	if l.Complete() {
-		t.Error("complete a second time")
-	}
+	check.That(t, l.Complete(), "not complete although what can be judged is, and the rest has a problem")
+	check.That(t, !l.Complete(), "complete a second time")
 }
 
 // Whether an object was deleted or is missing depends on whether it was seen, by a watch or by a worker.
@@ -252,9 +210,8 @@ func TestAnObjectExistedOnceItWasSeen(t *testing.T) {
 			test.outcome.Now = epoch
 			l.Done(take(t, l, epoch, 1)[0].ID, test.outcome)
 			l.Observe(id("a"), Observation{NeedsGet: true})
-			if w := take(t, l, epoch.Add(time.Hour), 1)[0]; w.Existed != test.want {
-				t.Errorf("it existed: %v", w.Existed)
-			}
+			w := take(t, l, epoch.Add(time.Hour), 1)[0]
+			check.That(t, w.Existed == test.want, "it existed: %v", w.Existed)
 		})
 	}
 }

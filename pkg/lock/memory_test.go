@@ -103,9 +103,8 @@ func locked(tb testing.TB, schemas *drift.Schemas, releases, each int) *lock.Tab
 // operator holds.
 func TestMemoryOfLockedObjects(t *testing.T) {
 	const releases, each, limit = 40, 26, 2000
-	if got := bytesEach(t, releases, each); got > limit {
-		t.Errorf("%d bytes for each object, want at most %d", got, limit)
-	}
+	got := bytesEach(t, releases, each)
+	check.That(t, got <= limit, "%d bytes for each object, want at most %d", got, limit)
 }
 
 // bytesEach returns how many bytes are held for each object of so many releases.

@@ -71,17 +71,13 @@ func TestUnpackingGivesBackWhatWasPacked(t *testing.T) {
 			}
 		}
 	}
-	if remain > all*6/10 {
-		t.Errorf("of small objects, %d bytes of %d remain when packed", remain, all)
-	}
+	check.That(t, remain <= all*6/10, "of small objects, %d bytes of %d remain when packed", remain, all)
 }
 
 func same(t *testing.T, packed lock.Packed, object []byte) {
 	t.Helper()
 	got, err := packed.JSON()
-	if err != nil || !bytes.Equal(got, object) {
-		t.Errorf("%.100s is %.100s when unpacked: %v", object, got, err)
-	}
+	check.That(t, err == nil && bytes.Equal(got, object), "%.100s is %.100s when unpacked: %v", object, got, err)
 }
 
 func TestWhatPackingMakesLargerStaysAsItIs(t *testing.T) {
@@ -91,9 +87,7 @@ func TestWhatPackingMakesLargerStaysAsItIs(t *testing.T) {
 	}
 	for _, object := range []string{"", "{}", "7", `{"a":1}`, `"` + string(random) + `"`} {
 		packed := lock.Pack([]byte(object))
-		if len(packed) > len(object) {
-			t.Errorf("%d bytes become %d", len(object), len(packed))
-		}
+		check.That(t, len(packed) <= len(object), "%d bytes become %d", len(object), len(packed))
 		same(t, packed, []byte(object))
 	}
 }
@@ -119,8 +113,7 @@ func TestWhatIsDamagedIsNotUnpacked(t *testing.T) {
 	packed := lock.Pack(long("a"))
 	for _, bad := range []lock.Packed{packed[:1], packed[:2], packed[:len(packed)/2], packed[:1] + "\xff\xff" +
 		packed[3:]} {
-		if got, err := bad.JSON(); err == nil {
-			t.Errorf("%q is unpacked as %.100s", bad, got)
-		}
+		got, err := bad.JSON()
+		check.That(t, err != nil, "%q is unpacked as %.100s", bad, got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestReconsider(t *testing.T) {
@@ -16,51 +17,35 @@ func TestReconsider(t *testing.T) {
 	take := func(t *testing.T, l *Lock) *Work {
 		t.Helper()
 		work, _ := l.Take(now)
-		if len(work) != 1 {
-			t.Fatalf("%d objects to work on", len(work))
-		}
+		check.Must(t, len(work) == 1, "%d objects to work on", len(work))
 		return work[0]
 	}
 	seen := Observation{Live: &unstructured.Unstructured{}, Version: 7, Digest: 3, Seen: now}
 	for name, test := range map[string]func(t *testing.T, l *Lock, w *Work){
 		"one that waits is judged by what was seen": func(t *testing.T, l *Lock, w *Work) {
-			if l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) {
-				t.Error("it does not wait")
-			}
-			if work, _ := l.Take(now); len(work) != 0 {
-				t.Error("it does not wait")
-			}
-			if !l.Reconsider(now, ids) || take(t, l).Version != 7 {
-				t.Error("it is looked at again")
-			}
+			check.That(t, !l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}), "it does not wait")
+			work, _ := l.Take(now)
+			check.That(t, len(work) == 0, "it does not wait")
+			check.That(t, l.Reconsider(now, ids) && take(t, l).Version == 7, "it is looked at again")
 		},
 		"one in flight is looked at again afterwards": func(t *testing.T, l *Lock, w *Work) {
-			if l.Reconsider(now, ids) {
-				t.Error("a worker should come, and the object is in flight")
-			}
-			if !l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) || !take(t, l).NeedsGet {
-				t.Error("what has changed meanwhile is missed")
-			}
+			check.That(t, !l.Reconsider(now, ids), "a worker should come, and the object is in flight")
+			check.That(t, l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) && take(t, l).NeedsGet,
+				"what has changed meanwhile is missed")
 		},
 		"one that was judged is looked at again": func(t *testing.T, l *Lock, w *Work) {
 			l.Done(id, Outcome{Reported: true, Digest: w.Digest, Now: now})
-			if !l.Reconsider(now, ids) || !take(t, l).NeedsGet {
-				t.Error("it is not")
-			}
+			check.That(t, l.Reconsider(now, ids) && take(t, l).NeedsGet, "it is not")
 		},
 		"a newer look ends the wait": func(t *testing.T, l *Lock, w *Work) {
 			l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now})
 			newer := seen
 			newer.Version, newer.Digest = 8, 4
-			if !l.Observe(id, newer) || take(t, l).Version != 8 {
-				t.Error("it does not")
-			}
+			check.That(t, l.Observe(id, newer) && take(t, l).Version == 8, "it does not")
 		},
 		"a lock that has ended needs nothing": func(t *testing.T, l *Lock, _ *Work) {
 			l.Close()
-			if l.Reconsider(now, ids) {
-				t.Error("it does")
-			}
+			check.That(t, !l.Reconsider(now, ids), "it does")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -79,10 +64,7 @@ func TestAnObjectThatWaitsIsLookedAtAgainAfterAList(t *testing.T) {
 	again := w.Observation
 	l.Done(w.ID, Outcome{Again: &again, Waits: true, Now: epoch})
 	take(t, l, epoch, 0)
-	if !l.Recheck(epoch.Add(time.Minute), nil) {
-		t.Fatal("nobody is woken")
-	}
-	if w = take(t, l, epoch.Add(time.Minute), 1)[0]; !w.NeedsGet || w.Seen != epoch {
-		t.Errorf("it is judged by what was seen before: %+v", w.Observation)
-	}
+	check.Must(t, l.Recheck(epoch.Add(time.Minute), nil), "nobody is woken")
+	w = take(t, l, epoch.Add(time.Minute), 1)[0]
+	check.That(t, w.NeedsGet && w.Seen == epoch, "it is judged by what was seen before: %+v", w.Observation)
 }

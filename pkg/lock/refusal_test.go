@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // partly hands back the object of judged as restored but for one refused change, with digest 5 at version 20.
@@ -22,15 +23,11 @@ func partly(t *testing.T, l *Lock) {
 func TestNewContentIsNotHeldUpByARefusal(t *testing.T) {
 	l := judged(t)
 	partly(t, l)
-	if work, after := l.Take(epoch); len(work) > 0 || after <= 0 {
-		t.Fatalf("the next attempt is made at once: %d, in %v", len(work), after)
-	}
-	if !l.Observe(id("a"), seen(21, 6, epoch)) {
-		t.Error("a change of another field wakes nobody")
-	}
-	if w := take(t, l, epoch, 1)[0]; w.Refusal == nil || w.Refusal.Content != 5 {
-		t.Errorf("the refusal is %+v", w.Refusal)
-	}
+	work, after := l.Take(epoch)
+	check.Must(t, len(work) == 0 && after > 0, "the next attempt is made at once: %d, in %v", len(work), after)
+	check.That(t, l.Observe(id("a"), seen(21, 6, epoch)), "a change of another field wakes nobody")
+	w := take(t, l, epoch, 1)[0]
+	check.That(t, w.Refusal != nil && w.Refusal.Content == 5, "the refusal is %+v", w.Refusal)
 }
 
 // A change beside refused ones does not begin with them.
@@ -39,9 +36,8 @@ func TestNewContentIsNewerThanARefusal(t *testing.T) {
 	partly(t, l)
 	l.Observe(id("a"), seen(21, 6, later))
 	l.Observe(id("a"), seen(22, 7, later.Add(time.Second))) // before a worker takes the change
-	if w := take(t, l, later, 1)[0]; !w.Seen.Equal(later) {
-		t.Errorf("the change was seen at %s, want %s", w.Seen, later)
-	}
+	w := take(t, l, later, 1)[0]
+	check.That(t, w.Seen.Equal(later), "the change was seen at %s, want %s", w.Seen, later)
 }
 
 func TestARefusalIsTriedAgainWhateverIsSeen(t *testing.T) {
@@ -50,18 +46,12 @@ func TestARefusalIsTriedAgainWhateverIsSeen(t *testing.T) {
 	if l.Observe(id("a"), seen(21, 5, epoch)) || !l.Known(id("a"), 22, 5) { // the status of the object, say
 		t.Error("the content is the same and wakes somebody")
 	}
-	if sum := l.Summarize(epoch); sum.Drifted != 1 {
-		t.Errorf("the summary is %+v", sum)
-	}
+	sum := l.Summarize(epoch)
+	check.That(t, sum.Drifted == 1, "the summary is %+v", sum)
 	w := take(t, l, epoch.Add(time.Minute), 1)[0]
-	if !w.NeedsGet || w.Refusal == nil {
-		t.Errorf("took %+v", w)
-	}
+	check.That(t, w.NeedsGet && w.Refusal != nil, "took %+v", w)
 	l.Done(w.ID, Outcome{Good: true, Digest: 7, Version: 30, Now: epoch})
-	if !l.Observe(id("a"), seen(31, 8, epoch)) {
-		t.Error("drift wakes nobody")
-	}
-	if w := take(t, l, epoch, 1)[0]; w.Refusal != nil {
-		t.Errorf("the refusal is over and remembered: %+v", w.Refusal)
-	}
+	check.That(t, l.Observe(id("a"), seen(31, 8, epoch)), "drift wakes nobody")
+	w = take(t, l, epoch, 1)[0]
+	check.That(t, w.Refusal == nil, "the refusal is over and remembered: %+v", w.Refusal)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A flood of requests forgets the oldest ones of the lock, and minutes forget all.
@@ -18,20 +20,12 @@ func TestRequestsAreRememberedForMinutes(t *testing.T) {
 	l.RecordRequest(id("a"), Request{User: "alice", At: now})
 	l.RecordRequest(id("b"), Request{User: "bob", At: now})
 	l.RecordRequest(id("a"), Request{User: "carol", At: now.Add(time.Second)})
-	if got := users("a"); got != "alice carol " {
-		t.Errorf("requests of %s", got)
-	}
-	if got := users("a"); got != "" {
-		t.Errorf("after they were taken: %s", got)
-	}
+	check.Equal(t, users("a"), "alice carol ", "requests of")
+	check.Equal(t, users("a"), "", "after they were taken")
 	for i := range maxRequests {
 		l.RecordRequest(id("a"), Request{User: fmt.Sprint(i), At: now})
 	}
-	if got := users("b"); got != "" {
-		t.Errorf("after a flood: %s", got)
-	}
+	check.Equal(t, users("b"), "", "after a flood")
 	l.RecordRequest(id("b"), Request{User: "late", At: now.Add(requestAge + time.Second)})
-	if got := users("a"); got != "" {
-		t.Errorf("after minutes: %s", got)
-	}
+	check.Equal(t, users("a"), "", "after minutes")
 }

@@ -3,6 +3,8 @@ package lock
 import (
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
@@ -16,23 +18,17 @@ func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
 		l.Done(w.ID, Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true},
 			Now: now})
 		work, after := l.Take(now)
-		if len(work) != 0 || after < last || after > retryMaxRefused {
-			t.Fatalf("took %d, next attempt after %s, before that %s", len(work), after, last)
-		}
+		check.Must(t, len(work) == 0 && after >= last && after <= retryMaxRefused,
+			"took %d, next attempt after %s, before that %s", len(work), after, last)
 		last = after
 		now = now.Add(after)
 	}
-	if last != retryMaxRefused {
-		t.Errorf("the last wait is %s", last)
-	}
+	check.Equal(t, last, retryMaxRefused, "the last wait")
 	w := take(t, l, now, 1)[0]
-	if w.Failures != 12 {
-		t.Errorf("failures are %d", w.Failures)
-	}
+	check.Equal(t, w.Failures, 12, "failures")
 	l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 20, Now: now})
-	if sum := l.Summarize(now); sum.Drifted != 0 || len(sum.Problems) != 0 {
-		t.Errorf("after success: %+v", sum)
-	}
+	sum := l.Summarize(now)
+	check.That(t, sum.Drifted == 0 && len(sum.Problems) == 0, "after success: %+v", sum)
 }
 
 func TestAnAttemptWithoutAnswerIsRepeatedSoon(t *testing.T) {
@@ -44,9 +40,7 @@ func TestAnAttemptWithoutAnswerIsRepeatedSoon(t *testing.T) {
 		again := w.Observation
 		l.Done(w.ID, Outcome{Again: &again, Failed: true, Transient: true, Now: now})
 		_, after := l.Take(now)
-		if after > retryMaxTransient {
-			t.Fatalf("waits %s", after)
-		}
+		check.Must(t, after <= retryMaxTransient, "waits %s", after)
 		now = now.Add(after)
 	}
 }
@@ -61,16 +55,10 @@ func TestRetryEndsTheWaitAfterAFailure(t *testing.T) {
 		l.Done(w.ID, failed)
 	}
 	take(t, l, epoch, 0)
-	if l.Retry(in("c")) {
-		t.Error("a retry of nothing wakes somebody")
-	}
-	if !l.Retry(in("a")) {
-		t.Error("the retry wakes nobody")
-	}
+	check.That(t, !l.Retry(in("c")), "a retry of nothing wakes somebody")
+	check.That(t, l.Retry(in("a")), "the retry wakes nobody")
 	work := take(t, l, epoch, 1)
-	if work[0].ID != id("a") || l.Retry(in("a")) {
-		t.Error("what is not waiting is woken")
-	}
+	check.That(t, work[0].ID == id("a") && !l.Retry(in("a")), "what is not waiting is woken")
 	// The retry came while this attempt was under way.
 	l.Done(id("a"), failed)
 	take(t, l, epoch, 1)
@@ -84,49 +72,28 @@ func TestWhatWaitsIsHandedOutAgainWithOtherContentOrAfterResume(t *testing.T) {
 	park := func(version, digest uint64) {
 		t.Helper()
 		w := take(t, l, epoch, 1)[0]
-		if w.Digest != digest || w.Version != version {
-			t.Fatalf("took content %d at version %d", w.Digest, w.Version)
-		}
+		check.Must(t, w.Digest == digest && w.Version == version, "took content %d at version %d", w.Digest, w.Version)
 		again := w.Observation
-		if l.Done(w.ID, Outcome{Again: &again, Waits: true, Problem: &Problem{Drifted: true}, Now: epoch}) {
-			t.Error("what waits wakes somebody")
-		}
+		check.That(t, !l.Done(w.ID, Outcome{Again: &again, Waits: true, Problem: &Problem{Drifted: true}, Now: epoch}),
+			"what waits wakes somebody")
 		take(t, l, epoch, 0)
 	}
-	if !l.Observe(id("a"), seen(11, 2, epoch)) {
-		t.Fatal("drift wakes nobody")
-	}
+	check.Must(t, l.Observe(id("a"), seen(11, 2, epoch)), "drift wakes nobody")
 	park(11, 2)
-	if l.Observe(id("a"), seen(12, 2, epoch)) {
-		t.Error("the same content wakes somebody")
-	}
+	check.That(t, !l.Observe(id("a"), seen(12, 2, epoch)), "the same content wakes somebody")
 	take(t, l, epoch, 0)
-	if !l.Observe(id("a"), seen(13, 3, epoch)) {
-		t.Error("other content wakes nobody")
-	}
+	check.That(t, l.Observe(id("a"), seen(13, 3, epoch)), "other content wakes nobody")
 	park(13, 3)
-	if l.Observe(id("a"), seen(14, 3, epoch)) {
-		t.Error("the same content wakes somebody")
-	}
-	if !l.Resume() {
-		t.Error("the end of waiting wakes nobody")
-	}
-	if l.Resume() {
-		t.Error("it wakes somebody twice")
-	}
+	check.That(t, !l.Observe(id("a"), seen(14, 3, epoch)), "the same content wakes somebody")
+	check.That(t, l.Resume(), "the end of waiting wakes nobody")
+	check.That(t, !l.Resume(), "it wakes somebody twice")
 	park(14, 3) // the newest look
-	if l.Observe(id("a"), seen(15, 1, epoch)) || l.Resume() {
-		t.Error("content that is good again wakes somebody")
-	}
+	check.That(t, !l.Observe(id("a"), seen(15, 1, epoch)) && !l.Resume(), "content that is good again wakes somebody")
 	l.Observe(id("a"), seen(16, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
 	l.Observe(id("a"), seen(17, 3, epoch))
 	again := w.Observation
-	if !l.Done(w.ID, Outcome{Again: &again, Waits: true, Now: epoch}) {
-		t.Error("a newer look does not wake anybody")
-	}
+	check.That(t, l.Done(w.ID, Outcome{Again: &again, Waits: true, Now: epoch}), "a newer look does not wake anybody")
 	l.Close()
-	if l.Resume() {
-		t.Error("a lock that has ended wakes somebody")
-	}
+	check.That(t, !l.Resume(), "a lock that has ended wakes somebody")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func settledLock(record types.UID, desired Packed, names ...string) *Lock {
@@ -29,9 +30,7 @@ func settle(t *testing.T, l *Lock, before *Settled, learnt map[string]drift.Base
 		l.Done(id(name), Outcome{Good: true, Digest: 1, Baseline: baseline, Now: epoch})
 	}
 	s, err := l.Settled(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return s
 }
 
@@ -39,50 +38,38 @@ func settle(t *testing.T, l *Lock, before *Settled, learnt map[string]drift.Base
 func remembers(t *testing.T, s *Settled, o *Object, all drift.Baseline) drift.Baseline {
 	t.Helper()
 	known, _, err := s.Of(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return all.Select(known)
 }
 
 func TestI6_SettledFormsAreThoseOfARecordAndADesiredState(t *testing.T) {
 	learnt := drift.Baseline{"/spec/a": 1, "/spec/b": 2}
 	s := settle(t, settledLock("r1", "{}", "a", "plain"), nil, map[string]drift.Baseline{"a": learnt, "plain": nil})
-	if len(s.Forms) != 1 {
-		t.Errorf("forms of %d objects are kept, and one differs from its manifest", len(s.Forms))
-	}
+	check.That(t, len(s.Forms) == 1, "forms of %d objects are kept, and one differs from its manifest", len(s.Forms))
 	o := objects("a")[0]
 	o.Desired = "{}"
-	if got := remembers(t, s, o, learnt); len(got) != 2 {
-		t.Errorf("of %v is remembered %v", learnt, got)
-	}
+	got := remembers(t, s, o, learnt)
+	check.That(t, len(got) == 2, "of %v is remembered %v", learnt, got)
 	others := drift.Baseline{"/spec/a": 2, "/spec/b": 2, "/spec/c": 1}
-	if got := remembers(t, s, o, others); len(got) != 1 || got["/spec/b"] != 2 {
-		t.Errorf("of other values is remembered %v", got)
-	}
+	got = remembers(t, s, o, others)
+	check.That(t, len(got) == 1 && got["/spec/b"] == 2, "of other values is remembered %v", got)
 	other := *o
 	other.Desired = "{ }"
-	if got := remembers(t, s, &other, learnt); len(got) != 0 {
-		t.Errorf("of another desired state is remembered %v", got)
-	}
+	got = remembers(t, s, &other, learnt)
+	check.That(t, len(got) == 0, "of another desired state is remembered %v", got)
 	other = *o
 	other.ID.Name = "b"
-	if got := remembers(t, s, &other, learnt); len(got) != 0 {
-		t.Errorf("of another object is remembered %v", got)
-	}
+	got = remembers(t, s, &other, learnt)
+	check.That(t, len(got) == 0, "of another object is remembered %v", got)
 	next := settle(t, settledLock("r2", "{}", "a"), s, map[string]drift.Baseline{"a": nil})
-	if next == s || len(next.Forms) != 0 {
-		t.Errorf("of another record is remembered %v", next.Forms)
-	}
+	check.That(t, next != s && len(next.Forms) == 0, "of another record is remembered %v", next.Forms)
 }
 
 func TestI6_SettledFormsStayWhileNothingElseIsKnown(t *testing.T) {
 	learnt := drift.Baseline{"/spec/a": 1}
 	before := settle(t, settledLock("r1", "{}", "a", "b"), nil, map[string]drift.Baseline{"a": learnt, "b": learnt})
 	l := settledLock("r1", "{}", "a", "b")
-	if s := settle(t, l, before, nil); s != before {
-		t.Error("a lock that has judged nothing forgets what was known")
-	}
+	check.Equal(t, settle(t, l, before, nil), before, "a lock that has judged nothing forgets what was known")
 	// Another difference is only reported: the form is not known anew.
 	l.Observe(id("a"), seen(2, 2, epoch))
 	l.Observe(id("b"), seen(2, 2, epoch))
@@ -90,23 +77,16 @@ func TestI6_SettledFormsStayWhileNothingElseIsKnown(t *testing.T) {
 	l.Done(id("a"), Outcome{Reported: true, Digest: 2, Problem: &Problem{Drifted: true}, Now: epoch})
 	l.Done(id("b"), Outcome{Good: true, Digest: 2, Baseline: drift.Baseline{"/spec/a": 2}, Excused: true, Now: epoch})
 	s := settle(t, l, before, nil)
-	if s == before || len(s.Forms) != 2 {
-		t.Fatalf("%d forms are remembered", len(s.Forms))
-	}
+	check.Must(t, s != before && len(s.Forms) == 2, "%d forms are remembered", len(s.Forms))
 	all := objects("a", "b")
 	all[0].Desired, all[1].Desired = "{}", "{}"
-	if got := remembers(t, s, all[0], learnt); len(got) != 1 {
-		t.Error("the form of an object with drift is forgotten")
-	}
-	if got := remembers(t, s, all[1], learnt); len(got) != 0 {
-		t.Error("a form is remembered that another one took the place of")
-	}
-	if _, excused, err := s.Of(all[1]); err != nil || !excused {
-		t.Errorf("that it is excused is forgotten: %v", err)
-	}
-	if again := settle(t, l, s, nil); again != s {
-		t.Error("nothing was learnt, and something else is to be stored")
-	}
+	got := remembers(t, s, all[0], learnt)
+	check.That(t, len(got) == 1, "the form of an object with drift is forgotten")
+	got = remembers(t, s, all[1], learnt)
+	check.That(t, len(got) == 0, "a form is remembered that another one took the place of")
+	_, excused, err := s.Of(all[1])
+	check.That(t, err == nil && excused, "that it is excused is forgotten: %v", err)
+	check.Equal(t, settle(t, l, s, nil), s, "nothing was learnt, and something else is to be stored")
 }
 
 func TestSettledFormsHoldNoValue(t *testing.T) {
@@ -115,19 +95,14 @@ func TestSettledFormsHoldNoValue(t *testing.T) {
 	for range 2 {
 		s := settle(t, settledLock("r1", "{}", "a"), nil, map[string]drift.Baseline{"a": learnt})
 		forms, err := json.Marshal(s.Forms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, err)
 		for _, part := range []string{"ABCDEFGH", "password", "apps"} {
-			if strings.Contains(string(forms), part) || strings.Contains(fmt.Sprintf("%s", s.Forms), part) {
-				t.Errorf("forms hold %q: %s", part, forms)
-			}
+			check.That(t, !strings.Contains(string(forms), part) && !strings.Contains(fmt.Sprintf("%s", s.Forms), part),
+				"forms hold %q: %s", part, forms)
 		}
 		texts[string(forms)] = true
 	}
-	if len(texts) != 2 {
-		t.Error("the hashes of two memories are the same: they have no key of their own")
-	}
+	check.Equal(t, len(texts), 2, "the hashes of two memories are the same: they have no key of their own")
 }
 
 func TestSettledFormsAreBounded(t *testing.T) {
@@ -141,7 +116,5 @@ func TestSettledFormsAreBounded(t *testing.T) {
 		learnt[names[i]] = large
 	}
 	text, err := json.Marshal(settle(t, settledLock("r1", "{}", names...), nil, learnt))
-	if err != nil || len(text) > 2*maxSettled {
-		t.Errorf("%d bytes are to be stored: %v", len(text), err)
-	}
+	check.That(t, err == nil && len(text) <= 2*maxSettled, "%d bytes are to be stored: %v", len(text), err)
 }

@@ -14,40 +14,28 @@ import (
 
 // There may be 50,000 of each, and they are rounded up to these sizes anyway.
 func TestWhatThereIsForEveryObjectIsSmall(t *testing.T) {
-	if got := unsafe.Sizeof(Object{}); got > 144 {
-		t.Errorf("an Object has %d bytes", got)
-	}
-	if got := unsafe.Sizeof(state{}); got > 80 {
-		t.Errorf("a state has %d bytes", got)
-	}
+	got := unsafe.Sizeof(Object{})
+	check.That(t, got <= 144, "an Object has %d bytes", got)
+	got = unsafe.Sizeof(state{})
+	check.That(t, got <= 80, "a state has %d bytes", got)
 }
 
 func TestAnEffortIsForgottenWhenItMakesNoDifferenceAnyMore(t *testing.T) {
 	l := judged(t)
 	s := l.objects.of(id("a"))
-	if s.backoff != nil {
-		t.Error("an object that never drifted has a back-off state")
-	}
+	check.That(t, s.backoff == nil, "an object that never drifted has a back-off state")
 	l.RecordRevert(s.ID, epoch, epoch, []string{"/data/key"})
 	l.Summarize(epoch.Add(quietAfter))
-	if s.backoff == nil {
-		t.Error("a revert was forgotten while its window lasts")
-	}
+	check.That(t, s.backoff != nil, "a revert was forgotten while its window lasts")
 	l.Summarize(epoch.Add(quietAfter + time.Second))
-	if s.backoff != nil {
-		t.Error("a revert is remembered for ever")
-	}
+	check.That(t, s.backoff == nil, "a revert is remembered for ever")
 
 	s.fail(epoch, false)
 	l.Summarize(epoch.Add(time.Hour))
-	if s.failures() != 1 {
-		t.Error("a failure was forgotten without a success")
-	}
+	check.Equal(t, s.failures(), 1, "a failure was forgotten without a success")
 	s.succeed()
 	l.Summarize(epoch.Add(time.Hour))
-	if s.backoff != nil {
-		t.Error("failures are remembered after a success")
-	}
+	check.That(t, s.backoff == nil, "failures are remembered after a success")
 }
 
 func TestObjectsAreFoundByAllOfTheirIdentity(t *testing.T) {
@@ -60,9 +48,8 @@ func TestObjectsAreFoundByAllOfTheirIdentity(t *testing.T) {
 	}
 	all := newStates(objects)
 	for i, id := range alike {
-		if s := all.of(id); s == nil || s.Object != objects[i] {
-			t.Errorf("%v is found as %v", id, s)
-		}
+		s := all.of(id)
+		check.That(t, s != nil && s.Object == objects[i], "%v is found as %v", id, s)
 	}
 	if s := all.of(manifest.ID{Name: "a"}); s != nil {
 		t.Errorf("found %v, which is not there", s.ID)
@@ -78,10 +65,8 @@ func TestObjectsOfAKindShareItUntilItChanges(t *testing.T) {
 	known := plain
 	known.Schema = schemas.For(gvk)
 	first := kinds.Share(plain)
-	if kinds.Share(plain) != first {
-		t.Error("two objects of one kind do not share it")
-	}
-	if second := kinds.Share(known); second == first || second.Schema != known.Schema || kinds.Share(known) != second {
-		t.Error("a kind whose schema has changed is the old one")
-	}
+	check.Equal(t, kinds.Share(plain), first, "two objects of one kind do not share it")
+	second := kinds.Share(known)
+	check.That(t, second != first && second.Schema == known.Schema && kinds.Share(known) == second,
+		"a kind whose schema has changed is the old one")
 }

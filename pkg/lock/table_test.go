@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func lockOf(key string, age time.Duration, names ...string) *Lock {
@@ -19,21 +21,17 @@ func TestTheOlderHelmReleaseKeepsAnObject(t *testing.T) {
 			table := NewTable()
 			table.Put(order[first])
 			conflicts, displaced := table.Put(order[1-first])
-			if table.Owner(configMaps, id("shared")) != old {
-				t.Error("the younger one owns it")
-			}
+			check.Equal(t, table.Owner(configMaps, id("shared")), old, "the younger one owns it")
 			if first == 0 && (len(conflicts) != 1 || conflicts[0].Owner != "ns/b-old" || len(displaced) != 0) {
 				t.Errorf("conflicts %v, displaced %v", conflicts, displaced)
 			}
 			if first == 1 && (len(conflicts) != 0 || len(displaced) != 1 || displaced[0] != "ns/a-young") {
 				t.Errorf("conflicts %v, displaced %v", conflicts, displaced)
 			}
-			if table.Owner(configMaps, id("a")) != old || table.Owner(configMaps, id("b")) != young {
-				t.Error("objects of their own are lost")
-			}
-			if sum := young.Summarize(epoch); sum.Tracked != 1 {
-				t.Errorf("the younger one tracks %d objects", sum.Tracked)
-			}
+			check.That(t, table.Owner(configMaps, id("a")) == old && table.Owner(configMaps, id("b")) == young,
+				"objects of their own are lost")
+			sum := young.Summarize(epoch)
+			check.That(t, sum.Tracked == 1, "the younger one tracks %d objects", sum.Tracked)
 		})
 	}
 }
@@ -42,9 +40,9 @@ func TestOfTwoCreatedTogetherTheNameDecides(t *testing.T) {
 	table := NewTable()
 	table.Put(lockOf("ns/b", 0, "shared"))
 	a := lockOf("ns/a", 0, "shared")
-	if conflicts, _ := table.Put(a); len(conflicts) != 0 || table.Owner(configMaps, id("shared")) != a {
-		t.Error("the answer depends on who came first")
-	}
+	conflicts, _ := table.Put(a)
+	check.That(t, len(conflicts) == 0 && table.Owner(configMaps, id("shared")) == a,
+		"the answer depends on who came first")
 }
 
 func TestPuttingALockAgainClosesTheOneBefore(t *testing.T) {
@@ -52,30 +50,23 @@ func TestPuttingALockAgainClosesTheOneBefore(t *testing.T) {
 	before, after := lockOf("ns/a", 0, "x", "y"), lockOf("ns/a", 0, "x")
 	table.Put(before)
 	table.Put(after)
-	if !before.Closed() || after.Closed() || table.Get("ns/a") != after || len(table.Locks()) != 1 {
-		t.Error("the lock before is still there")
-	}
-	if table.Owner(configMaps, id("y")) != nil {
-		t.Error("an object that is declared no more is still owned")
-	}
+	check.That(t, before.Closed() && !after.Closed() && table.Get("ns/a") == after && len(table.Locks()) == 1,
+		"the lock before is still there")
+	check.That(t, table.Owner(configMaps, id("y")) == nil, "an object that is declared no more is still owned")
 }
 
 func TestDroppingALockFreesItsObjectsOnly(t *testing.T) {
 	table := NewTable()
 	table.Put(lockOf("ns/a", time.Hour, "x"))
 	table.Put(lockOf("ns/b", 0, "y"))
-	if !table.Drop("ns/a") || table.Drop("ns/a") {
-		t.Error("drop does not say whether there was a lock")
-	}
-	if table.Owner(configMaps, id("x")) != nil || table.Owner(configMaps, id("y")) == nil {
-		t.Error("the wrong object is free")
-	}
+	check.That(t, table.Drop("ns/a") && !table.Drop("ns/a"), "drop does not say whether there was a lock")
+	check.That(t, table.Owner(configMaps, id("x")) == nil && table.Owner(configMaps, id("y")) != nil,
+		"the wrong object is free")
 }
 
 func TestAnObjectIsOwnedAtTheVersionThatItsManifestDeclares(t *testing.T) {
 	table := NewTable()
 	table.Put(lockOf("ns/a", 0, "x"))
-	if table.Owner(schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, id("x")) != nil {
-		t.Error("an event of another version is taken for it")
-	}
+	check.That(t, table.Owner(schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, id("x")) == nil,
+		"an event of another version is taken for it")
 }

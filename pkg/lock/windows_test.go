@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func aWindow(schedule, duration, zone string) v1alpha1.Window {
@@ -68,17 +69,13 @@ func TestWindows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := moment(t, tc.now)
 			ws, err := parseWindows(tc.windows, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.NoError(t, err)
 			got := ws.at(now)
 			want := Span{}
 			if tc.start != "" {
 				want = Span{moment(t, tc.start), moment(t, tc.end)}
 			}
-			if !got.Start.Equal(want.Start) || !got.End.Equal(want.End) {
-				t.Errorf("from %s to %s", got.Start, got.End)
-			}
+			check.That(t, got.Start.Equal(want.Start) && got.End.Equal(want.End), "from %s to %s", got.Start, got.End)
 			d := Decide(Input{Spec: unlockedBy(tc.windows...), Found: true,
 				Record: release.Record{Revision: 1, Status: release.StatusDeployed}, Now: now})
 			again, locked := want.Start, !tc.open
@@ -88,10 +85,9 @@ func TestWindows(t *testing.T) {
 					again = want.End
 				}
 			}
-			if d.Lock != locked || d.Resumes.IsZero() == (tc.open && locked) ||
-				(d.Reason == v1alpha1.ReasonInWindow) != tc.open || !d.Again.Equal(again) {
-				t.Errorf("decision %+v", d)
-			}
+			check.That(t,
+				d.Lock == locked && d.Resumes.IsZero() != (tc.open && locked) &&
+					(d.Reason == v1alpha1.ReasonInWindow) == tc.open && d.Again.Equal(again), "decision %+v", d)
 		})
 	}
 }
@@ -103,9 +99,7 @@ func unlockedBy(windows ...v1alpha1.Window) v1alpha1.HelmReleaseSpec {
 func moment(t *testing.T, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	return at
 }
 
@@ -128,10 +122,9 @@ func TestWindowsThatAreWrongKeepTheReleaseLocked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(Input{Spec: unlockedBy(good, tc.window), Found: true,
 				Record: release.Record{Revision: 1, Status: release.StatusDeployed}, Now: epoch})
-			if !d.Lock || !d.Again.IsZero() || d.Window != (Span{}) ||
-				!strings.HasPrefix(d.Invalid, "spec.windows[1]: ") || !strings.Contains(d.Invalid, tc.says) {
-				t.Errorf("decision %+v", d)
-			}
+			check.That(t,
+				d.Lock && d.Again.IsZero() && d.Window == (Span{}) && strings.HasPrefix(d.Invalid, "spec.windows[1]: ") &&
+					strings.Contains(d.Invalid, tc.says), "decision %+v", d)
 		})
 	}
 }
@@ -142,7 +135,6 @@ func TestASuspensionGoesBeforeAWindow(t *testing.T) {
 	spec.SuspendUntil = &until
 	d := Decide(Input{Spec: spec, Found: true, Now: epoch,
 		Record: release.Record{Revision: 1, Status: release.StatusDeployed}})
-	if d.Lock || d.Reason != v1alpha1.ReasonSuspended || !d.Again.Equal(epoch.Add(5*time.Minute)) {
-		t.Errorf("decision %+v", d)
-	}
+	check.That(t, !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(epoch.Add(5*time.Minute)),
+		"decision %+v", d)
 }

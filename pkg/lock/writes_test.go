@@ -8,6 +8,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // writing is a Writes with a release, and short ways to say what happens.
@@ -49,9 +50,8 @@ func TestI1_OnlyWritesThatAreAnsweredAreProven(t *testing.T) {
 	w.over("answered", "lost")
 	other := w.rec
 	other.ResourceVersion = "2"
-	if len(w.Releases()) != 1 || !w.Any(w.rec.Key, newest(other)) || w.Any(w.rec.Key, newest(w.rec)) {
-		t.Error("what is kept is not known")
-	}
+	check.That(t, len(w.Releases()) == 1 && w.Any(w.rec.Key, newest(other)) && !w.Any(w.rec.Key, newest(w.rec)),
+		"what is kept is not known")
 	for _, write := range w.Of(w.rec.Key) {
 		w.Drop(write)
 	}
@@ -62,9 +62,7 @@ func TestI1_OnlyWritesThatAreAnsweredAreProven(t *testing.T) {
 		w.Drop(write)
 	}
 	w.over()
-	if len(w.releases) != 0 {
-		t.Errorf("kept: %v", w.releases)
-	}
+	check.Equal(t, len(w.releases), 0, "kept: %v", w.releases)
 }
 
 func TestALaterWriteToAnObjectTakesThePlaceOfTheEarlierOne(t *testing.T) {
@@ -80,9 +78,8 @@ func TestALaterWriteToAnObjectTakesThePlaceOfTheEarlierOne(t *testing.T) {
 	second.Created = true
 	w.Answered(second, made, false)
 	w.over("app")
-	if got := w.Of(w.rec.Key)[0]; got.Made != made {
-		t.Errorf("kept: %+v", got)
-	}
+	got := w.Of(w.rec.Key)[0]
+	check.That(t, got.Made == made, "kept: %+v", got)
 }
 
 // Of two that want to follow an earlier write only one does. One that is to be looked at again takes no other's place.
@@ -92,12 +89,8 @@ func TestOneWriteFollowsAnother(t *testing.T) {
 	w.Answered(first, nil, false)
 	earlier := w.Of(w.rec.Key)[0]
 	next := &Write{Object: first.Object, Record: w.rec, Deleted: true}
-	if !w.Follow(earlier, next) {
-		t.Fatal("nothing else has its place, and next does not follow")
-	}
-	if w.Follow(earlier, &Write{Object: first.Object, Record: w.rec, Deleted: true}) {
-		t.Error("two writes follow one")
-	}
+	check.Must(t, w.Follow(earlier, next), "nothing else has its place, and next does not follow")
+	check.That(t, !w.Follow(earlier, &Write{Object: first.Object, Record: w.rec, Deleted: true}), "two writes follow one")
 	w.over() // the one that follows is not answered yet
 	w.Answered(next, nil, false)
 	w.over("a")
@@ -105,14 +98,10 @@ func TestOneWriteFollowsAnother(t *testing.T) {
 	w.over("a")
 	w.Drop(*next)
 	w.over()
-	if w.Follow(earlier, next) {
-		t.Error("a write follows one that is forgotten")
-	}
+	check.That(t, !w.Follow(earlier, next), "a write follows one that is forgotten")
 	w.Again(earlier)
 	w.over("a")
-	if !w.Follow(earlier, next) {
-		t.Error("nothing follows one that is to be looked at again")
-	}
+	check.That(t, w.Follow(earlier, next), "nothing follows one that is to be looked at again")
 }
 
 // newest returns a function for Any.
@@ -134,15 +123,12 @@ func TestAWriteThatFailedLeavesALostOneInItsPlace(t *testing.T) {
 	s.Begin(next)
 	s.Answered(next, nil, false)
 	s.Failed(next)
-	if over := s.Of(lost.Record.Key); len(over) != 1 || !over[0].Lost {
-		t.Errorf("remembered are %+v", over)
-	}
+	over := s.Of(lost.Record.Key)
+	check.That(t, len(over) == 1 && over[0].Lost, "remembered are %+v", over)
 	s.Drop(*lost)
 	third := of()
 	s.Begin(third)
 	s.Answered(third, nil, false)
 	s.Failed(third)
-	if len(s.Releases()) != 0 {
-		t.Error("a write that was not carried out is remembered")
-	}
+	check.Equal(t, len(s.Releases()), 0, "a write that was not carried out is remembered")
 }

@@ -12,15 +12,11 @@ func TestKeepIsReadAsHelmReadsIt(t *testing.T) {
 		"''": false, "true": false} {
 		set := mustParse(t,
 			"apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {helm.sh/resource-policy: "+policy+"}}")
-		if set.Objects[0].Keep != want {
-			t.Errorf("policy %s: keep is %v", policy, !want)
-		}
+		check.Equal(t, set.Objects[0].Keep, want, "policy %s: keep is %v", policy, !want)
 	}
 	set := mustParse(t,
 		"apiVersion: v1\nkind: List\nmetadata: {annotations: {helm.sh/resource-policy: keep}}\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: a}}]")
-	if !set.Objects[0].Keep {
-		t.Error("an item of a kept List is not kept")
-	}
+	check.That(t, set.Objects[0].Keep, "an item of a kept List is not kept")
 }
 
 func TestOptedOutIsWhatTheObjectItselfSays(t *testing.T) {
@@ -40,19 +36,13 @@ func TestOptedOutIsWhatTheObjectItselfSays(t *testing.T) {
 	} {
 		annotations := "annotations:\n    " + annotation
 		set := mustParse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  "+annotations+"\n")
-		if got := set.Objects[0].OptedOut; got != want {
-			t.Errorf("%s: %v", annotation, got)
-		}
+		check.Equal(t, set.Objects[0].OptedOut, want, "%v", annotation)
 		resolved, _, err := set.Resolve(podinfo, always(true))
 		check.NoError(t, err)
-		if got := resolved[0].OptedOut; got != want {
-			t.Errorf("%s, resolved: %v", annotation, got)
-		}
+		check.Equal(t, resolved[0].OptedOut, want, "%s, resolved", annotation)
 		asLabel := mustParse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  "+
 			strings.Replace(annotations, "annotations", "labels", 1)+"\n")
-		if asLabel.Objects[0].OptedOut {
-			t.Errorf("the label %s opts out", annotation)
-		}
+		check.That(t, !asLabel.Objects[0].OptedOut, "the label %s opts out", annotation)
 	}
 	set := mustParse(t, `
 apiVersion: v1
@@ -62,7 +52,6 @@ items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: b, annotations: {helmreleases.cattle.io/lock: disabled}}}
 `)
-	if set.Objects[0].OptedOut || !set.Objects[1].OptedOut {
-		t.Error("a List speaks for its items, or an item not for itself")
-	}
+	check.That(t, !set.Objects[0].OptedOut && set.Objects[1].OptedOut,
+		"a List speaks for its items, or an item not for itself")
 }

@@ -45,12 +45,8 @@ func TestManifestsThatExhaustMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, spent, err := parse(test.manifest)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want %s", err, test.want)
-			}
-			if spent > 200 {
-				t.Errorf("%d MiB for %d MiB of text", spent, len(test.manifest)>>20)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "error is %v, want %s", err, test.want)
+			check.That(t, spent <= 200, "%d MiB for %d MiB of text", spent, len(test.manifest)>>20)
 		})
 	}
 }
@@ -82,21 +78,16 @@ func TestTheLargestManifestsThatAreTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set, spent, err := parse(text)
 			check.NoError(t, err)
-			if spent > 200 {
-				t.Errorf("%d MiB for %d KiB of text", spent, len(text)>>10)
-			}
-			if !Large(text) {
-				t.Error("it is not taken for a large one")
-			}
+			check.That(t, spent <= 200, "%d MiB for %d KiB of text", spent, len(text)>>10)
+			check.That(t, Large(text), "it is not taken for a large one")
 			var live, freed runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&live)
 			runtime.KeepAlive(set)
 			runtime.GC()
 			runtime.ReadMemStats(&freed)
-			if kept := (live.HeapAlloc - freed.HeapAlloc) >> 20; kept > 60 {
-				t.Errorf("the result takes %d MiB", kept)
-			}
+			kept := (live.HeapAlloc - freed.HeapAlloc) >> 20
+			check.That(t, kept <= 60, "the result takes %d MiB", kept)
 		})
 	}
 }
@@ -112,9 +103,8 @@ func TestLargeManifests(t *testing.T) {
 	lines := configMap + "data:\n  words: |\n" + strings.Repeat("    word\n", 150_000)
 	for name, text := range map[string]string{"a dashboard": dashboard, "many objects": many,
 		"a list of words": lines} {
-		if _, err := Parse(text); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := Parse(text)
+		check.That(t, err == nil, "%s: %v", name, err)
 	}
 	small := ""
 	for i := range 100 {
@@ -122,9 +112,7 @@ func TestLargeManifests(t *testing.T) {
 			"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-%d, labels: {app: b}}\ndata: {a: b, c: d}\n", i,
 		)
 	}
-	if Large(small) {
-		t.Error("a manifest of a hundred small objects is a large one")
-	}
+	check.That(t, !Large(small), "a manifest of a hundred small objects is a large one")
 }
 
 // Invalid names of objects are refused by Parse, not in requests, logs and conditions.
@@ -152,9 +140,6 @@ func TestNamesThatNoObjectHas(t *testing.T) {
 		}
 	}
 	// RBAC's names have colons and capitals.
-	if _, err := Parse(
-		"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:Node_1.x\"}\n",
-	); err != nil {
-		t.Error(err)
-	}
+	_, err := Parse("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:Node_1.x\"}\n")
+	check.That(t, err == nil, "%v", err)
 }

@@ -69,9 +69,7 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %s\nwant %s", text(got), text(want))
 			}
-			if !reflect.DeepEqual(declared, untouched) {
-				t.Error("the argument was changed")
-			}
+			check.That(t, reflect.DeepEqual(declared, untouched), "the argument was changed")
 			if again := manifest.Canonical(got, gvk); !reflect.DeepEqual(again, got) {
 				t.Errorf("a second time makes a difference: %s", text(again))
 			}

@@ -26,9 +26,7 @@ func TestManifestsOfRealChartsParse(t *testing.T) {
 		name := filepath.Base(filepath.Dir(file))
 		t.Run(name, func(t *testing.T) {
 			row := regexp.MustCompile(`(?m)^\| ` + name + ` \|[^|]*\|[^|]*\| (\d+) \| (\d+) \|`).FindSubmatch(readme)
-			if row == nil {
-				t.Fatalf("%s is not in the README", name)
-			}
+			check.Must(t, row != nil, "%s is not in the README", name)
 			content, err := os.ReadFile(file)
 			check.NoError(t, err)
 			start := time.Now()
@@ -78,7 +76,6 @@ func oneMegabyte() string {
 func TestBigManifestsAndBigObjectsParse(t *testing.T) {
 	set := mustParse(t, oneMegabyte())
 	text := set.Objects[0].Content["data"].(map[string]any)["text"].(string)
-	if len(text) < 256<<10 || len(set.Objects) < 10 {
-		t.Errorf("%d objects, the first with %d bytes", len(set.Objects), len(text))
-	}
+	check.That(t, len(text) >= 256<<10 && len(set.Objects) >= 10, "%d objects, the first with %d bytes", len(set.Objects),
+		len(text))
 }

@@ -36,9 +36,8 @@ func TestNullsStayWhereTheAPIServerMayKeepThem(t *testing.T) {
 				func(schema.GroupVersionKind) (bool, error) { return true, nil })
 			check.NoError(t, err)
 			content := resolved[0].Content
-			if metadata := content["metadata"].(map[string]any); len(metadata) != 4 {
-				t.Errorf("metadata is %v", metadata)
-			}
+			metadata := content["metadata"].(map[string]any)
+			check.That(t, len(metadata) == 4, "metadata is %v", metadata)
 			delete(content, "metadata")
 			delete(content, "apiVersion")
 			delete(content, "kind")
@@ -47,9 +46,7 @@ func TestNullsStayWhereTheAPIServerMayKeepThem(t *testing.T) {
 			if _, ok := want["revision"]; ok {
 				want["revision"] = int64(1)
 			}
-			if !reflect.DeepEqual(content, want) {
-				t.Errorf("content is %v", content)
-			}
+			check.That(t, reflect.DeepEqual(content, want), "content is %v", content)
 		})
 	}
 }

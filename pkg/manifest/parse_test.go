@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // leak stands for the secret values of a manifest; no error may contain it.
@@ -16,9 +17,7 @@ const leak = "hunter2"
 func mustParse(t *testing.T, text string) *manifest.Set {
 	t.Helper()
 	set, err := manifest.Parse(text)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	check.Must(t, err == nil, "%v\n%s", err, text)
 	return set
 }
 
@@ -97,9 +96,8 @@ func TestParseFindsTheObjectsOf(t *testing.T) {
 		"a name with generateName": {"apiVersion: v1\nkind: Secret\nmetadata: {name: a, generateName: b}", "Secret a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ids(mustParse(t, test.manifest).Objects); got != test.want {
-				t.Errorf("got %s\nwant %s", got, test.want)
-			}
+			got := ids(mustParse(t, test.manifest).Objects)
+			check.That(t, got == test.want, "got %s\nwant %s", got, test.want)
 		})
 	}
 }
@@ -123,9 +121,8 @@ func TestParseSkipsAndSaysSo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := mustParse(t, test.manifest)
-			if len(set.Skipped) != 1 || set.Skipped[0].String() != test.want {
-				t.Errorf("got %v\nwant %s", set.Skipped, test.want)
-			}
+			check.That(t, len(set.Skipped) == 1 && set.Skipped[0].String() == test.want, "got %v\nwant %s", set.Skipped,
+				test.want)
 		})
 	}
 }
@@ -133,12 +130,10 @@ func TestParseSkipsAndSaysSo(t *testing.T) {
 func TestOfDuplicatesTheLastCountsAtItsOwnPlace(t *testing.T) {
 	set := mustParse(t, configMap("a")+"data: {v: first}\n---\n"+configMap("b")+"---\n"+configMap("a")+
 		"data: {v: last}\n")
-	if got := ids(set.Objects); got != "ConfigMap b, ConfigMap a" {
-		t.Fatalf("got %s", got)
-	}
-	if data := set.Objects[1].Content["data"]; !reflect.DeepEqual(data, map[string]any{"v": "last"}) {
-		t.Errorf("got %v", data)
-	}
+	got := ids(set.Objects)
+	check.Must(t, got == "ConfigMap b, ConfigMap a", "got %s", got)
+	data := set.Objects[1].Content["data"]
+	check.That(t, reflect.DeepEqual(data, map[string]any{"v": "last"}), "got %v", data)
 }
 
 func TestParseRejectsAllForOneBadDocument(t *testing.T) {
@@ -214,22 +209,13 @@ func TestParseRejectsAllForOneBadDocument(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := manifest.Parse(configMap("good") + "---\n" + test.bad + "\n---\n" + configMap("fine"))
-			if err == nil {
-				t.Fatalf("parsed as %s", ids(set.Objects))
-			}
-			if set != nil {
-				t.Error("there is a set besides the error")
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-			if strings.Contains(err.Error(), leak) || strings.Contains(err.Error(), "7212") {
-				t.Errorf("the error leaks the document: %v", err)
-			}
+			check.Must(t, err != nil, "it is parsed")
+			check.That(t, set == nil, "there is a set besides the error")
+			check.That(t, strings.Contains(err.Error(), test.want), "got %v, want %q", err, test.want)
+			check.That(t, !strings.Contains(err.Error(), leak) && !strings.Contains(err.Error(), "7212"),
+				"the error leaks the document: %v", err)
 			var docErr *manifest.DocumentError
-			if !errors.As(err, &docErr) || docErr.Line < 5 {
-				t.Errorf("the error does not tell the place: %#v", err)
-			}
+			check.That(t, errors.As(err, &docErr) && docErr.Line >= 5, "the error does not tell the place: %#v", err)
 		})
 	}
 }
@@ -255,9 +241,8 @@ func TestErrorsNameDocumentSourceAndLine(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := manifest.Parse(test.manifest); err == nil || err.Error() != test.want {
-				t.Errorf("got  %v\nwant %s", err, test.want)
-			}
+			_, err := manifest.Parse(test.manifest)
+			check.That(t, err != nil && err.Error() == test.want, "got  %v\nwant %s", err, test.want)
 		})
 	}
 }
@@ -265,8 +250,7 @@ func TestErrorsNameDocumentSourceAndLine(t *testing.T) {
 func TestUntypedItemsGetTheirTypeInTheContentToo(t *testing.T) {
 	set := mustParse(t, "apiVersion: apps/v1\nkind: DeploymentList\nitems: [{metadata: {name: a}}]")
 	o := set.Objects[0]
-	if o.GVK.String() != "apps/v1, Kind=Deployment" || o.Content["kind"] != "Deployment" ||
-		o.Content["apiVersion"] != "apps/v1" {
-		t.Errorf("got %s with %v", o.GVK, o.Content)
-	}
+	check.That(t,
+		o.GVK.String() == "apps/v1, Kind=Deployment" && o.Content["kind"] == "Deployment" &&
+			o.Content["apiVersion"] == "apps/v1", "got %s with %v", o.GVK, o.Content)
 }

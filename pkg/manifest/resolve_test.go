@@ -41,16 +41,12 @@ func checkResolved(t *testing.T, objects []manifest.Object, namespaced bool) {
 	t.Helper()
 	for _, o := range objects {
 		metadata, ok := o.Content["metadata"].(map[string]any)
-		if !ok {
-			t.Fatalf("%s has no metadata", o.ID)
-		}
+		check.Must(t, ok, "%s has no metadata", o.ID)
 		labels, _ := metadata["labels"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
-		if labels["app.kubernetes.io/managed-by"] != "Helm" ||
-			annotations["meta.helm.sh/release-name"] != "podinfo" ||
-			annotations["meta.helm.sh/release-namespace"] != "apps" {
-			t.Errorf("%s lacks Helm's ownership metadata: %v", o.ID, metadata)
-		}
+		check.That(t,
+			labels["app.kubernetes.io/managed-by"] == "Helm" && annotations["meta.helm.sh/release-name"] == "podinfo" &&
+				annotations["meta.helm.sh/release-namespace"] == "apps", "%s lacks Helm's ownership metadata: %v", o.ID, metadata)
 		if namespaced && (o.ID.Namespace == "" || metadata["namespace"] != o.ID.Namespace) {
 			t.Errorf("%s has namespace %v", o.ID, metadata["namespace"])
 		}
@@ -59,16 +55,13 @@ func checkResolved(t *testing.T, objects []manifest.Object, namespaced bool) {
 		}
 		for _, field := range []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields",
 			"selfLink", "deletionTimestamp"} {
-			if _, found := metadata[field]; found {
-				t.Errorf("%s has metadata.%s", o.ID, field)
-			}
+			_, found := metadata[field]
+			check.That(t, !found, "%s has metadata.%s", o.ID, field)
 		}
-		if _, found := o.Content["status"]; found {
-			t.Errorf("%s has a status", o.ID)
-		}
-		if _, err := json.Marshal(o.Content); err != nil {
-			t.Errorf("%s is no JSON: %v", o.ID, err)
-		}
+		_, found := o.Content["status"]
+		check.That(t, !found, "%s has a status", o.ID)
+		_, err := json.Marshal(o.Content)
+		check.That(t, err == nil, "%s is no JSON: %v", o.ID, err)
 	}
 }
 
@@ -149,9 +142,7 @@ func TestResolveMakesTheDesiredState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			resolved, unknown, err := mustParse(t, test.declared).Resolve(podinfo, clusterScope)
-			if err != nil || len(resolved) != 1 || len(unknown) != 0 {
-				t.Fatalf("got %v, %v, %v", resolved, unknown, err)
-			}
+			check.Must(t, err == nil && len(resolved) == 1 && len(unknown) == 0, "got %v, %v, %v", resolved, unknown, err)
 			want, err := asKubernetes(test.want)
 			check.NoError(t, err)
 			if !reflect.DeepEqual(resolved[0].Content, want) {
@@ -175,31 +166,27 @@ func TestResolveKeepsOrderAndWhatParseFound(t *testing.T) {
 		"{apiVersion: v1, kind: Secret, metadata: {name: q, annotations: {helm.sh/resource-policy: keep}}}\n---\n"+
 		"{apiVersion: v1, kind: Namespace, metadata: {name: x}}")
 	resolved, _, err := set.Resolve(podinfo, clusterScope)
-	if err != nil || ids(resolved) != "Deployment apps/z, Secret apps/q, Namespace x" {
-		t.Fatalf("got %s, %v", ids(resolved), err)
-	}
-	if !resolved[1].Keep || resolved[0].Keep || resolved[0].GVK != (schema.GroupVersionKind{Group: "apps",
-		Version: "v1", Kind: "Deployment"}) {
-		t.Errorf("got %+v", resolved)
-	}
+	check.Must(t, err == nil && ids(resolved) == "Deployment apps/z, Secret apps/q, Namespace x", "got %s, %v",
+		ids(resolved), err)
+	check.That(t,
+		resolved[1].Keep && !resolved[0].Keep &&
+			resolved[0].GVK == (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}), "got %+v", resolved)
 }
 
 func TestResolveFindsDuplicatesThatOnlyTheNamespaceHid(t *testing.T) {
 	set := mustParse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {v: first}}\n---\n"+
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}, data: {v: last}}")
 	resolved, _, err := set.Resolve(podinfo, clusterScope)
-	if err != nil || len(resolved) != 1 || resolved[0].Content["data"].(map[string]any)["v"] != "last" {
-		t.Errorf("got %v, %v", resolved, err)
-	}
+	check.That(t, err == nil && len(resolved) == 1 && resolved[0].Content["data"].(map[string]any)["v"] == "last",
+		"got %v, %v", resolved, err)
 }
 
 func TestKindsThatTheClusterLacksAreUnknown(t *testing.T) {
 	set := mustParse(t,
 		"{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: s}}")
 	resolved, unknown, err := set.Resolve(podinfo, clusterScope)
-	if err != nil || ids(resolved) != "Secret apps/s" || ids(unknown) != "Widget.example.com w" {
-		t.Errorf("got %s and %s, %v", ids(resolved), ids(unknown), err)
-	}
+	check.That(t, err == nil && ids(resolved) == "Secret apps/s" && ids(unknown) == "Widget.example.com w",
+		"got %s and %s, %v", ids(resolved), ids(unknown), err)
 }
 
 func TestAnObjectOfAnUnknownKindIsMeantWithAndWithoutANamespace(t *testing.T) {
@@ -208,13 +195,10 @@ func TestAnObjectOfAnUnknownKindIsMeantWithAndWithoutANamespace(t *testing.T) {
 		var got []string
 		for _, meant := range id.InEitherScope(manifest.Release{Namespace: "apps", Name: "podinfo"}) {
 			got = append(got, meant.Namespace)
-			if meant.Namespace = declared; meant != id {
-				t.Errorf("%s is meant as %s", id, meant)
-			}
+			meant.Namespace = declared
+			check.That(t, meant == id, "%s is meant as %s", id, meant)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("namespace %q is meant as %q", declared, got)
-		}
+		check.That(t, slices.Equal(got, want), "namespace %q is meant as %q", declared, got)
 	}
 }
 
@@ -222,10 +206,9 @@ func TestOtherErrorsOfScopeAbort(t *testing.T) {
 	set := mustParse(t,
 		"{apiVersion: v1, kind: Secret, metadata: {name: s}}\n---\n{apiVersion: down.io/v1, kind: Widget, metadata: {name: w}}")
 	resolved, unknown, err := set.Resolve(podinfo, clusterScope)
-	if err == nil || resolved != nil || unknown != nil ||
-		!strings.Contains(err.Error(), "Widget.down.io w: the server is down") {
-		t.Errorf("got %v, %v, %v", resolved, unknown, err)
-	}
+	check.That(t,
+		err != nil && resolved == nil && unknown == nil &&
+			strings.Contains(err.Error(), "Widget.down.io w: the server is down"), "got %v, %v, %v", resolved, unknown, err)
 }
 
 func TestSecretsThatTheAPIRefusesAreErrorsWithoutValues(t *testing.T) {
@@ -236,9 +219,7 @@ func TestSecretsThatTheAPIRefusesAreErrorsWithoutValues(t *testing.T) {
 	} {
 		_, _, err := mustParse(t, "{apiVersion: v1, kind: Secret, metadata: {name: s}, "+declared+
 			"}").Resolve(podinfo, clusterScope)
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: got %v, want %s", declared, err, want)
-		}
+		check.That(t, err != nil && err.Error() == want, "%s: got %v, want %s", declared, err, want)
 	}
 }
 
@@ -246,13 +227,9 @@ func TestScopeIsAskedOncePerKind(t *testing.T) {
 	asked := 0
 	set := mustParse(t, configMap("a")+"---\n"+configMap("b")+"---\n"+configMap("c"))
 	_, _, err := set.Resolve(podinfo, func(schema.GroupVersionKind) (bool, error) { asked++; return true, nil })
-	if err != nil || asked != 1 {
-		t.Errorf("asked %d times, %v", asked, err)
-	}
+	check.That(t, err == nil && asked == 1, "asked %d times, %v", asked, err)
 }
 
 func TestAReleaseKeyConvertsToARelease(t *testing.T) {
-	if got := manifest.Release(release.Key{Namespace: "apps", Name: "podinfo"}); got != podinfo {
-		t.Errorf("got %+v", got)
-	}
+	check.Equal(t, manifest.Release(release.Key{Namespace: "apps", Name: "podinfo"}), podinfo)
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // asKubernetes decodes one document with the libraries that Helm uses.
@@ -46,16 +47,11 @@ func TestValuesAreThoseThatKubernetesReads(t *testing.T) {
 	} {
 		text := configMap("a") + "value: " + test.yaml
 		kubernetes, err := asKubernetes(text)
-		if err != nil {
-			t.Fatalf("%s: %v", test.yaml, err)
-		}
+		check.Must(t, err == nil, "%s: %v", test.yaml, err)
 		got := mustParse(t, text).Objects[0].Content
-		if !reflect.DeepEqual(got, kubernetes) {
-			t.Errorf("%s: got %#v, Kubernetes has %#v", test.yaml, got["value"], kubernetes["value"])
-		}
-		if !reflect.DeepEqual(got["value"], test.want) {
-			t.Errorf("%s: got %#v, want %#v", test.yaml, got["value"], test.want)
-		}
+		check.That(t, reflect.DeepEqual(got, kubernetes), "%s: got %#v, Kubernetes has %#v", test.yaml, got["value"],
+			kubernetes["value"])
+		check.That(t, reflect.DeepEqual(got["value"], test.want), "%s: got %#v, want %#v", test.yaml, got["value"], test.want)
 	}
 }
 
@@ -64,18 +60,15 @@ func TestWindowsLineEndsMakeTheSameContent(t *testing.T) {
 		"a",
 	) + "data:\n  text: |\n    one\n    two\n  folded: >\n    three\n    four\n  plain: five\n    six\n"
 	windows := strings.ReplaceAll(unix, "\n", "\r\n")
-	if a, b := mustParse(t, unix).Objects, mustParse(t, windows).Objects; !reflect.DeepEqual(a, b) {
-		t.Errorf("got %v\nwant %v", b, a)
-	}
+	a, b := mustParse(t, unix).Objects, mustParse(t, windows).Objects
+	check.That(t, reflect.DeepEqual(a, b), "got %v\nwant %v", b, a)
 }
 
 func TestAliasesShareNothing(t *testing.T) {
 	set := mustParse(t, configMap("a")+"x: &x {k: v}\nother: *x\n")
 	content := set.Objects[0].Content
 	content["x"].(map[string]any)["k"] = "changed"
-	if content["other"].(map[string]any)["k"] != "v" {
-		t.Error("an alias shares its anchor's mapping")
-	}
+	check.That(t, content["other"].(map[string]any)["k"] == "v", "an alias shares its anchor's mapping")
 }
 
 func FuzzParse(f *testing.F) {
@@ -92,16 +85,13 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		set, err := manifest.Parse(text)
 		if err != nil {
-			if set != nil {
-				t.Error("a set besides the error")
-			}
+			check.That(t, set == nil, "a set besides the error")
 			return
 		}
 		seen := map[manifest.ID]bool{}
 		for _, o := range set.Objects {
-			if o.ID.Kind == "" || o.ID.Name == "" || o.GVK.Version == "" || seen[o.ID] {
-				t.Errorf("bad or double identity %+v", o)
-			}
+			check.That(t, o.ID.Kind != "" && o.ID.Name != "" && o.GVK.Version != "" && !seen[o.ID], "bad or double identity %+v",
+				o)
 			seen[o.ID] = true
 		}
 		for _, namespaced := range []bool{true, false} {

@@ -36,9 +36,7 @@ func TestForgetLeavesNothingOfARelease(t *testing.T) {
 	for _, f := range families {
 		for _, sample := range f.GetMetric() {
 			for _, l := range sample.GetLabel() {
-				if l.GetName() == "release" {
-					t.Errorf("%s still has %s", f.GetName(), l.GetValue())
-				}
+				check.That(t, l.GetName() != "release", "%s still has %s", f.GetName(), l.GetValue())
 			}
 		}
 	}
@@ -49,15 +47,12 @@ func TestNothingIsGlobal(t *testing.T) {
 	a, b := New("v1", "abc"), New("v1", "abc")
 	a.Yielded(shop)
 	a.Queues().NewAddsMetric("drift").Inc()
-	if testutil.CollectAndCount(b.releases) != 0 || testutil.CollectAndCount(b.queue.adds) != 0 {
-		t.Error("one operator's metrics are another's")
-	}
+	check.That(t, testutil.CollectAndCount(b.releases) == 0 && testutil.CollectAndCount(b.queue.adds) == 0,
+		"one operator's metrics are another's")
 	families, err := prometheus.DefaultGatherer.Gather()
 	check.NoError(t, err)
 	for _, f := range families {
-		if strings.HasPrefix(f.GetName(), namespace) {
-			t.Errorf("%s is in the default registry", f.GetName())
-		}
+		check.That(t, !strings.HasPrefix(f.GetName(), namespace), "%s is in the default registry", f.GetName())
 	}
 }
 
@@ -70,12 +65,8 @@ func TestMetricsOfAnEmbeddedOperatorAreCollectedByItsProgram(t *testing.T) {
 	families, err := program.Gather()
 	check.NoError(t, err)
 	own := func(f *dto.MetricFamily) bool { return strings.HasPrefix(f.GetName(), namespace) }
-	if !slices.ContainsFunc(families, own) {
-		t.Errorf("no metric of the operator in %v", families)
-	}
-	if !program.Unregister(m.Collector()) {
-		t.Error("the metrics stay when the operator has ended")
-	}
+	check.That(t, slices.ContainsFunc(families, own), "no metric of the operator in %v", families)
+	check.That(t, program.Unregister(m.Collector()), "the metrics stay when the operator has ended")
 }
 
 func TestClassify(t *testing.T) {
@@ -113,9 +104,7 @@ func TestClassify(t *testing.T) {
 			r.Method = http.MethodPatch
 			r.Header.Set("Content-Type", "application/apply-patch+yaml")
 		}
-		if got := classify(r); got != want {
-			t.Errorf("%s is %v, want %v", line, got, want)
-		}
+		check.Equal(t, classify(r), want, "%v", line)
 	}
 }
 
@@ -143,9 +132,7 @@ func TestRequestsAndWatchesAreCounted(t *testing.T) {
 	}
 	expect := func(what string, c prometheus.Collector, want float64) {
 		t.Helper()
-		if got := testutil.ToFloat64(c); got != want {
-			t.Errorf("%s is %v, want %v", what, got, want)
-		}
+		check.Equal(t, testutil.ToFloat64(c), want, "%v", what)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	do(ctx, "/api/v1/namespaces/a/configmaps/lost")

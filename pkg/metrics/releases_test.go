@@ -65,10 +65,8 @@ helm_locker_reverts_total{release="shop",release_namespace="apps"} 0
 # TYPE helm_locker_yields_total counter
 helm_locker_yields_total{release="shop",release_namespace="apps"} 0
 `
-	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want), "helm_locker_yields_total",
-		"helm_locker_reverts_total"); err != nil {
-		t.Error(err)
-	}
+	check.Report(t, testutil.CollectAndCompare(m.releases, strings.NewReader(want), "helm_locker_yields_total",
+		"helm_locker_reverts_total"))
 }
 
 func TestSuspendedReleases(t *testing.T) {
@@ -79,18 +77,15 @@ func TestSuspendedReleases(t *testing.T) {
 # TYPE helm_locker_suspended_since_timestamp_seconds gauge
 helm_locker_suspended_since_timestamp_seconds{release="shop",release_namespace="apps"} 1.7e+09
 `
-	if err := testutil.CollectAndCompare(m.releases, strings.NewReader(want),
-		"helm_locker_suspended_since_timestamp_seconds"); err != nil {
-		t.Error(err)
-	}
+	check.Report(t,
+		testutil.CollectAndCompare(m.releases, strings.NewReader(want), "helm_locker_suspended_since_timestamp_seconds"))
 }
 
 func TestAYieldAloneSaysNothingOfTheState(t *testing.T) {
 	m := New("v1", "abc")
 	m.Yielded(shop)
-	if n := testutil.CollectAndCount(m.releases); n != 2 {
-		t.Errorf("%d samples of a release that only yielded", n)
-	}
+	n := testutil.CollectAndCount(m.releases)
+	check.That(t, n == 2, "%d samples of a release that only yielded", n)
 }
 
 // many returns the metrics of n releases, in two states.
@@ -110,9 +105,7 @@ func TestAReleaseTakesLittleMemory(t *testing.T) {
 	const n, limit = 1000, 512
 	perRelease := live(func() any { return many(n) }) / n
 	t.Logf("%d bytes per release", perRelease)
-	if perRelease > limit {
-		t.Errorf("the metrics keep %d bytes of a release, want at most %d", perRelease, limit)
-	}
+	check.That(t, perRelease <= limit, "the metrics keep %d bytes of a release, want at most %d", perRelease, limit)
 }
 
 // live returns the bytes held by the result of f.

@@ -94,10 +94,9 @@ func TestFindLegacyTakesOnlyWhatTheOlderOperatorWrote(t *testing.T) {
 			for _, name := range found.Annotations {
 				got = append(got, strings.TrimPrefix(name, prefix))
 			}
-			if !slices.Equal(got, tc.annotations) || (len(found.Labels) == 1) != tc.label ||
-				found.Any() != (tc.label || len(got) > 0) {
-				t.Errorf("found %v and labels %v, want %v and %v", got, found.Labels, tc.annotations, tc.label)
-			}
+			check.That(t,
+				slices.Equal(got, tc.annotations) && (len(found.Labels) == 1) == tc.label && found.Any() == (tc.label ||
+					len(got) > 0), "found %v and labels %v, want %v and %v", got, found.Labels, tc.annotations, tc.label)
 		})
 	}
 }
@@ -155,17 +154,13 @@ func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
 			patch := found.operations()
 			last := patch[len(patch)-1]
 			entries, ok := last.Value.([]metav1.ManagedFieldsEntry)
-			if last.Path != "/metadata/managedFields" || !ok {
-				t.Fatalf("the patch ends with %+v", last)
-			}
+			check.Must(t, last.Path == "/metadata/managedFields" && ok, "the patch ends with %+v", last)
 			var got []string
 			for _, e := range entries {
 				got = append(got, e.Manager+" "+string(e.Operation)+" "+string(e.FieldsV1.GetRawBytes()))
 			}
-			if !slices.Equal(got, tc.want) || !found.HandsOver ||
-				!slices.Equal(found.Managers, []string{"helm-locker"}) {
-				t.Errorf("managedFields are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
-			}
+			check.That(t, slices.Equal(got, tc.want) && found.HandsOver && slices.Equal(found.Managers, []string{"helm-locker"}),
+				"managedFields are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 		})
 	}
 }
@@ -183,19 +178,15 @@ func TestFindLegacyKeepsWhatThisOperatorWrites(t *testing.T) {
 	}
 	kept, err := FindLegacy(key, current(), nil, false, false)
 	check.NoError(t, err)
-	if !kept.Kept || !kept.Any() || !kept.HandsOver || len(kept.Labels)+len(kept.Annotations) > 0 ||
-		!slices.Equal(kept.Managers, []string{"helm-locker"}) {
-		t.Errorf("beside the older operator: %+v", kept)
-	}
+	check.That(t,
+		kept.Kept && kept.Any() && kept.HandsOver && len(kept.Labels)+len(kept.Annotations) <= 0 &&
+			slices.Equal(kept.Managers, []string{"helm-locker"}), "beside the older operator: %+v", kept)
 	alone := current()
 	alone.SetManagedFields([]metav1.ManagedFieldsEntry{entry("helm", "Update",
 		`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{},"f:`+prefix+`applied":{}}},"f:data":{}}`)})
-	if kept, err = FindLegacy(key, alone, nil, false, false); err != nil || !kept.Kept || kept.Any() {
-		t.Errorf("alone: %+v, %v", kept, err)
-	}
+	kept, err = FindLegacy(key, alone, nil, false, false)
+	check.That(t, err == nil && kept.Kept && !kept.Any(), "alone: %+v, %v", kept, err)
 	all, err := FindLegacy(key, alone, nil, false, true)
 	check.NoError(t, err)
-	if all.Kept || len(all.Labels) != 1 || len(all.Annotations) != 5 {
-		t.Errorf("all of it: %+v", all)
-	}
+	check.That(t, !all.Kept && len(all.Labels) == 1 && len(all.Annotations) == 5, "all of it: %+v", all)
 }

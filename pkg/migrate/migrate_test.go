@@ -52,9 +52,8 @@ func look(t *testing.T, cluster *inspect.Cluster) *migrate.Plan {
 	t.Helper()
 	plan, err := migrate.NewPlan(t.Context(), cluster, web, false)
 	check.NoError(t, err)
-	if plan.Declared != 1 || len(plan.Marked) != 1 || len(plan.Unseen) != 0 {
-		t.Fatalf("declared %d, marked %v, unseen %v", plan.Declared, plan.Marked, plan.Unseen)
-	}
+	check.Must(t, plan.Declared == 1 && len(plan.Marked) == 1 && len(plan.Unseen) == 0,
+		"declared %d, marked %v, unseen %v", plan.Declared, plan.Marked, plan.Unseen)
 	return plan
 }
 
@@ -75,28 +74,22 @@ func TestCarryTakesTheMetadataOffAndNothingElse(t *testing.T) {
 	left, err := json.Marshal(map[string]any{"labels": o.GetLabels(), "annotations": o.GetAnnotations(), "data": o.Object["data"]})
 	const want = `{"annotations":{"meta.helm.sh/release-name":"web","meta.helm.sh/release-namespace":"apps"},"data":{"a":"2"},` +
 		`"labels":{"app.kubernetes.io/managed-by":"Helm"}}`
-	if err != nil || string(left) != want {
-		t.Errorf("left %s, %v", left, err)
-	}
-	if again, err := migrate.NewPlan(t.Context(), cluster, web, false); err != nil || len(again.Marked) > 0 {
-		t.Errorf("afterwards %+v, %v", again, err)
-	}
+	check.That(t, err == nil && string(left) == want, "left %s, %v", left, err)
+	again, err := migrate.NewPlan(t.Context(), cluster, web, false)
+	check.That(t, err == nil && len(again.Marked) == 0, "afterwards %+v, %v", again, err)
 }
 
 func TestNothingIsWrittenWhileHelmIsAtWork(t *testing.T) {
 	_, cluster := fixture(t, helmrelease.StatusPendingUpgrade)
-	if _, err := migrate.NewPlan(t.Context(), cluster, web, false); !errors.Is(err, migrate.ErrHelmAtWork) {
-		t.Errorf("look: %v", err)
-	}
+	_, err := migrate.NewPlan(t.Context(), cluster, web, false)
+	check.That(t, errors.Is(err, migrate.ErrHelmAtWork), "look: %v", err)
 	s, cluster := fixture(t, helmrelease.StatusDeployed)
 	plan := look(t, cluster)
 	s.Release("web", 2, helmrelease.StatusPendingUpgrade, configMap)
-	if err := plan.Carry(t.Context(), cluster, false); !errors.Is(err, migrate.ErrHelmAtWork) || plan.Marked[0].Done {
-		t.Errorf("carry: %v", err)
-	}
-	if writes := s.Writes("/configmaps/"); len(writes) > 0 {
-		t.Errorf("wrote %v", writes)
-	}
+	err = plan.Carry(t.Context(), cluster, false)
+	check.That(t, errors.Is(err, migrate.ErrHelmAtWork) && !plan.Marked[0].Done, "carry: %v", err)
+	writes := s.Writes("/configmaps/")
+	check.That(t, len(writes) == 0, "wrote %v", writes)
 }
 
 func TestWhatCannotBeReadOrWrittenIsNamed(t *testing.T) {
@@ -123,7 +116,6 @@ func TestWhatCannotBeReadOrWrittenIsNamed(t *testing.T) {
 	if err := plan.Carry(t.Context(), cluster, false); err != nil || !plan.Marked[0].Done {
 		t.Errorf("of an object that is gone: %v, %+v", err, plan.Marked[0])
 	}
-	if plan, err := migrate.NewPlan(t.Context(), cluster, web, false); err != nil || len(plan.Marked) != 0 {
-		t.Errorf("%+v, %v", plan, err)
-	}
+	plan, err := migrate.NewPlan(t.Context(), cluster, web, false)
+	check.That(t, err == nil && len(plan.Marked) == 0, "%+v, %v", plan, err)
 }

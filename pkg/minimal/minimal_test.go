@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestSubsetIsMinimal(t *testing.T) {
@@ -19,12 +21,10 @@ func TestSubsetIsMinimal(t *testing.T) {
 				trials++
 				return contains(some, needed), nil
 			})
-			if err != nil || len(got) != bits.OnesCount(needed) || !contains(got, needed) {
-				t.Fatalf("of %d, %b needed: %v, %v", n, needed, got, err)
-			}
-			if k := len(got); trials > 2*k*(bits.Len(uint(n))) {
-				t.Errorf("of %d, %b needed: %d trials", n, needed, trials)
-			}
+			check.Must(t, err == nil && len(got) == bits.OnesCount(needed) && contains(got, needed), "of %d, %b needed: %v, %v",
+				n, needed, got, err)
+			k := len(got)
+			check.That(t, trials <= 2*k*(bits.Len(uint(n))), "of %d, %b needed: %d trials", n, needed, trials)
 		}
 	}
 }
@@ -50,8 +50,6 @@ func TestSubsetWorksWhenTheTrialsRunOut(t *testing.T) {
 			trials++
 			return contains(some, 1<<2|1<<5), nil
 		})
-		if !errors.Is(err, over) || !contains(got, 1<<2|1<<5) {
-			t.Errorf("%d trials: %v, %v", most, got, err)
-		}
+		check.That(t, errors.Is(err, over) && contains(got, 1<<2|1<<5), "%d trials: %v, %v", most, got, err)
 	}
 }

@@ -62,28 +62,21 @@ func TestSlackTakesEveryMessage(t *testing.T) {
 			}
 		}
 		strict(t, r.body, &m)
-		if r.header.Get("Content-Type") != "application/json" || m.Text == "" || len(m.Blocks) == 0 || len(m.Blocks) > 50 {
-			t.Errorf("%s: %v", r.header.Get("Content-Type"), r.body)
-		}
+		check.That(t,
+			r.header.Get("Content-Type") == "application/json" && m.Text != "" && len(m.Blocks) > 0 && len(m.Blocks) <= 50,
+			"%s: %v", r.header.Get("Content-Type"), r.body)
 		texts := []string{m.Text}
 		for _, b := range m.Blocks {
-			if b.Type != "section" || b.Text.Type != "mrkdwn" || !b.Text.Verbatim {
-				t.Errorf("block is %+v", b)
-			}
-			if n := len(utf16.Encode([]rune(b.Text.Text))); n < 1 || n > 3000 {
-				t.Errorf("a text has %d characters", n)
-			}
+			check.That(t, b.Type == "section" && b.Text.Type == "mrkdwn" && b.Text.Verbatim, "block is %+v", b)
+			n := len(utf16.Encode([]rune(b.Text.Text)))
+			check.That(t, n >= 1 && n <= 3000, "a text has %d characters", n)
 			texts = append(texts, b.Text.Text)
 		}
 		for _, text := range texts {
 			for _, found := range control.FindAllString(text, -1) {
-				if len(found) == 1 {
-					t.Fatalf("a control character is not escaped in %q", text)
-				}
+				check.Must(t, len(found) != 1, "a control character is not escaped in %q", text)
 			}
-			if strings.ContainsAny(text, "\n\u2028\x01") {
-				t.Errorf("a name begins another line in %q", text)
-			}
+			check.That(t, !strings.ContainsAny(text, "\n\u2028\x01"), "a name begins another line in %q", text)
 		}
 	}
 }
@@ -93,9 +86,8 @@ func TestSlackTakesEveryMessage(t *testing.T) {
 // https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run.
 func TestTeamsTakesEveryMessage(t *testing.T) {
 	for _, r := range send(t, Options{Format: FormatTeams}) {
-		if raw, err := json.Marshal(r.body); err != nil || len(raw) > 28<<10 {
-			t.Errorf("%d bytes, %v", len(raw), err)
-		}
+		raw, err := json.Marshal(r.body)
+		check.That(t, err == nil && len(raw) <= 28<<10, "%d bytes, %v", len(raw), err)
 		var m struct {
 			Type        string
 			Attachments []struct {
@@ -112,24 +104,18 @@ func TestTeamsTakesEveryMessage(t *testing.T) {
 			}
 		}
 		strict(t, r.body, &m)
-		if m.Type != "message" || len(m.Attachments) != 1 ||
-			m.Attachments[0].ContentType != "application/vnd.microsoft.card.adaptive" {
-			t.Fatalf("the envelope is %+v", m)
-		}
+		check.Must(t,
+			m.Type == "message" && len(m.Attachments) == 1 &&
+				m.Attachments[0].ContentType == "application/vnd.microsoft.card.adaptive", "the envelope is %+v", m)
 		card := m.Attachments[0].Content
-		if card.Type != "AdaptiveCard" || card.Version != "1.2" || card.MSTeams.Width != "Full" || len(card.Body) == 0 ||
-			card.Schema != "http://adaptivecards.io/schemas/adaptive-card.json" {
-			t.Errorf("the card is %+v", card)
-		}
+		check.That(t,
+			card.Type == "AdaptiveCard" && card.Version == "1.2" && card.MSTeams.Width == "Full" && len(card.Body) > 0 &&
+				card.Schema == "http://adaptivecards.io/schemas/adaptive-card.json", "the card is %+v", card)
 		for _, element := range card.Body {
 			// A TextBlock would read links out of names: it knows Markdown.
-			if element.Type != "RichTextBlock" || len(element.Inlines) == 0 {
-				t.Errorf("an element is %+v", element)
-			}
+			check.That(t, element.Type == "RichTextBlock" && len(element.Inlines) > 0, "an element is %+v", element)
 			for _, run := range element.Inlines {
-				if run.Type != "TextRun" || run.Text == "" {
-					t.Errorf("a run is %+v", run)
-				}
+				check.That(t, run.Type == "TextRun" && run.Text != "", "a run is %+v", run)
 			}
 		}
 	}
@@ -168,9 +154,8 @@ func TestChatSaysWhatHappened(t *testing.T) {
 		for _, f := range factsOf(event{Event: message.Event{Message: m}}) {
 			got = append(got, f.name+"="+f.value)
 		}
-		if text := strings.Join(got, " "); text != want || titles[m.Type] == "" {
-			t.Errorf("facts are %s, want %s", text, want)
-		}
+		text := strings.Join(got, " ")
+		check.That(t, text == want && titles[m.Type] != "", "facts are %s, want %s", text, want)
 	}
 }
 
@@ -181,9 +166,7 @@ func TestAMissingObjectWasNotDeleted(t *testing.T) {
 		m := &message.Message{Type: message.DriftRecreated, Drift: &v1alpha1.DriftRecord{Operation: operation}}
 		for name, format := range map[string]encoder{"Slack": encodeSlack, "Teams": encodeTeams} {
 			body, _, err := format(event{Event: message.Event{Message: m}})
-			if err != nil || !strings.Contains(string(body), want) {
-				t.Errorf("%s, %s: %v: %s", name, operation, err, body)
-			}
+			check.That(t, err == nil && strings.Contains(string(body), want), "%s, %s: %v: %s", name, operation, err, body)
 		}
 	}
 }

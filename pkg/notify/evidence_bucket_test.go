@@ -37,9 +37,7 @@ func TestEvidence_FilesEndForABucket(t *testing.T) {
 			check.NoError(t, k.run(ctx))
 			names, err := evidence.Files(os.DirFS(dir))
 			check.NoError(t, err)
-			if len(names) != tc.files || ends != tc.ends {
-				t.Errorf("%d ends, and the files are %v", ends, names)
-			}
+			check.That(t, len(names) == tc.files && ends == tc.ends, "%d ends, and the files are %v", ends, names)
 		})
 	}
 }
@@ -53,9 +51,8 @@ func TestEvidence_ABucketNeedsADirectoryAndItsAuthority(t *testing.T) {
 		"no https URL":             {Bucket: to, Directory: t.TempDir()},
 	} {
 		run := RunOptions{Evidence: o, Clock: midnight()}
-		if _, err := run.keep(&follow.Options{}, newCounters()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %s", err, want)
-		}
+		_, err := run.keep(&follow.Options{}, newCounters())
+		check.That(t, err != nil && strings.Contains(err.Error(), want), "the error is %v, want %s", err, want)
 	}
 }
 
@@ -78,8 +75,7 @@ func TestEvidence_CopiesAreCounted(t *testing.T) {
 			}
 		}
 	}
-	if got["helm_locker_evidence_copies_total copied"] != 1 || got["helm_locker_evidence_copies_total failed"] != 1 ||
-		got["helm_locker_evidence_files_waiting"] != 3 {
-		t.Errorf("the metrics are %v", got)
-	}
+	check.That(t,
+		got["helm_locker_evidence_copies_total copied"] == 1 && got["helm_locker_evidence_copies_total failed"] == 1 &&
+			got["helm_locker_evidence_files_waiting"] == 3, "the metrics are %v", got)
 }

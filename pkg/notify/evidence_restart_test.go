@@ -36,9 +36,7 @@ func TestEvidence_ARestartWritesNoDeniedRequestAgain(t *testing.T) {
 		return nil
 	})
 	check.NoError(t, err)
-	if denied != 1 {
-		t.Errorf("the request has %d lines", denied)
-	}
+	check.That(t, denied == 1, "the request has %d lines", denied)
 }
 
 // The author of a pause, the writer of the locked record and the rules are in the line of a state.
@@ -57,9 +55,7 @@ func TestEvidence_AStateNamesItsAuthors(t *testing.T) {
 	check.NoError(t, err)
 	for _, want := range []string{`"pause":{"manager":"kubectl-edit\\n","since":"2026-10-01T00:00:00Z"}`,
 		`"writer":"alice"`, `"rules":{"mode":"Enforce","ignore":[{"paths":["/spec"]}]}`} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the line is %s, want %s", text, want)
-		}
+		check.That(t, strings.Contains(string(text), want), "the line is %s, want %s", text, want)
 	}
 }
 

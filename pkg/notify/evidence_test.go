@@ -87,9 +87,8 @@ func (k *keeper) expect(want ...string) {
 		return nil
 	})
 	check.NoError(k.t, err)
-	if text, all := strings.Join(got, "\n"), strings.Join(want, "\n"); text != all || chain.Broken != "" {
-		k.t.Errorf("broken: %q; the lines are\n%s\nwant\n%s", chain.Broken, text, all)
-	}
+	text, all := strings.Join(got, "\n"), strings.Join(want, "\n")
+	check.That(k.t, text == all && chain.Broken == "", "broken: %q; the lines are\n%s\nwant\n%s", chain.Broken, text, all)
 }
 
 func midnight() *clocktesting.FakeClock {
@@ -127,9 +126,7 @@ func TestEvidence_EachGapIsALine(t *testing.T) {
 	k.connect(at(2, 0))
 	by.Step(time.Minute)
 	k.connect(at(3, 0)) // and killed
-	if k.asked == 0 {
-		t.Error("the states are not read after a gap")
-	}
+	check.That(t, k.asked != 0, "the states are not read after a gap")
 	k.expect("watched 00:00:00-00:00:00", "a", "watched 00:00:00-00:01:00", "watched 00:01:00-00:02:00", "b",
 		"watched 00:02:00-00:03:00", "watched 00:03:00-00:04:00", "lost", "EventsMissed 00:03:00-00:04:00 5", "c",
 		"watched 00:04:00-00:05:00", "watched 00:05:00-00:06:00", "d", "watched 00:06:00-00:06:00",
@@ -150,22 +147,16 @@ func TestEvidence_WhatIsNotWrittenIsAGap(t *testing.T) {
 	m := drifted("a")
 	m.Time = by.Now()
 	k.Handle("locker", at(1, 1), m, func() { reached++ })
-	if reached != 0 {
-		t.Error("an event counts as reached before it is written")
-	}
+	check.Equal(t, reached, 0, "an event counts as reached before it is written")
 	k.flush()
-	if k.Ready() == nil {
-		t.Error("the sink is ready while it cannot write")
-	}
+	check.That(t, k.Ready() != nil, "the sink is ready while it cannot write")
 	by.Step(time.Minute)
 	check.NoError(t, os.Rename(hidden, dir))
 	check.NoError(t, os.Chmod(dir, 0o700))
 	asked := k.asked
 	k.drift(at(1, 2), "b")
 	check.NoError(t, k.Ready())
-	if k.asked == asked {
-		t.Error("the states are not read after lost lines, and a change of a lock may be among them")
-	}
+	check.That(t, k.asked != asked, "the states are not read after lost lines, and a change of a lock may be among them")
 	for n := range int64(pendingLength + 5) {
 		k.Handle("locker", at(1, 3+n), m, nil)
 	}
@@ -233,15 +224,12 @@ func TestEvidence_StatesAndDeniedRequests(t *testing.T) {
 		{nil, true, nil},
 	} {
 		lines := k.states.read(step.list, by.Now(), step.all)
-		if len(lines) != len(step.want) {
-			t.Fatalf("step %d: %d lines, want %d", n, len(lines), len(step.want))
-		}
+		check.Must(t, len(lines) == len(step.want), "step %d: %d lines, want %d", n, len(lines), len(step.want))
 		for i, l := range lines {
 			text, err := json.Marshal(l.Data)
 			check.NoError(t, err)
-			if !strings.Contains(string(text), step.want[i]) {
-				t.Errorf("step %d: the line is %s, want %s", n, text, step.want[i])
-			}
+			check.That(t, strings.Contains(string(text), step.want[i]), "step %d: the line is %s, want %s", n, text,
+				step.want[i])
 		}
 	}
 }

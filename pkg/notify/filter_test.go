@@ -28,9 +28,7 @@ func TestAReceiverFiltersByNamespace(t *testing.T) {
 		check.NoError(t, err)
 		got := [4]bool{f.take(of("team-a", severity.Low)), f.take(of("team-a", severity.High)), f.take(of("shop", "")),
 			f.take(lost)}
-		if got != want {
-			t.Errorf("#%s: %v, want %v", fragment, got, want)
-		}
+		check.Equal(t, got, want, "#%s", fragment)
 	}
 }
 
@@ -42,11 +40,8 @@ func TestMessagesNameTheirCluster(t *testing.T) {
 		check.NoError(t, err)
 		var m map[string]any
 		check.NoError(t, json.Unmarshal(body, &m))
-		if m["cluster"] != "prod" {
-			t.Errorf("%s: %s", name, body)
-		}
+		check.That(t, m["cluster"] == "prod", "%s: %s", name, body)
 	}
-	if facts := factsOf(e); facts[0] != (fact{"Cluster", "prod"}) {
-		t.Errorf("the facts are %v", facts)
-	}
+	facts := factsOf(e)
+	check.That(t, facts[0] == (fact{"Cluster", "prod"}), "the facts are %v", facts)
 }

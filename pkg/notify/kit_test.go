@@ -50,9 +50,8 @@ func (c *counts) expect(t *testing.T, want map[string]int, waiting int) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if fmt.Sprint(c.results) != fmt.Sprint(want) || c.waiting != waiting {
-		t.Errorf("results are %v with %d waiting, want %v with %d", c.results, c.waiting, want, waiting)
-	}
+	check.That(t, fmt.Sprint(c.results) == fmt.Sprint(want) && c.waiting == waiting,
+		"results are %v with %d waiting, want %v with %d", c.results, c.waiting, want, waiting)
 }
 
 type received struct {
@@ -102,9 +101,8 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	log.SetOutput(b.log)
 	log.SetLevel(logrus.TraceLevel)
 	var err error
-	if b.Notifier, err = New(o, b.clock, log, b.counts); err != nil {
-		t.Fatal(err)
-	}
+	b.Notifier, err = New(o, b.clock, log, b.counts)
+	check.Must(t, err == nil, "%v", err)
 	for _, r := range b.receivers {
 		r.jitter = func(d time.Duration) time.Duration { return d }
 	}
@@ -140,9 +138,7 @@ func (b *bench) run() {
 		cancel()
 		<-b.done
 		for _, secret := range []string{"pa55word", "qu3ry", "hook-token"} {
-			if strings.Contains(b.log.String(), secret) {
-				b.t.Errorf("the log has a part of the URL: %s", b.log)
-			}
+			check.That(b.t, !strings.Contains(b.log.String(), secret), "the log has a part of the URL: %s", b.log)
 		}
 	}
 }
@@ -167,8 +163,6 @@ func subject(r received) string {
 func (b *bench) expect(want ...string) {
 	b.t.Helper()
 	for _, name := range want {
-		if got := subject(<-b.got); got != name {
-			b.t.Errorf("received %s, want %s", got, name)
-		}
+		check.Equal(b.t, subject(<-b.got), name, "received")
 	}
 }

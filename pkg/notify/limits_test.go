@@ -42,9 +42,8 @@ func TestOverflowDropsTheOldestAndSaysSoOnce(t *testing.T) {
 	b.expect("late 0", "late 1")
 	b.stop()
 	b.counts.expect(t, map[string]int{ResultDropped: 7, ResultSent: queueLength + 1}, 0)
-	if n := strings.Count(b.log.String(), "notifications are lost"); n != 1 {
-		t.Errorf("the log says %d times that notifications are lost", n)
-	}
+	n := strings.Count(b.log.String(), "notifications are lost")
+	check.That(t, n == 1, "the log says %d times that notifications are lost", n)
 }
 
 // I12: a namespace with drift without end neither pushes the messages of others out of the queue nor delays them by
@@ -61,23 +60,21 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	}
 	put("late", "1")
 	put("late", "2")
-	if lost := q.allLost(now).Count; lost != 903 {
-		t.Errorf("%d are lost, want those that are too many", lost)
-	}
+	lost := q.allLost(now).Count
+	check.That(t, lost == 903, "%d are lost, want those that are too many", lost)
 	q.reported(&message.Lost{Count: 903}, now)
 	for _, want := range []string{"early 1", "hostile 903", "late 1", "hostile 904", "late 2", "hostile 905", "hostile 906"} {
 		i, _ := q.next(now)
-		if got := i.Release.Namespace + " " + i.Release.Name; got != want {
-			t.Errorf("%s comes, want %s", got, want)
-		}
+		got := i.Release.Namespace + " " + i.Release.Name
+		check.That(t, got == want, "%s comes, want %s", got, want)
 	}
 	put("late", "3")
 	now = now.Add(maxAge + time.Second)
 	put("late", "4")
 	q.expire(now)
-	if lost := q.allLost(now).Count; lost != 94 || q.count != 1 || len(q.turns) != 1 {
-		t.Errorf("%d are too old, and %d of %v wait", lost, q.count, q.turns)
-	}
+	lost = q.allLost(now).Count
+	check.That(t, lost == 94 && q.count == 1 && len(q.turns) == 1, "%d are too old, and %d of %v wait", lost, q.count,
+		q.turns)
 }
 
 func TestWhatIsTooOldIsGivenUp(t *testing.T) {
@@ -133,9 +130,7 @@ func TestShutdownDoesNotWaitForADeadReceiver(t *testing.T) {
 	// The retry comes due while the operator stops, and is not answered: the end of the flush ends it.
 	b.stop()
 	b.counts.expect(t, map[string]int{ResultDropped: 3}, 0)
-	if !strings.Contains(b.log.String(), "2 notifications were not sent") {
-		t.Errorf("the log is %s", b.log)
-	}
+	check.That(t, strings.Contains(b.log.String(), "2 notifications were not sent"), "the log is %s", b.log)
 	b.answers <- ok // so that the server can be closed
 }
 
@@ -184,14 +179,11 @@ func TestTLSAndToken(t *testing.T) {
 	trusting := newBench(t, func(o *Options) { o.URLs, o.CAFile, o.TokenFile = []string{server.URL}, ca, token })
 	trusting.run()
 	trusting.Send(drifted("web"))
-	if got := <-authorization; got != "Bearer one" {
-		t.Errorf("Authorization is %q", got)
-	}
+	check.Equal(t, <-authorization, "Bearer one", "Authorization")
 	write("token", "two")
 	trusting.Send(drifted("web"))
-	if got := <-authorization; got != "Bearer two" {
-		t.Errorf("Authorization is %q after the token was rotated", got)
-	}
+	got := <-authorization
+	check.That(t, got == "Bearer two", "Authorization is %q after the token was rotated", got)
 	trusting.stop()
 	trusting.counts.expect(t, map[string]int{ResultSent: 2}, 0)
 
@@ -204,9 +196,8 @@ func TestTLSAndToken(t *testing.T) {
 		wary.clock.Step(flushTime)
 	}()
 	wary.stop()
-	if !strings.Contains(wary.log.String(), "certificate") || len(authorization) != 0 {
-		t.Errorf("a server that nobody vouches for got the message, or the log does not say why not: %s", wary.log)
-	}
+	check.That(t, strings.Contains(wary.log.String(), "certificate") && len(authorization) == 0,
+		"a server that nobody vouches for got the message, or the log does not say why not: %s", wary.log)
 }
 
 func TestBadOptionsAreClearErrorsWithoutSecrets(t *testing.T) {
@@ -226,17 +217,15 @@ func TestBadOptionsAreClearErrorsWithoutSecrets(t *testing.T) {
 			"only sent over https"},
 	} {
 		_, err := New(tc.o, clock.RealClock{}, logrus.New(), &counts{})
-		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: error is %v", name, err)
-		}
+		check.That(t, err != nil && strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "hunter2"),
+			"%s: error is %v", name, err)
 	}
 }
 
 func TestJitterStaysInItsRange(t *testing.T) {
 	for range 1000 {
-		if d := jitter(time.Second); d < 500*time.Millisecond || d > time.Second {
-			t.Fatalf("%s for a second", d)
-		}
+		d := jitter(time.Second)
+		check.Must(t, d >= 500*time.Millisecond && d <= time.Second, "%s for a second", d)
 	}
 }
 

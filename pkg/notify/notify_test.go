@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestCloudEvent(t *testing.T) {
@@ -17,28 +18,22 @@ func TestCloudEvent(t *testing.T) {
 	b.Send(drifted("web"))
 	r := <-b.got
 	b.stop()
-	if got := r.header.Get("Content-Type"); got != "application/cloudevents+json; charset=utf-8" {
-		t.Errorf("Content-Type is %s", got)
-	}
+	check.Equal(t, r.header.Get("Content-Type"), "application/cloudevents+json; charset=utf-8", "Content-Type")
 	for attribute, want := range map[string]any{
 		"specversion": "1.0", "type": "io.cattle.helm.drift.reverted", "subject": "Deployment.apps apps/web",
 		"datacontenttype": "application/json",
 		"source":          "/apis/helm.cattle.io/v1alpha1/namespaces/locker/helmreleases/shop",
 		"time":            "2026-11-21T10:00:00Z",
 	} {
-		if r.body[attribute] != want {
-			t.Errorf("%s is %v, want %v", attribute, r.body[attribute], want)
-		}
+		check.That(t, r.body[attribute] == want, "%s is %v, want %v", attribute, r.body[attribute], want)
 	}
-	if id, _ := r.body["id"].(string); id == "" {
-		t.Error("there is no id")
-	}
+	id, _ := r.body["id"].(string)
+	check.That(t, id != "", "there is no id")
 	data, _ := r.body["data"].(map[string]any)
 	drift, _ := data["drift"].(map[string]any)
-	if fmt.Sprint(data["release"]) != "map[name:shop namespace:apps]" || drift["fieldManager"] != "kubectl-edit" ||
-		fmt.Sprint(drift["paths"]) != "[/spec/replicas]" {
-		t.Errorf("data is %v", data)
-	}
+	check.That(t,
+		fmt.Sprint(data["release"]) == "map[name:shop namespace:apps]" && drift["fieldManager"] == "kubectl-edit" &&
+			fmt.Sprint(drift["paths"]) == "[/spec/replicas]", "data is %v", data)
 	b.counts.expect(t, map[string]int{ResultSent: 1}, 0)
 }
 
@@ -52,10 +47,9 @@ func TestPlainJSON(t *testing.T) {
 	r := <-b.got
 	b.stop()
 	lock, _ := r.body["lock"].(map[string]any)
-	if r.header.Get("Content-Type") != "application/json" || r.body["type"] != "io.cattle.helm.lock.changed" ||
-		lock["revision"] != 3.0 || r.body["id"] == "" {
-		t.Errorf("received %v", r)
-	}
+	check.That(t,
+		r.header.Get("Content-Type") == "application/json" && r.body["type"] == "io.cattle.helm.lock.changed" &&
+			lock["revision"] == 3.0 && r.body["id"] != "", "received %v", r)
 }
 
 func TestRetriesBackOffAndKeepTheOrder(t *testing.T) {
@@ -78,13 +72,10 @@ func TestRetriesBackOffAndKeepTheOrder(t *testing.T) {
 	b.answers <- ok
 	b.expect("first", "second")
 	b.stop()
-	if ids = slices.Compact(ids); len(ids) != 1 {
-		t.Errorf("one message has the ids %v", ids)
-	}
+	ids = slices.Compact(ids)
+	check.That(t, len(ids) == 1, "one message has the ids %v", ids)
 	b.counts.expect(t, map[string]int{ResultSent: 2}, 0)
-	if b.counts.retries != 8 {
-		t.Errorf("%d retries counted", b.counts.retries)
-	}
+	check.That(t, b.counts.retries == 8, "%d retries counted", b.counts.retries)
 }
 
 func TestRetryAfterIsHeeded(t *testing.T) {

@@ -45,9 +45,8 @@ func TestAMessageHasTheSeverityOfItsDrift(t *testing.T) {
 				b.answers <- ok
 				b.Send(c.m)
 				text := fmt.Sprint((<-b.got).body)
-				if c.want != "" && !strings.Contains(text, c.want) || strings.Contains(text, c.another) {
-					t.Errorf("want severity %q: %s", c.want, text)
-				}
+				check.That(t, (c.want == "" || strings.Contains(text, c.want)) && !strings.Contains(text, c.another),
+					"want severity %q: %s", c.want, text)
 			}
 			b.stop()
 		})
@@ -89,16 +88,12 @@ func TestADriftIsRatedByItsMostSevereField(t *testing.T) {
 	table, err := severity.Default()
 	check.NoError(t, err)
 	label := rated("web", "/metadata/labels/a").Drift
-	if got := rate(table, label); got != severity.Low {
-		t.Errorf("a label is rated %s", got)
-	}
+	check.Equal(t, rate(table, label), severity.Low, "a label is rated")
 	label.MorePaths = 1
 	for name, drift := range map[string]*v1alpha1.DriftRecord{
 		"more fields": label, "no field": rated("web").Drift, "an image": rated("web", "/metadata/labels/a", imagePath).Drift,
 	} {
-		if got := rate(table, drift); got != severity.High {
-			t.Errorf("%s: rated %s", name, got)
-		}
+		check.Equal(t, rate(table, drift), severity.High, "%s: rated", name)
 	}
 }
 
@@ -127,8 +122,6 @@ default: low, rules: [{severity: high, paths: [/spec/replicas]}]}`), 0o600))
 	} {
 		clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 		_, err := New(o, clock, logrus.New(), &counts{results: map[string]int{}})
-		if err == nil || strings.Contains(err.Error(), "pa55word") {
-			t.Errorf("%+v: the error is %v", o, err)
-		}
+		check.That(t, err != nil && !strings.Contains(err.Error(), "pa55word"), "%+v: the error is %v", o, err)
 	}
 }

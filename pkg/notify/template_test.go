@@ -35,13 +35,9 @@ func TestTemplateMakesTheBody(t *testing.T) {
 	want := map[string]any{"text": "A change was reverted: Deployment.apps apps/web by kubectl-edit",
 		"release": "shop", "escaped": "&lt;a &amp; b&gt;"}
 	for key, value := range want {
-		if got.body[key] != value {
-			t.Errorf("%s is %v, want %v", key, got.body[key], value)
-		}
+		check.That(t, got.body[key] == value, "%s is %v, want %v", key, got.body[key], value)
 	}
-	if got.header.Get("Content-Type") != "application/json" || got.body["id"] == "" {
-		t.Errorf("received %+v", got)
-	}
+	check.That(t, got.header.Get("Content-Type") == "application/json" && got.body["id"] != "", "received %+v", got)
 	b.stop()
 	b.counts.expect(t, map[string]int{ResultSkipped: 1, ResultSent: 1}, 0)
 }
@@ -50,10 +46,9 @@ func TestTemplateOfOtherText(t *testing.T) {
 	encode, err := templated(templateFile(t, "{{ .Type }} {{ .Time.Unix }}\n"))
 	check.NoError(t, err)
 	body, mediaType, err := encode(event{Event: message.Event{ID: "1", Message: drifted("web")}})
-	if err != nil || !strings.HasPrefix(string(body), "io.cattle.helm.drift.reverted ") ||
-		mediaType != "text/plain; charset=utf-8" {
-		t.Errorf("%q, %s, %v", body, mediaType, err)
-	}
+	check.That(t,
+		err == nil && strings.HasPrefix(string(body), "io.cattle.helm.drift.reverted ") &&
+			mediaType == "text/plain; charset=utf-8", "%q, %s, %v", body, mediaType, err)
 }
 
 // A receiver of a message about lost ones may not want it. It is not made again and again.
@@ -87,12 +82,8 @@ func TestBadTemplatesAreErrorsWithTheirLine(t *testing.T) {
 	} {
 		_, err := New(Options{URLs: []string{"https://ok.example"}, TemplateFile: templateFile(t, tc.text)},
 			clock.RealClock{}, logrus.New(), &counts{})
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: error is %v, want %q", name, err, tc.want)
-		}
+		check.That(t, err != nil && strings.Contains(err.Error(), tc.want), "%s: error is %v, want %q", name, err, tc.want)
 	}
 	_, err := New(Options{TemplateFile: "/none/template"}, clock.RealClock{}, logrus.New(), &counts{})
-	if err == nil || !strings.Contains(err.Error(), "/none/template") {
-		t.Errorf("error is %v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), "/none/template"), "error is %v", err)
 }

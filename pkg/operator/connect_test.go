@@ -7,6 +7,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // oldServer tells its version, or why it does not.
@@ -27,9 +29,7 @@ func TestTheVersionOfTheAPIServerDecidesHowChecksAreMade(t *testing.T) {
 		false: {{version: "v1.33.0"}, {version: "v1.30.4", err: errors.New("no answer")}},
 	} {
 		for _, server := range servers {
-			if got := listsReadStorage(server, log); got != want {
-				t.Errorf("%+v: %t", server, got)
-			}
+			check.Equal(t, listsReadStorage(server, log), want, "%+v", server)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	helmlocker "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	helmlockercontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // embeds is a program that embeds the older helm-locker, with the changes of docs/migration.md: it makes HelmReleases
@@ -60,20 +61,17 @@ func isSettled(state string) bool {
 func TestOlderNamesMeanTheSame(t *testing.T) {
 	_ = embeds // it compiles
 	hr := forProject("project", "shop")
-	if hr.APIVersion != "helm.cattle.io/v1alpha1" || hr.Kind != "HelmRelease" || hr.Namespace != "system" ||
-		hr.Name != "shop" || hr.Spec.Release != (v1alpha1.ReleaseReference{Namespace: "project", Name: "shop"}) {
-		t.Errorf("made %+v", hr)
-	}
-	if hr.Status.State = "Deployed"; !isSettled(hr.Status.State) {
-		t.Error("a deployed release is not settled")
-	}
+	check.That(t,
+		hr.APIVersion == "helm.cattle.io/v1alpha1" && hr.Kind == "HelmRelease" && hr.Namespace == "system" &&
+			hr.Name == "shop" && hr.Spec.Release == (v1alpha1.ReleaseReference{Namespace: "project", Name: "shop"}), "made %+v",
+		hr)
+	hr.Status.State = "Deployed"
+	check.That(t, isSettled(hr.Status.State), "a deployed release is not settled")
 	for state, want := range map[string]string{
 		v1alpha1.SecretNotFoundState: "SecretNotFound", v1alpha1.UnknownState: "Unknown",
 		v1alpha1.DeployedState: "Deployed", v1alpha1.UninstalledState: "Uninstalled", v1alpha1.ErrorState: "Error",
 		v1alpha1.FailedState: "Failed", v1alpha1.TransitioningState: "Transitioning",
 	} {
-		if state != want {
-			t.Errorf("%s, want %s", state, want)
-		}
+		check.Equal(t, state, want)
 	}
 }

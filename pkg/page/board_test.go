@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The common part of all viewers is made once.
@@ -45,10 +46,9 @@ func TestRowsAreMadeOnceForAllViewers(t *testing.T) {
 	s.Changed("locker/one")
 	for _, next := range []func() (string, string){first, second} {
 		s.expect(next, "release", `"lastDrift":"1970-01-01T00:33:20Z"`)
-		if event, data := next(); event != "drift" || strings.Count(data, `"time"`) != 1 ||
-			!strings.Contains(data, "00:33:20") {
-			t.Errorf("the time line is told more than is new: %s %s", event, data)
-		}
+		event, data := next()
+		check.That(t, event == "drift" && strings.Count(data, `"time"`) == 1 && strings.Contains(data, "00:33:20"),
+			"the time line is told more than is new: %s %s", event, data)
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
@@ -59,20 +59,15 @@ func TestTheTimeLineIsBounded(t *testing.T) {
 	for i := range 10 * mostLogged {
 		b.add("locker/one", v1alpha1.ReleaseReference{}, v1alpha1.DriftRecord{
 			Time: metav1.NewMicroTime(at.Add(time.Duration(i*7919%(10*mostLogged)) * time.Second))})
-		if len(b.log) > 2*mostLogged {
-			t.Fatalf("%d entries are kept", len(b.log))
-		}
+		check.Must(t, len(b.log) <= 2*mostLogged, "%d entries are kept", len(b.log))
 	}
 	b.trim()
 	newest := at.Add((9*mostLogged - 1) * time.Second)
 	for _, l := range b.log {
-		if !l.entry.Time.After(newest) {
-			t.Errorf("an entry of %s is kept, and newer ones are not", l.entry.Time)
-		}
+		check.That(t, l.entry.Time.After(newest), "an entry of %s is kept, and newer ones are not", l.entry.Time)
 	}
-	if len(b.log) != mostLogged || len(b.known) != mostLogged {
-		t.Errorf("%d entries are kept and %d known, not the newest %d", len(b.log), len(b.known), mostLogged)
-	}
+	check.That(t, len(b.log) == mostLogged && len(b.known) == mostLogged,
+		"%d entries are kept and %d known, not the newest %d", len(b.log), len(b.known), mostLogged)
 }
 
 // An operator reports a drift, and writes it into the status a moment later: viewers are told once, and at once.
@@ -109,9 +104,7 @@ func TestARowSaysWhichPolicyKeepsIt(t *testing.T) {
 		hr := &v1alpha1.HelmRelease{}
 		hr.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: kind,
 			Name: "web", Controller: &controls}}
-		if got := rowOf(hr, time.Now()).Policy; got != want {
-			t.Errorf("owned by a %s, the policy is %q", kind, got)
-		}
+		check.Equal(t, rowOf(hr, time.Now()).Policy, want, "owned by a %s, the policy", kind)
 	}
 }
 
@@ -141,9 +134,8 @@ func TestARowSaysThatTheGuardIsNotInForce(t *testing.T) {
 		hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Protection: tc.spec},
 			Status: v1alpha1.HelmReleaseStatus{Conditions: tc.conditions}}
 		row := rowOf(hr, time.Now())
-		if row.Attention != (tc.message != "") || row.Message != "revision 1 locked"+tc.message {
-			t.Errorf("%s: attention %v: %s", name, row.Attention, row.Message)
-		}
+		check.That(t, row.Attention == (tc.message != "") && row.Message == "revision 1 locked"+tc.message,
+			"%s: attention %v: %s", name, row.Attention, row.Message)
 	}
 }
 
@@ -155,14 +147,13 @@ func TestARowIsShortAndTheReleaseHasAll(t *testing.T) {
 	})
 	next := s.events()
 	s.expect(next, "operator", "")
-	if _, data := next(); strings.Count(data, "why ") > mostMessage || strings.Contains(data, "conditions") {
-		t.Errorf("a row has %s", data)
-	}
+	_, data := next()
+	check.That(t, strings.Count(data, "why ") <= mostMessage && !strings.Contains(data, "conditions"), "a row has %s",
+		data)
 	const path = "release?namespace=locker&name="
-	if got := s.ask(http.MethodGet, path+"one"); got.status != http.StatusOK || !strings.Contains(got.body, long) {
-		t.Errorf("the release is answered with %d %s", got.status, got.body)
-	}
-	if got := s.ask(http.MethodGet, path+"two"); got.status != http.StatusNotFound {
-		t.Errorf("what is not there is answered with %d", got.status)
-	}
+	got := s.ask(http.MethodGet, path+"one")
+	check.That(t, got.status == http.StatusOK && strings.Contains(got.body, long), "the release is answered with %d %s",
+		got.status, got.body)
+	got = s.ask(http.MethodGet, path+"two")
+	check.That(t, got.status == http.StatusNotFound, "what is not there is answered with %d", got.status)
 }

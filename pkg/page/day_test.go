@@ -36,17 +36,13 @@ func TestTheChartCountsTheDayOfReleasesOnThePage(t *testing.T) {
 	chart := s.chartNow()
 	text, err := encode("chart", chart)
 	check.NoError(t, err)
-	if chart.Total != 2 || !strings.Contains(text, "jane") || !strings.Contains(text, "bob") ||
-		!strings.Contains(chart.Notes[0], "No stream") {
-		t.Errorf("the chart is %s", text)
-	}
+	check.That(t,
+		chart.Total == 2 && strings.Contains(text, "jane") && strings.Contains(text, "bob") &&
+			strings.Contains(chart.Notes[0], "No stream"), "the chart is %s", text)
 	for _, hidden := range []string{"deleted", "mallory", "foreign", "trudy"} {
-		if strings.Contains(text, hidden) {
-			t.Errorf("%s is in %s", hidden, text)
-		}
+		check.That(t, !strings.Contains(text, hidden), "%s is in %s", hidden, text)
 	}
 	s.Connected("me")
-	if note := s.chartNow().Notes[0]; !strings.HasPrefix(note, "Every change since ") {
-		t.Errorf("the note is %q", note)
-	}
+	note := s.chartNow().Notes[0]
+	check.That(t, strings.HasPrefix(note, "Every change since "), "the note is %q", note)
 }

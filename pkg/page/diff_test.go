@@ -65,21 +65,16 @@ func TestAComparisonIsBounded(t *testing.T) {
 			Err: errors.New("gone\x1b[2J")})
 	}
 	view := shown(t, c)
-	if first := view.Differences[0]; len(first.Lines) != mostLines || first.Cut < 4000 {
-		t.Errorf("%d lines, and %d are cut", len(first.Lines), first.Cut)
-	}
-	if view.Differences[1].TooLarge || !view.Differences[2].TooLarge || len(view.Differences[2].Lines) > 0 {
-		t.Error("the bound is not between 100 and 300 KiB")
-	}
-	if left := view.Differences[3]; !left.TooLarge || len(left.Lines) > 0 {
-		t.Errorf("an object whose content was left out is shown as %+v", left)
-	}
-	if len(view.Failures) != mostReasons+1 || !strings.Contains(view.Failures[0], `gone\x1b[2J`) {
-		t.Errorf("failures: %q", view.Failures)
-	}
+	first := view.Differences[0]
+	check.That(t, len(first.Lines) == mostLines && first.Cut >= 4000, "%d lines, and %d are cut", len(first.Lines),
+		first.Cut)
+	check.That(t, !view.Differences[1].TooLarge && view.Differences[2].TooLarge && len(view.Differences[2].Lines) == 0,
+		"the bound is not between 100 and 300 KiB")
+	left := view.Differences[3]
+	check.That(t, left.TooLarge && len(left.Lines) == 0, "an object whose content was left out is shown as %+v", left)
+	check.That(t, len(view.Failures) == mostReasons+1 && strings.Contains(view.Failures[0], `gone\x1b[2J`), "failures: %q",
+		view.Failures)
 	encoded, err := json.Marshal(view)
 	check.NoError(t, err)
-	if len(encoded) > mostBytes+mostBytes/10 {
-		t.Errorf("it takes %d bytes", len(encoded))
-	}
+	check.That(t, len(encoded) <= mostBytes+mostBytes/10, "it takes %d bytes", len(encoded))
 }

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // An operator that does not renew its Lease is told of with a beat, and so is its return.
@@ -51,9 +53,7 @@ func TestOperatorsThatDoNotRunAreToldOf(t *testing.T) {
 	hears := func(part string) {
 		t.Helper()
 		for event, data := next(); event != "operator" || !strings.Contains(data, part); event, data = next() {
-			if event == "" {
-				t.Fatalf("the stream ended without %s", part)
-			}
+			check.Must(t, event != "", "the stream ended without %s", part)
 		}
 	}
 	hears(`"stopped":[{"lease":"other","text":"no operator other is running in namespace locker (last seen ` +

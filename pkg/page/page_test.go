@@ -42,9 +42,7 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 	for _, path := range []string{"", "assets/page.js", "events", "diff?namespace=locker&name=x"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 			http.MethodOptions, http.MethodTrace} {
-			if got := s.ask(method, path).status; got != http.StatusMethodNotAllowed {
-				t.Errorf("%s /%s is answered with %d", method, path, got)
-			}
+			check.Equal(t, s.ask(method, path).status, http.StatusMethodNotAllowed, "%s /%s is answered with", method, path)
 		}
 	}
 	for path, want := range map[string]int{
@@ -52,9 +50,7 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 		"assets/..%2fpage.go": 404,
 		"diff":                404, "diff?namespace=locker&name=x": 404, "metrics": 404, "debug/pprof/": 404,
 	} {
-		if got := s.ask(http.MethodHead, path).status; got != want {
-			t.Errorf("HEAD /%s is answered with %d, not %d", path, got, want)
-		}
+		check.Equal(t, s.ask(http.MethodHead, path).status, want, "HEAD /%s is answered with", path)
 	}
 }
 
@@ -62,14 +58,12 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 	s := serve(t, func(p *Page) { p.Hosts = []string{"locker.example"} })
 	for _, path := range []string{"", "assets/page.css", "assets/icon.svg", "diff", "nothing"} {
 		header := s.ask(http.MethodGet, path).header
-		if csp := header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
-			strings.Contains(csp, "unsafe") {
-			t.Errorf("/%s has the policy %q", path, csp)
-		}
-		if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Access-Control-Allow-Origin") != "" ||
-			header.Get("Content-Type") == "" {
-			t.Errorf("/%s: %v", path, header)
-		}
+		csp := header.Get("Content-Security-Policy")
+		check.That(t, strings.Contains(csp, "default-src 'none'") && !strings.Contains(csp, "unsafe"),
+			"/%s has the policy %q", path, csp)
+		check.That(t,
+			header.Get("X-Content-Type-Options") == "nosniff" && header.Get("Access-Control-Allow-Origin") == "" &&
+				header.Get("Content-Type") != "", "/%s: %v", path, header)
 	}
 	for host, want := range map[string]int{
 		"": 200, "127.0.0.1:8082": 200, "[::1]:8082": 200, "localhost:1": 200, "LOCALHOST.": 200, "x.localhost": 200,
@@ -78,18 +72,13 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 		"evil.example": http.StatusMisdirectedRequest, "127.0.0.1.evil.example": http.StatusMisdirectedRequest,
 		"evil.svc.example": http.StatusMisdirectedRequest, "notlocker.example": http.StatusMisdirectedRequest,
 	} {
-		if got := s.ask(http.MethodGet, "", func(r *http.Request) { r.Host = host }).status; got != want {
-			t.Errorf("as host %q the page is answered with %d, not %d", host, got, want)
-		}
+		check.Equal(t, s.ask(http.MethodGet, "", func(r *http.Request) { r.Host = host }).status, want,
+			"as host %q the page is answered with", host)
 	}
 	for site, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 404, "none": 404} {
 		from := func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", site) }
-		if got := s.ask(http.MethodGet, "diff", from).status; got != want {
-			t.Errorf("a request that is %s is answered with %d, not %d", site, got, want)
-		}
-		if got := s.ask(http.MethodGet, "", from).status; got != http.StatusOK {
-			t.Errorf("a link that is %s leads to %d", site, got)
-		}
+		check.Equal(t, s.ask(http.MethodGet, "diff", from).status, want, "a request that is %s is answered with", site)
+		check.Equal(t, s.ask(http.MethodGet, "", from).status, http.StatusOK, "a link that is %s leads to", site)
 	}
 }
 
@@ -99,15 +88,10 @@ func TestViewersAreBounded(t *testing.T) {
 		s.expect(s.events(), "operator", "")
 	}
 	refused := s.ask(http.MethodGet, "events")
-	if refused.status != http.StatusServiceUnavailable || refused.header.Get("Retry-After") == "" {
-		t.Errorf("one more viewer is answered with %d %v", refused.status, refused.header)
-	}
-	if got := s.ask(http.MethodHead, "events").status; got != http.StatusServiceUnavailable {
-		t.Errorf("HEAD says %d", got)
-	}
-	if s.ask(http.MethodGet, "").status != http.StatusOK {
-		t.Error("the page itself is not served any more")
-	}
+	check.That(t, refused.status == http.StatusServiceUnavailable && refused.header.Get("Retry-After") != "",
+		"one more viewer is answered with %d %v", refused.status, refused.header)
+	check.Equal(t, s.ask(http.MethodHead, "events").status, http.StatusServiceUnavailable, "HEAD says")
+	check.Equal(t, s.ask(http.MethodGet, "").status, http.StatusOK, "the page itself is not served any more")
 }
 
 // A viewer that does not read is cut off, and makes room.
@@ -165,9 +149,7 @@ func TestComparisonsAreBounded(t *testing.T) {
 	var running sync.WaitGroup
 	for range comparedTogether {
 		running.Go(func() {
-			if got := s.ask(http.MethodGet, path).status; got != http.StatusOK {
-				t.Errorf("a comparison ended with %d", got)
-			}
+			check.Equal(t, s.ask(http.MethodGet, path).status, http.StatusOK, "a comparison ended with")
 		})
 	}
 	for range comparedTogether {
@@ -175,23 +157,19 @@ func TestComparisonsAreBounded(t *testing.T) {
 	}
 	busy := s.ask(http.MethodGet, path)
 	var said struct{ Error string }
-	if err := json.Unmarshal([]byte(busy.body), &said); err != nil || busy.status != http.StatusTooManyRequests ||
-		said.Error == "" {
-		t.Errorf("one more comparison is answered with %d %q (%v)", busy.status, said.Error, err)
-	}
+	err := json.Unmarshal([]byte(busy.body), &said)
+	check.That(t, err == nil && busy.status == http.StatusTooManyRequests && said.Error != "",
+		"one more comparison is answered with %d %q (%v)", busy.status, said.Error, err)
 	close(finish)
 	running.Wait()
 	s.compare = func(context.Context, *v1alpha1.HelmRelease, viewer.User) (*comparison, error) {
 		return nil, errors.New("no\x1b[31m luck")
 	}
-	if failed := s.ask(http.MethodGet, path); failed.status != http.StatusBadGateway ||
-		!strings.Contains(failed.body, `\\x1b[31m`) {
-		t.Errorf("a comparison that failed is answered with %d %s", failed.status, failed.body)
-	}
+	failed := s.ask(http.MethodGet, path)
+	check.That(t, failed.status == http.StatusBadGateway && strings.Contains(failed.body, `\\x1b[31m`),
+		"a comparison that failed is answered with %d %s", failed.status, failed.body)
 	for range comparisonBurst {
 		s.ask(http.MethodGet, path)
 	}
-	if got := s.ask(http.MethodGet, path).status; got != http.StatusTooManyRequests {
-		t.Errorf("there is no end of comparisons: %d", got)
-	}
+	check.Equal(t, s.ask(http.MethodGet, path).status, http.StatusTooManyRequests, "there is no end of comparisons")
 }

@@ -19,6 +19,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/viewer"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // knows returns viewers of whom two are known, by their tokens "janes" and "mallorys". They may do what may says.
@@ -89,9 +90,7 @@ func TestViewersSeeWhatTheyMay(t *testing.T) {
 				return &comparison{}, nil
 			}
 			got := s.ask(tc.method, tc.path, tc.who)
-			if got.status != tc.want {
-				t.Errorf("answered with %d %s, not %d", got.status, got.body, tc.want)
-			}
+			check.That(t, got.status == tc.want, "answered with %d %s, not %d", got.status, got.body, tc.want)
 			if challenge := got.header.Get("WWW-Authenticate"); got.status == http.StatusUnauthorized &&
 				tc.path == events && challenge != "Bearer" {
 				t.Errorf("the challenge is %q", challenge)
@@ -111,10 +110,9 @@ func TestWithoutViewersThereAreStatesAndNoComparisons(t *testing.T) {
 	s.expect(next, "operator", `"compares":false`)
 	s.expect(next, "release", `"key":"locker/one"`)
 	for _, path := range []string{"diff", "objects"} {
-		if got := s.ask(http.MethodGet, path+"?namespace=locker&name=one"); got.status != http.StatusForbidden ||
-			!strings.Contains(got.body, "--page-auth") {
-			t.Errorf("%s is answered with %d %s", path, got.status, got.body)
-		}
+		got := s.ask(http.MethodGet, path+"?namespace=locker&name=one")
+		check.That(t, got.status == http.StatusForbidden && strings.Contains(got.body, "--page-auth"),
+			"%s is answered with %d %s", path, got.status, got.body)
 	}
 }
 

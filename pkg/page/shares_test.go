@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/viewer"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func mallory(r *http.Request) { r.Header.Set("Authorization", "Bearer mallorys") }
@@ -31,19 +32,16 @@ func TestHostile_OneViewerDoesNotTakeAllStreams(t *testing.T) {
 		s.expect(s.events(mallory), "operator", "")
 	}
 	for range maxStreams / 2 {
-		if got := s.ask(http.MethodHead, "events").status; got != http.StatusOK {
-			t.Errorf("HEAD says %d", got)
-		}
+		check.Equal(t, s.ask(http.MethodHead, "events").status, http.StatusOK, "HEAD says")
 		s.expect(s.events(), "operator", "")
 	}
-	if mallorys, janes := s.streams("mallory"), s.streams("jane"); mallorys != maxStreams/2 || janes != maxStreams/2 {
-		t.Errorf("one viewer has %d streams, the other %d", mallorys, janes)
-	}
+	mallorys, janes := s.streams("mallory"), s.streams("jane")
+	check.That(t, mallorys == maxStreams/2 && janes == maxStreams/2, "one viewer has %d streams, the other %d", mallorys,
+		janes)
 	for who, change := range map[string]func(*http.Request){"one": mallory, "the other": func(*http.Request) {}} {
 		for _, method := range []string{http.MethodHead, http.MethodGet} {
-			if got := s.ask(method, "events", change).status; got != http.StatusServiceUnavailable {
-				t.Errorf("%s: one more stream of %s is answered with %d", method, who, got)
-			}
+			check.Equal(t, s.ask(method, "events", change).status, http.StatusServiceUnavailable,
+				"%s: one more stream of %s is answered with", method, who)
 		}
 	}
 }
@@ -64,16 +62,13 @@ func TestHostile_OneViewerDoesNotTakeAllComparisons(t *testing.T) {
 	var running sync.WaitGroup
 	compare := func(change ...func(*http.Request)) {
 		running.Go(func() {
-			if got := s.ask(http.MethodGet, path, change...).status; got != http.StatusOK {
-				t.Errorf("a comparison is answered with %d", got)
-			}
+			check.Equal(t, s.ask(http.MethodGet, path, change...).status, http.StatusOK, "a comparison is answered with")
 		})
 	}
 	compare(mallory)
 	<-working
-	if got := s.ask(http.MethodGet, path, mallory).status; got != http.StatusTooManyRequests {
-		t.Errorf("one more comparison of the viewer is answered with %d", got)
-	}
+	check.Equal(t, s.ask(http.MethodGet, path, mallory).status, http.StatusTooManyRequests,
+		"one more comparison of the viewer is answered with")
 	read := s.store.reads.Load()
 	compare()
 	eventually(t, "the other viewer's comparison is about to wait", func() bool { return s.store.reads.Load() > read })

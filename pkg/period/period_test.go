@@ -73,12 +73,9 @@ func TestIntervalsAreAsTheLinesSay(t *testing.T) {
 			s := &script{t: t, cluster: "prod"}
 			tc.script(s)
 			r := s.report(tc.from, tc.until)
-			if len(r.Releases) != 1 {
-				t.Fatalf("there are %d releases", len(r.Releases))
-			}
-			if got := brief(r.Releases[0].Intervals); !slices.Equal(got, tc.want) {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
+			check.Must(t, len(r.Releases) == 1, "there are %d releases", len(r.Releases))
+			got := brief(r.Releases[0].Intervals)
+			check.That(t, slices.Equal(got, tc.want), "got %q, want %q", got, tc.want)
 		})
 	}
 }
@@ -99,12 +96,9 @@ func TestATimeWithoutALineIsAGap(t *testing.T) {
 		got = append(got, fmt.Sprintf("%g-%g %s", g.From.Sub(begin).Hours(), g.Until.Sub(begin).Hours(), g.Reason))
 	}
 	want := []string{"0-2 NotWatched", "4.5-4.75 EventsMissed", "5-6 OperatorStopped", "7-7 LineTorn", "8-10 NotWatched"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if r := (&script{t: t}).report(0, 10); len(r.Gaps) != 0 || r.Summary.Clusters != 0 {
-		t.Errorf("a report without lines has %+v", r)
-	}
+	check.That(t, slices.Equal(got, want), "got %q, want %q", got, want)
+	r := (&script{t: t}).report(0, 10)
+	check.That(t, len(r.Gaps) == 0 && r.Summary.Clusters == 0, "a report without lines has %+v", r)
 }
 
 // Clusters merge by name, whatever the order of their directories.
@@ -125,9 +119,8 @@ func TestClustersMergeByName(t *testing.T) {
 			got = append(got, fmt.Sprint(r.Releases[i].Cluster, v.Revision, v.Writer))
 		}
 	}
-	if want := []string{"east7carol", "west1alice", "west2bob"}; !slices.Equal(got, want) || len(r.Gaps) > 0 {
-		t.Errorf("got %q, want %q; gaps %v", got, want, r.Gaps)
-	}
+	want := []string{"east7carol", "west1alice", "west2bob"}
+	check.That(t, slices.Equal(got, want) && len(r.Gaps) == 0, "got %q, want %q; gaps %v", got, want, r.Gaps)
 }
 
 // A revision of an unexpected user is marked: a locked one, one with a lock a moment later, and one without a lock.
@@ -156,13 +149,11 @@ func TestARevisionOfAnUnexpectedUserIsMarked(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s", v.Revision, v.writer()))
 	}
 	want := []string{"1 ci", "2 alice (unexpected)", "3 bob (unexpected)", "4 carol (unexpected)", "2 ci"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	check.That(t, slices.Equal(got, want), "got %q, want %q", got, want)
 	var csv strings.Builder
-	if err := r.CSV(&csv); err != nil || strings.Count(csv.String(), v1alpha1.ReasonUnexpectedWriter) != 3 {
-		t.Errorf("%v\n%s", err, csv.String())
-	}
+	err := r.CSV(&csv)
+	check.That(t, err == nil && strings.Count(csv.String(), v1alpha1.ReasonUnexpectedWriter) == 3, "%v\n%s", err,
+		csv.String())
 }
 
 // A denied request counts once, though processes of older versions wrote it again.
@@ -175,12 +166,9 @@ func TestADeniedRequestCountsOnce(t *testing.T) {
 	s.drift(3, "shop", func(r *v1alpha1.DriftRecord) { r.PossibleUsers = []string{"carol", "dave"} })
 	s.drift(11, "shop", func(*v1alpha1.DriftRecord) {})
 	r := s.report(0, 10)
-	if r.Summary.Denials != 2 || r.Summary.Reverts != 1 {
-		t.Errorf("the totals are %s", r.Summary)
-	}
-	if text := written(t, r.CSV); !strings.Contains(text, ",carol or dave,") {
-		t.Errorf("the users whose requests fit are not in %s", text)
-	}
+	check.That(t, r.Summary.Denials == 2 && r.Summary.Reverts == 1, "the totals are %s", r.Summary)
+	text := written(t, r.CSV)
+	check.That(t, strings.Contains(text, ",carol or dave,"), "the users whose requests fit are not in %s", text)
 }
 
 func written(t *testing.T, write func(io.Writer) error) string {
@@ -210,17 +198,14 @@ func TestHostile_TextOfTenantsIsNeverMarkup(t *testing.T) {
 	markdown := written(t, r.Markdown)
 	for format, text := range map[string]string{"text": written(t, func(to io.Writer) error { return r.Text(to, 0) }),
 		"markdown": markdown, "html": html, "csv": written(t, r.CSV), "verify": r.Lines()} {
-		if !strings.Contains(text, "HYPERLINK") || strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\n## x") {
-			t.Errorf("%s has a character that moves the cursor, or lacks a text: %q", format, text)
-		}
+		check.That(t,
+			strings.Contains(text, "HYPERLINK") && !strings.ContainsAny(text, "\x1b\u202e") && !strings.Contains(text, "\n## x"),
+			"%s has a character that moves the cursor, or lacks a text: %q", format, text)
 	}
-	if strings.Contains(html, "<script") {
-		t.Error("the HTML has a script")
-	}
+	check.That(t, !strings.Contains(html, "<script"), "the HTML has a script")
 	for line := range strings.Lines(markdown) {
-		if strings.HasPrefix(line, "<") || strings.Contains(strings.ReplaceAll(line, `\|`, ""), "|<script") {
-			t.Errorf("Markdown has markup: %s", line)
-		}
+		check.That(t, !strings.HasPrefix(line, "<") && !strings.Contains(strings.ReplaceAll(line, `\|`, ""), "|<script"),
+			"Markdown has markup: %s", line)
 	}
 }
 
@@ -228,9 +213,7 @@ func TestHostile_TextOfTenantsIsNeverMarkup(t *testing.T) {
 func TestHostile_NoCellOfCSVIsAFormula(t *testing.T) {
 	for text, want := range map[string]string{"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "  =1": "'  =1",
 		"＝1": "'＝1", "\t=1": `\t=1`, "kubectl-edit": "kubectl-edit", "": "", "2": "2"} {
-		if got := harmless(text); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
+		check.Equal(t, harmless(text), want, "%q becomes", text)
 	}
 	s := &script{t: t, cluster: "=cmd"}
 	s.watched(0, 10)

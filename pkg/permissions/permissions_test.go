@@ -49,9 +49,7 @@ func TestFormerObjectsAreNotWatched(t *testing.T) {
 	former.Former = true
 	rules, _ := For(nil, []Object{former}, Options{})
 	want := []Rule{rule([]string{"apps"}, "", "configmaps", "get", "create", "delete")}
-	if !reflect.DeepEqual(rules, want) {
-		t.Errorf("%+v", rules)
-	}
+	check.That(t, reflect.DeepEqual(rules, want), "%+v", rules)
 }
 
 func TestNamesLimitAllButCreationsAndWatches(t *testing.T) {
@@ -59,13 +57,11 @@ func TestNamesLimitAllButCreationsAndWatches(t *testing.T) {
 		Options{Names: true})
 	for verb, want := range map[string]bool{"list": true, "watch": true, "create": true, "get": true, "patch": false,
 		"delete": false, "update": false} {
-		if covers(rules, "apps", "secrets", "other", verb) != want {
-			t.Errorf("%s of another Secret of the namespace: %v", verb, !want)
-		}
+		check.Equal(t, covers(rules, "apps", "secrets", "other", verb), want, "%s of another Secret of the namespace: %v",
+			verb, !want)
 	}
-	if !covers(rules, "apps", "secrets", "x", "patch") || covers(rules, "elsewhere", "secrets", "x", "get") {
-		t.Errorf("%+v", rules)
-	}
+	check.That(t, covers(rules, "apps", "secrets", "x", "patch") && !covers(rules, "elsewhere", "secrets", "x", "get"),
+		"%+v", rules)
 }
 
 func TestSubresourcesThatRestoreAField(t *testing.T) {
@@ -80,10 +76,10 @@ func TestSubresourcesThatRestoreAField(t *testing.T) {
 	} {
 		rules, _ := For(nil, []Object{o}, Options{Names: true})
 		verb, resource, through := strings.Cut(text, " ")
-		if through && (!covers(rules, "apps", resource, "x", verb) || covers(rules, "apps", resource, "y", verb)) ||
-			!through && slices.ContainsFunc(rules, func(r Rule) bool { return strings.Contains(r.Resources[0], "/") }) {
-			t.Errorf("%s: %+v", text, rules)
-		}
+		check.That(t,
+			(!through || covers(rules, "apps", resource, "x", verb) && !covers(rules, "apps", resource, "y", verb)) &&
+				(through || !slices.ContainsFunc(rules, func(r Rule) bool { return strings.Contains(r.Resources[0], "/") })),
+			"%s: %+v", text, rules)
 	}
 }
 
@@ -93,34 +89,26 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}
 rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]`)}, Options{})
-	if !covers(rules, "", "clusterroles."+rbacv1.GroupName, "x", "escalate") ||
-		covers(rules, "", "clusterroles."+rbacv1.GroupName, "y", "escalate") {
-		t.Errorf("%+v", rules)
-	}
-	if covers(rules, "", "*.*", "", "*") {
-		t.Error("what a controller has filled in is granted")
-	}
-	if len(notes) != 1 {
-		t.Errorf("%q", notes)
-	}
+	check.That(t,
+		covers(rules, "", "clusterroles."+rbacv1.GroupName, "x", "escalate") &&
+			!covers(rules, "", "clusterroles."+rbacv1.GroupName, "y", "escalate"), "%+v", rules)
+	check.That(t, !covers(rules, "", "*.*", "", "*"), "what a controller has filled in is granted")
+	check.Equal(t, len(notes), 1, "%v", notes)
 }
 
 // A Role's rules are granted in its scope, and in no other.
 func TestWhatRolesGrantIsGrantedInTheirScope(t *testing.T) {
 	role, _ := For(nil, []Object{object(t, "roles", "apps",
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{apiGroups: [""], resources: [pods], resourceNames: [p], verbs: [get]}]}`)}, Options{})
-	if !covers(role, "apps", "pods", "p", "get") || covers(role, "apps", "pods", "q", "get") ||
-		covers(role, "b", "pods", "p", "get") {
-		t.Errorf("%+v", role)
-	}
+	check.That(t,
+		covers(role, "apps", "pods", "p", "get") && !covers(role, "apps", "pods", "q", "get") &&
+			!covers(role, "b", "pods", "p", "get"), "%+v", role)
 	wide, _ := For(nil, []Object{object(t, "clusterroles", "",
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{nonResourceURLs: [/metrics], verbs: [get]}]}`)}, Options{})
-	if !slices.ContainsFunc(wide, func(r Rule) bool {
+	check.That(t, slices.ContainsFunc(wide, func(r Rule) bool {
 		return len(r.Namespaces) == 0 && reflect.DeepEqual(r.NonResourceURLs, []string{"/metrics"}) &&
 			reflect.DeepEqual(r.Verbs, []string{"get"})
-	}) {
-		t.Errorf("%+v", wide)
-	}
+	}), "%+v", wide)
 }
 
 func TestUnreadableRolesAndParametersAreNoted(t *testing.T) {
@@ -132,15 +120,13 @@ func TestUnreadableRolesAndParametersAreNoted(t *testing.T) {
 		"parameters": object(t, "validatingadmissionpolicies", "",
 			`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {paramKind: {apiVersion: a/v1, kind: B}}}`),
 	} {
-		if _, notes := For(nil, []Object{o}, unknown); len(notes) != 1 {
-			t.Errorf("%s: %q", name, notes)
-		}
+		_, notes := For(nil, []Object{o}, unknown)
+		check.That(t, len(notes) == 1, "%s: %q", name, notes)
 	}
 	plain := object(t, "validatingadmissionpolicies", "",
 		`{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, spec: {}}`)
-	if _, notes := For(nil, []Object{plain}, unknown); len(notes) != 0 {
-		t.Errorf("%q", notes)
-	}
+	_, notes := For(nil, []Object{plain}, unknown)
+	check.That(t, len(notes) == 0, "%q", notes)
 }
 
 func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
@@ -180,13 +166,9 @@ func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, notes := For(nil, []Object{object(t, tc.resource, "", tc.content)}, served)
-			if len(notes) != len(tc.says) {
-				t.Fatalf("notes are %q", notes)
-			}
+			check.Must(t, len(notes) == len(tc.says), "notes are %q", notes)
 			for _, part := range tc.says {
-				if !strings.Contains(strings.Join(notes, "\n"), part) {
-					t.Errorf("%q is not in %q", part, notes)
-				}
+				check.That(t, strings.Contains(strings.Join(notes, "\n"), part), "%q is not in %q", part, notes)
 			}
 		})
 	}
@@ -206,9 +188,7 @@ func TestCompactKeepsWhatIsGranted(t *testing.T) {
 	other.ResourceNames = []string{"y"}
 	rules = append(rules, named, other)
 	small := compact(rules)
-	if len(small) >= len(rules) {
-		t.Errorf("%d rules became %d", len(rules), len(small))
-	}
+	check.That(t, len(small) < len(rules), "%d rules became %d", len(rules), len(small))
 	for _, namespace := range []string{"a", "b", "c"} {
 		for _, group := range []string{"", "apps"} {
 			for _, resource := range []string{"configmaps", "secrets", "deployments"} {
@@ -216,22 +196,19 @@ func TestCompactKeepsWhatIsGranted(t *testing.T) {
 					for _, verb := range verbs {
 						what := schema.GroupResource{Group: group, Resource: resource}.String()
 						before := covers(rules, namespace, what, name, verb)
-						if after := covers(small, namespace, what, name, verb); before != after {
-							t.Errorf("%s %s %s/%s in %s: %v became %v", verb, group, resource, name, namespace, before,
-								after)
-						}
+						after := covers(small, namespace, what, name, verb)
+						check.That(t, before == after, "%s %s %s/%s in %s: %v became %v", verb, group, resource, name, namespace, before,
+							after)
 					}
 				}
 			}
 		}
 	}
 	slices.Reverse(rules)
-	if again := compact(rules); !reflect.DeepEqual(again, small) {
-		t.Errorf("the order matters:\n%+v\n%+v", small, again)
-	}
-	if again := compact(small); !reflect.DeepEqual(again, small) {
-		t.Errorf("not compact:\n%+v\n%+v", small, again)
-	}
+	again := compact(rules)
+	check.That(t, reflect.DeepEqual(again, small), "the order matters:\n%+v\n%+v", small, again)
+	again = compact(small)
+	check.That(t, reflect.DeepEqual(again, small), "not compact:\n%+v\n%+v", small, again)
 }
 
 func TestGrantBindsEveryPlace(t *testing.T) {
@@ -252,7 +229,5 @@ func TestGrantBindsEveryPlace(t *testing.T) {
 	}
 	want := []string{"ClusterRole releases", "ClusterRoleBinding ClusterRole operators/locker", "Role a/releases",
 		"RoleBinding a releases", "Role b/releases", "RoleBinding b releases"}
-	if !slices.Equal(kinds, want) {
-		t.Errorf("%q", kinds)
-	}
+	check.That(t, slices.Equal(kinds, want), "%q", kinds)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestLineAndBlockNeutralise(t *testing.T) {
@@ -19,12 +21,8 @@ func TestLineAndBlockNeutralise(t *testing.T) {
 		"broken UTF-8": {"a\xffb", `a\xffb`, `a\xffb`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Line(tc.text); got != tc.line {
-				t.Errorf("line is %q", got)
-			}
-			if got := Block(tc.text); got != tc.block {
-				t.Errorf("block is %q", got)
-			}
+			check.Equal(t, Line(tc.text), tc.line, "line")
+			check.Equal(t, Block(tc.text), tc.block, "block")
 		})
 	}
 }
@@ -42,8 +40,6 @@ func FuzzLine(f *testing.F) {
 				t.Errorf("byte %d of %q, made of %q", at, made, text)
 			}
 		}
-		if Line(line) != line || Block(block) != block {
-			t.Errorf("it changes twice: %q", text)
-		}
+		check.That(t, Line(line) == line && Block(block) == block, "it changes twice: %q", text)
 	})
 }

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A plan names a missing permission, and goes on by itself when the labels can be read.
 func TestLabelsOfNamespacesAreReadAfterARefusal(t *testing.T) {
 	scheme := fake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, metav1.AddMetaToScheme(scheme))
 	client := fake.NewSimpleMetadataClient(scheme, &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: "apps", Labels: map[string]string{"team": "web"}},
@@ -36,21 +36,17 @@ func TestLabelsOfNamespacesAreReadAfterARefusal(t *testing.T) {
 	n := namespaces{client: client, log: log, changed: func() { events <- struct{}{} }}
 	defer n.wait()
 	defer n.drop()
-	if _, known, err := n.labels(t.Context()); known || err != nil {
-		t.Fatalf("before an answer: %v, %v", known, err)
-	}
+	_, known, err := n.labels(t.Context())
+	check.Must(t, !known && err == nil, "before an answer: %v, %v", known, err)
 	close(answer)
 	<-events
-	if _, known, err := n.labels(t.Context()); known || !apierrors.IsForbidden(err) {
-		t.Fatalf("after a refusal: %v, %v", known, err)
-	}
+	_, known, err = n.labels(t.Context())
+	check.Must(t, !known && apierrors.IsForbidden(err), "after a refusal: %v, %v", known, err)
 	granted.Store(true)
 	for {
 		<-events
 		if of, known, _ := n.labels(t.Context()); known {
-			if of["apps"]["team"] != "web" {
-				t.Errorf("the labels are %v", of)
-			}
+			check.Equal(t, of["apps"]["team"], "web", "the labels are %v", of)
 			return
 		}
 	}

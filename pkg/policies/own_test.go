@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestOwnWrites(t *testing.T) {
@@ -27,9 +28,7 @@ func TestOwnWrites(t *testing.T) {
 			}
 			return hr("ours", "5"), err
 		})
-		if !errors.Is(got, err) {
-			t.Errorf("the error is %v, want %v", got, err)
-		}
+		check.That(t, errors.Is(got, err), "the error is %v, want %v", got, err)
 		return w
 	}
 	none := []*v1alpha1.HelmRelease{}
@@ -54,16 +53,12 @@ func TestOwnWrites(t *testing.T) {
 			for _, hr := range tc.w.newest(tc.cached, begun.Add(tc.after)) {
 				got = string(hr.UID) + " " + hr.ResourceVersion
 			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
+			check.Equal(t, got, tc.want)
 			want := time.Time{}
 			if tc.again {
 				want = begun.Add(unseenFor)
 			}
-			if again := tc.w.unseenUntil(); again != want {
-				t.Errorf("looked at again at %s, want %s", again, want)
-			}
+			check.Equal(t, tc.w.unseenUntil(), want, "looked at again at")
 		})
 	}
 }

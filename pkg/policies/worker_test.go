@@ -9,6 +9,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // An operator whose token had just expired ended by itself.
@@ -27,17 +29,13 @@ func TestPoliciesAreWatchedInTheEnd(t *testing.T) {
 			},
 		}}
 		w.startCaches(ctx)
-		if tries != good {
-			t.Errorf("tried %d times", tries)
-		}
+		check.That(t, tries == good, "tried %d times", tries)
 		tries, good = 0, -1
 		ended := make(chan struct{})
 		go func() { w.startCaches(ctx); close(ended) }()
 		synctest.Wait()
 		cancel()
 		<-ended
-		if tries != 1 {
-			t.Errorf("tried %d times until the operator ended", tries)
-		}
+		check.That(t, tries == 1, "tried %d times until the operator ended", tries)
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // randomInput returns some policies, releases and HelmReleases, of few different names, so that they collide.
@@ -101,9 +102,7 @@ func FuzzMake(f *testing.F) {
 			if r.Existing != nil {
 				name = r.Existing.Name
 			}
-			if written[name] {
-				t.Errorf("HelmRelease %s is written twice: %s", name, show(plan))
-			}
+			check.That(t, !written[name], "HelmRelease %s is written twice: %s", name, show(plan))
 			written[name] = true
 			if r.Existing != nil && v1alpha1.PolicyOf(r.Existing) == nil {
 				t.Errorf("HelmRelease %s was written by hand: %s", name, show(plan))
@@ -113,9 +112,7 @@ func FuzzMake(f *testing.F) {
 			}
 		}
 		for _, s := range plan.Policies {
-			if s.Counts.Made > len(in.HelmReleases) {
-				t.Errorf("%+v", s.Counts)
-			}
+			check.That(t, s.Counts.Made <= len(in.HelmReleases), "%+v", s.Counts)
 		}
 		for range 20 { // as many batches as there can be
 			checkHeld(t, in, plan)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // holding is a rollout of releases, some with drift.
@@ -101,30 +102,24 @@ func TestARolloutHoldsReleasesWithDrift(t *testing.T) {
 	h.agree("a.1", "3") // before its hold: the drift was not reported yet
 	h.step("those without drift move first", 0, "a.3 a.4", "a.1 a.2")
 	r := h.last.Rollout
-	if r.State != v1alpha1.RolloutProgressing || r.Held != 2 || r.Waiting != 2 || !strings.HasPrefix(r.Message,
-		"2 held because of drift (a/1, a/2): helm-locker enforce RELEASE -n NAMESPACE") {
-		t.Errorf("%+v", r)
-	}
-	if applied := h.last.applied(); !strings.Contains(applied, "2 still in Detect, 2 of them held because of drift") {
-		t.Error(applied)
-	}
+	check.That(t,
+		r.State == v1alpha1.RolloutProgressing && r.Held == 2 && r.Waiting == 2 &&
+			strings.HasPrefix(r.Message, "2 held because of drift (a/1, a/2): helm-locker enforce RELEASE -n NAMESPACE"), "%+v",
+		r)
+	applied := h.last.applied()
+	check.That(t, strings.Contains(applied, "2 still in Detect, 2 of them held because of drift"), "%v", applied)
 	h.step("without a consent", 100*time.Hour, "a.3 a.4", "a.1 a.2")
-	if got := show(Make(h.in)); got != "" || !h.last.Again.IsZero() {
-		t.Errorf("a hold leaves something to do: %s, again at %s", got, h.last.Again)
-	}
+	got := show(Make(h.in))
+	check.That(t, got == "" && h.last.Again.IsZero(), "a hold leaves something to do: %s, again at %s", got, h.last.Again)
 	h.agree("a.1", "2")
 	h.step("a consent for another revision", 100*time.Hour, "a.3 a.4", "a.1 a.2")
 	h.agree("a.1", "3")
 	h.step("a consent", 100*time.Hour, "a.1 a.3 a.4", "a.2")
-	if left := h.named("a.1").Annotations[v1alpha1.EnforceRevisionAnnotation]; left != "" {
-		t.Errorf("the consent stays: %s", left)
-	}
+	check.Equal(t, h.named("a.1").Annotations[v1alpha1.EnforceRevisionAnnotation], "", "the consent stays")
 	h.drifted = nil
 	h.compare()
 	h.step("the end of the drift", 100*time.Hour, "a.1 a.2 a.3 a.4", "")
-	if h.last.Rollout.State != v1alpha1.RolloutComplete {
-		t.Errorf("%+v", h.last.Rollout)
-	}
+	check.Equal(t, h.last.Rollout.State, v1alpha1.RolloutComplete, "%+v", h.last.Rollout)
 }
 
 // A consent moves a release at once, and counts for the batch.
@@ -144,9 +139,8 @@ func TestAHeldReleaseWaitsForTheBatch(t *testing.T) {
 	h := newHolding(t, v1alpha1.Rollout{BatchSize: 1, Interval: metav1.Duration{Duration: time.Hour}}, four[:2],
 		[]string{"a.2"})
 	h.step("the first batch", 0, "a.1", "a.2")
-	if next := h.last.Rollout.NextBatch; next == nil || !next.Time.Equal(noon.Add(time.Hour)) {
-		t.Errorf("the next batch is at %s", next)
-	}
+	next := h.last.Rollout.NextBatch
+	check.That(t, next != nil && next.Time.Equal(noon.Add(time.Hour)), "the next batch is at %s", next)
 	h.in.HelmReleases = []*v1alpha1.HelmRelease{h.named("a.2")}
 	h.in.Releases, h.drifted = releases("a/2"), nil
 	h.compare()
@@ -158,17 +152,14 @@ func TestAHoldEndsAtItsDeadline(t *testing.T) {
 	h := newHolding(t, v1alpha1.Rollout{BatchSize: 2, Interval: metav1.Duration{Duration: time.Hour},
 		HoldFor: &metav1.Duration{Duration: 48 * time.Hour}}, four, []string{"a.1", "a.2", "a.4"})
 	h.step("the first batch", 0, "a.3", "a.1 a.2 a.4")
-	if !h.last.Again.Equal(noon.Add(48*time.Hour)) ||
-		!strings.Contains(h.last.Rollout.Message, "2026-01-04T12:00:00Z") {
-		t.Errorf("planned again at %s; %+v", h.last.Again, h.last.Rollout)
-	}
+	check.That(t,
+		h.last.Again.Equal(noon.Add(48*time.Hour)) && strings.Contains(h.last.Rollout.Message, "2026-01-04T12:00:00Z"),
+		"planned again at %s; %+v", h.last.Again, h.last.Rollout)
 	// An upgrade of one: its drift is not known meanwhile.
 	meta.SetStatusCondition(&h.named("a.2").Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionDrifted,
 		Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonNotCompared})
 	h.step("an upgrade of one", time.Hour, "a.3", "a.1 a.2 a.4")
-	if h.last.Rollout.Held != 3 {
-		t.Errorf("%+v", h.last.Rollout)
-	}
+	check.Equal(t, h.last.Rollout.Held, 3, "%+v", h.last.Rollout)
 	// The drift of one is over for a while, and the batch is full.
 	h.p.Spec.Rollout.BatchSize = 1
 	h.p.Status.Rollout = &v1alpha1.RolloutStatus{NextBatch: &metav1.Time{Time: h.in.Now.Add(time.Minute)}}
@@ -188,9 +179,8 @@ func TestAHoldEndsAtItsDeadline(t *testing.T) {
 		h = newHolding(t, v1alpha1.Rollout{HoldFor: &metav1.Duration{Duration: time.Minute}}, four[:1], []string{"a.1"})
 		annotate(h.named("a.1"), v1alpha1.HeldSinceAnnotation, since)
 		h.step("held since "+since, 0, "", "a.1")
-		if got := h.named("a.1").Annotations[v1alpha1.HeldSinceAnnotation]; got != "2026-01-02T12:00:00Z" {
-			t.Errorf("held since %s: %s", since, got)
-		}
+		check.Equal(t, h.named("a.1").Annotations[v1alpha1.HeldSinceAnnotation], "2026-01-02T12:00:00Z", "held since %s",
+			since)
 	}
 }
 
@@ -214,14 +204,10 @@ func TestAConsentIsForARollout(t *testing.T) {
 	meta.SetStatusCondition(&h.named("a.2").Status.Conditions,
 		metav1.Condition{Type: v1alpha1.ConditionContended, Status: metav1.ConditionTrue})
 	h.step("stopped", 0, "a.2", "a.1")
-	if h.last.Rollout.State != v1alpha1.RolloutStopped {
-		t.Errorf("%+v", h.last.Rollout)
-	}
+	check.Equal(t, h.last.Rollout.State, v1alpha1.RolloutStopped, "%+v", h.last.Rollout)
 	h.p.Spec.Template.Spec.Mode = v1alpha1.ModeDetect
 	h.step("mode Detect", 0, "", "")
-	if left := h.named("a.1").Annotations[v1alpha1.EnforceRevisionAnnotation]; left != "" {
-		t.Errorf("the consent stays: %s", left)
-	}
+	check.Equal(t, h.named("a.1").Annotations[v1alpha1.EnforceRevisionAnnotation], "", "the consent stays")
 }
 
 func TestPace(t *testing.T) {
@@ -237,12 +223,9 @@ func TestPace(t *testing.T) {
 		{&v1alpha1.Rollout{Drifted: v1alpha1.DriftedRevert}, "those with drift last, which reverts it"},
 	} {
 		p.Spec.Rollout = c.rollout
-		if got := Pace(p); !strings.Contains(got, c.want) {
-			t.Error(fmt.Sprintf("%+v: ", c.rollout), got)
-		}
+		got := Pace(p)
+		check.That(t, strings.Contains(got, c.want), "%v %v", fmt.Sprintf("%+v: ", c.rollout), got)
 	}
 	p.Spec.Template.Spec.Mode = v1alpha1.ModeDetect
-	if got := Pace(p); got != "" {
-		t.Error(got)
-	}
+	check.Equal(t, Pace(p), "")
 }

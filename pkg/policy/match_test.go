@@ -59,14 +59,10 @@ func TestMatches(t *testing.T) {
 			m, err := Compile(&v1alpha1.HelmReleasePolicySpec{Match: tc.match, Exclude: tc.exclude})
 			check.NoError(t, err)
 			for _, r := range tc.yes {
-				if !m.Matches(r, namespaces) {
-					t.Errorf("%s does not match", r.Key)
-				}
+				check.That(t, m.Matches(r, namespaces), "%s does not match", r.Key)
 			}
 			for _, r := range tc.not {
-				if m.Matches(r, namespaces) {
-					t.Errorf("%s matches", r.Key)
-				}
+				check.That(t, !m.Matches(r, namespaces), "%s matches", r.Key)
 			}
 		})
 	}
@@ -80,10 +76,8 @@ func TestAMatchThatWouldSelectEverythingByAccidentIsAnError(t *testing.T) {
 		"not a valid label selector operator": {ReleaseSelector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}},
 	} {
-		if _, err := Compile(&v1alpha1.HelmReleasePolicySpec{Match: match}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		_, err := Compile(&v1alpha1.HelmReleasePolicySpec{Match: match})
+		check.That(t, err != nil && strings.Contains(err.Error(), want), "got %v, want %s", err, want)
 	}
 }
 
@@ -140,9 +134,7 @@ func TestOfEqualPoliciesTheOlderWinsThenTheFirstByName(t *testing.T) {
 	} {
 		plan := Make(Input{Namespace: system, Policies: policies, Releases: releases("apps/shop"), Now: noon})
 		for _, r := range plan.Results {
-			if (r.Outcome == Create) != (r.Policy.Name == want) {
-				t.Errorf("want %s: %s", want, show(plan))
-			}
+			check.Equal(t, r.Outcome == Create, r.Policy.Name == want, "want %s: %s", want, show(plan))
 		}
 	}
 }

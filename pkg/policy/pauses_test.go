@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // paused returns the HelmRelease of a policy with pauses of at most an hour, after a user has changed it.
@@ -41,15 +42,10 @@ func TestPausesEndInTime(t *testing.T) {
 			hr.Spec.Suspend, hr.Spec.SuspendUntil = test.suspend, test.until
 		})
 		before := hr.DeepCopy()
-		if got := shorten(p, hr, now); got != differs(before, hr) {
-			t.Errorf("%s: reported %t", test.name, got)
-		}
-		if hr.Spec.Suspend || !hr.Spec.SuspendUntil.Equal(test.want) {
-			t.Errorf("%s: suspend %t until %v", test.name, hr.Spec.Suspend, hr.Spec.SuspendUntil)
-		}
-		if shorten(p, hr, now.Add(time.Second)) {
-			t.Errorf("%s: shortened twice", test.name)
-		}
+		check.Equal(t, shorten(p, hr, now), differs(before, hr), "%s: reported", test.name)
+		check.That(t, !hr.Spec.Suspend && hr.Spec.SuspendUntil.Equal(test.want), "%s: suspend %t until %v", test.name,
+			hr.Spec.Suspend, hr.Spec.SuspendUntil)
+		check.That(t, !shorten(p, hr, now.Add(time.Second)), "%s: shortened twice", test.name)
 	}
 }
 
@@ -62,13 +58,10 @@ func TestRulesEndInTime(t *testing.T) {
 		hr.Spec.Ignore = append(hr.Spec.Ignore, v1alpha1.IgnoreRule{Paths: []string{"/a"}, Until: &long},
 			v1alpha1.IgnoreRule{Paths: []string{"/b"}, Until: &short})
 	})
-	if !shorten(p, hr, now) {
-		t.Error("no rule was shortened")
-	}
+	check.That(t, shorten(p, hr, now), "no rule was shortened")
 	rules := hr.Spec.Ignore
-	if rules[0].Until != nil || !rules[1].Until.Time.Equal(now.Add(time.Hour)) || !rules[2].Until.Equal(&short) {
-		t.Errorf("rules: %v", rules)
-	}
+	check.That(t, rules[0].Until == nil && rules[1].Until.Time.Equal(now.Add(time.Hour)) && rules[2].Until.Equal(&short),
+		"rules: %v", rules)
 }
 
 // The author of a policy decides about the pauses of its template.
@@ -77,7 +70,6 @@ func TestPausesOfTheTemplateStay(t *testing.T) {
 	p := &v1alpha1.HelmReleasePolicy{}
 	p.Spec.Template.Spec.Suspend = true
 	p.Spec.Template.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/a"}, Until: &end}}
-	if hr := paused(p, func(*v1alpha1.HelmRelease) {}); shorten(p, hr, time.Unix(1e9, 0)) {
-		t.Errorf("shortened to %v", hr.Spec)
-	}
+	hr := paused(p, func(*v1alpha1.HelmRelease) {})
+	check.That(t, !shorten(p, hr, time.Unix(1e9, 0)), "shortened to %v", hr.Spec)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestPlans(t *testing.T) {
@@ -112,9 +113,8 @@ func TestPlans(t *testing.T) {
 			if tc.in.Policies == nil {
 				tc.in.Policies = []*v1alpha1.HelmReleasePolicy{every}
 			}
-			if got := show(Make(tc.in)); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
+			got := show(Make(tc.in))
+			check.That(t, got == tc.want, "got  %s\nwant %s", got, tc.want)
 		})
 	}
 }
@@ -126,14 +126,10 @@ func TestTheOperatorsNamespaceIsMatchedWhenThePolicySaysSo(t *testing.T) {
 		Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases(system + "/helm-locker"),
 	}
 	plan := Make(in)
-	if got := show(plan); got != "every Create locker/helm-locker" {
-		t.Error(got)
-	}
+	check.Equal(t, show(plan), "every Create locker/helm-locker")
 	in.HelmReleases = carriedOut(in, plan)
 	p.Spec.IncludeOperatorNamespace = false
-	if got := show(Make(in)); got != "every OperatorNamespace locker/helm-locker; every Delete locker/helm-locker" {
-		t.Error(got)
-	}
+	check.Equal(t, show(Make(in)), "every OperatorNamespace locker/helm-locker; every Delete locker/helm-locker")
 }
 
 // A handover is a change of the HelmRelease: the release is not unlocked meanwhile.
@@ -144,21 +140,15 @@ func TestAReleaseGoesFromOnePolicyToAnother(t *testing.T) {
 	in.HelmReleases = carriedOut(in, Make(in))
 	in.Policies = append(in.Policies, narrow)
 	plan := Make(in)
-	if got := show(plan); got != "broad OtherPolicy apps/shop narrow; narrow Update apps/shop" {
-		t.Error(got)
-	}
+	check.Equal(t, show(plan), "broad OtherPolicy apps/shop narrow; narrow Update apps/shop")
 	in.HelmReleases = carriedOut(in, plan)
-	if hr := in.HelmReleases[0]; v1alpha1.PolicyOf(hr).Name != "narrow" || len(hr.OwnerReferences) != 1 ||
-		hr.Labels[v1alpha1.PolicyLabel] != "narrow" || hr.Spec.Mode != v1alpha1.ModeDetect {
-		t.Errorf("%+v", hr)
-	}
-	if got := show(Make(in)); got != "broad OtherPolicy apps/shop narrow" {
-		t.Error(got)
-	}
+	hr := in.HelmReleases[0]
+	check.That(t,
+		v1alpha1.PolicyOf(hr).Name == "narrow" && len(hr.OwnerReferences) == 1 &&
+			hr.Labels[v1alpha1.PolicyLabel] == "narrow" && hr.Spec.Mode == v1alpha1.ModeDetect, "%+v", hr)
+	check.Equal(t, show(Make(in)), "broad OtherPolicy apps/shop narrow")
 	in.Policies = in.Policies[1:] // the broad one is gone
-	if got := show(Make(in)); got != "" {
-		t.Error(got)
-	}
+	check.Equal(t, show(Make(in)), "")
 }
 
 func TestTheTemplateIsFollowed(t *testing.T) {
@@ -169,39 +159,32 @@ func TestTheTemplateIsFollowed(t *testing.T) {
 	step := func(what string, want string) *v1alpha1.HelmRelease {
 		t.Helper()
 		plan := Make(in)
-		if got := show(plan); got != want {
-			t.Errorf("%s: got %q, want %q", what, got, want)
-		}
+		check.Equal(t, show(plan), want, "%v", what)
 		in.HelmReleases = carriedOut(in, plan)
-		if again := show(Make(in)); again != "" {
-			t.Errorf("%s: a second time: %s", what, again)
-		}
+		check.Equal(t, show(Make(in)), "", "%s: a second time", what)
 		return in.HelmReleases[0]
 	}
 	hr := step("created", "every Create apps/shop")
-	if hr.Name != "apps.shop" || hr.Labels["shard"] != "a" || hr.Labels[v1alpha1.PolicyLabel] != "every" ||
-		hr.Annotations[v1alpha1.ManagedByAnnotation] != "helm-locker" || hr.OwnerReferences[0].UID != p.UID {
-		t.Errorf("created %+v", hr)
-	}
+	check.That(t,
+		hr.Name == "apps.shop" && hr.Labels["shard"] == "a" && hr.Labels[v1alpha1.PolicyLabel] == "every" &&
+			hr.Annotations[v1alpha1.ManagedByAnnotation] == "helm-locker" && hr.OwnerReferences[0].UID == p.UID, "created %+v",
+		hr)
 	hr.Labels["mine"], hr.Spec.Suspend = "x", true
 	p.Spec.Template.Metadata.Labels = map[string]string{"tier": "b"}
 	hr = step("other labels", "every Update apps/shop")
-	if _, still := hr.Labels["shard"]; still || hr.Labels["tier"] != "b" || hr.Labels["mine"] != "x" || !hr.Spec.Suspend {
-		t.Errorf("other labels: %+v", hr)
-	}
+	_, still := hr.Labels["shard"]
+	check.That(t, !still && hr.Labels["tier"] == "b" && hr.Labels["mine"] == "x" && hr.Spec.Suspend, "other labels: %+v",
+		hr)
 	hr.Spec.Suspend = false
 	p.Spec.Template.Spec.Suspend = true
-	if hr = step("suspended", "every Update apps/shop"); !hr.Spec.Suspend {
-		t.Error("not suspended")
-	}
+	hr = step("suspended", "every Update apps/shop")
+	check.That(t, hr.Spec.Suspend, "not suspended")
 	hr.Spec.Suspend = false
-	if hr = step("a resumed one", "every Update apps/shop"); !hr.Spec.Suspend {
-		t.Error("not suspended again")
-	}
+	hr = step("a resumed one", "every Update apps/shop")
+	check.That(t, hr.Spec.Suspend, "not suspended again")
 	p.Spec.Template.Spec.Suspend = false
-	if hr = step("resumed", "every Update apps/shop"); hr.Spec.Suspend {
-		t.Error("still suspended")
-	}
+	hr = step("resumed", "every Update apps/shop")
+	check.That(t, !hr.Spec.Suspend, "still suspended")
 	p.Spec.Template = v1alpha1.HelmReleaseTemplate{}
 	p.Spec.Template.Metadata.Labels = map[string]string{"tier": "b"}
 	step("an empty template has the defaults of the API server", "")
@@ -219,20 +202,17 @@ func TestTheBoundIsSharedByNamespaces(t *testing.T) {
 			names = append(names, hr.Name)
 		}
 		slices.Sort(names)
-		if again := Make(in); slices.ContainsFunc(again.Results, func(r Result) bool {
+		again := Make(in)
+		check.That(t, !slices.ContainsFunc(again.Results, func(r Result) bool {
 			return r.Outcome == Create || r.Outcome == Update || r.Outcome == Delete
-		}) {
-			t.Errorf("a second time: %s", show(again))
-		}
+		}), "a second time: %s", show(again))
 		return names
 	}
 	if got, want := names(), []string{"a.1", "a.2", "a.3", "a.4", "a.5"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if s, _, _ := func() (Summary, []Result, bool) { p := Make(in); return p.Of("every") }(); s.Counts.OverBound != 2 ||
-		s.Counts.Matched != 7 || s.Counts.Made != 5 {
-		t.Errorf("%+v", s.Counts)
-	}
+	s, _, _ := func() (Summary, []Result, bool) { p := Make(in); return p.Of("every") }()
+	check.That(t, s.Counts.OverBound == 2 && s.Counts.Matched == 7 && s.Counts.Made == 5, "%+v", s.Counts)
 	// New ones of the same namespace do not displace locked ones.
 	in.Releases = append(in.Releases, releases("a/0")...)
 	if got, want := names(), []string{"a.1", "a.2", "a.3", "a.4", "a.5"}; !slices.Equal(got, want) {
@@ -257,7 +237,5 @@ func TestMakeChangesNothingOfItsInput(t *testing.T) {
 		before = append(before, hr.DeepCopy())
 	}
 	Make(in)
-	if !equality.Semantic.DeepEqual(before, in.HelmReleases) {
-		t.Error("a HelmRelease was changed")
-	}
+	check.That(t, equality.Semantic.DeepEqual(before, in.HelmReleases), "a HelmRelease was changed")
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // ready returns the condition Ready of the only policy of a plan after it was carried out.
@@ -81,14 +82,13 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 				in.Now = in.Now.Add(time.Hour)
 			}
 			got := in.HelmReleases[0].Spec
-			if got.Mode != tc.mode || got.ServiceAccountName != tc.account {
-				t.Errorf("mode %s with account %q, want %s with %q", got.Mode, got.ServiceAccountName, tc.mode, tc.account)
-			}
+			check.That(t, got.Mode == tc.mode && got.ServiceAccountName == tc.account,
+				"mode %s with account %q, want %s with %q", got.Mode, got.ServiceAccountName, tc.mode, tc.account)
 			plan := Make(in)
 			applied := tc.reason == v1alpha1.ReasonApplied
-			if c := ready(plan); c.Reason != tc.reason || (c.Status == metav1.ConditionTrue) != applied {
-				t.Errorf("Ready is %s, %s: %s", c.Status, c.Reason, c.Message)
-			}
+			c := ready(plan)
+			check.That(t, c.Reason == tc.reason && (c.Status == metav1.ConditionTrue) == applied, "Ready is %s, %s: %s",
+				c.Status, c.Reason, c.Message)
 			// A rollout reports that it waits for an acceptance.
 			if r := plan.Policies[0].Rollout; r != nil && (r.State != v1alpha1.RolloutStopped ||
 				!strings.Contains(r.Message, "acceptRecordsOfAnyone")) {
@@ -103,9 +103,8 @@ func TestRightsNameWhoGetsThem(t *testing.T) {
 	says := func(parts ...string) {
 		t.Helper()
 		for _, part := range parts {
-			if got := Rights(p); !strings.Contains(got, part) {
-				t.Errorf("%q does not say %q", got, part)
-			}
+			got := Rights(p)
+			check.That(t, strings.Contains(got, part), "%q does not say %q", got, part)
 		}
 	}
 	says("unless the operator runs with --impersonate", "the operator's own rights", "write a release record",

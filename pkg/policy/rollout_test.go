@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestRollout(t *testing.T) {
@@ -32,16 +33,15 @@ func TestRollout(t *testing.T) {
 				t.Errorf("%s: a release in mode Detect has guard %s", what, hr.Spec.Guard)
 			}
 		}
-		if got != enforced || s.Rollout.State != state || s.Rollout.Enforced+s.Rollout.Waiting != len(in.HelmReleases) {
-			t.Errorf("%s: %d enforced, want %d; %+v", what, got, enforced, s.Rollout)
-		}
+		check.That(t,
+			got == enforced && s.Rollout.State == state && s.Rollout.Enforced+s.Rollout.Waiting == len(in.HelmReleases),
+			"%s: %d enforced, want %d; %+v", what, got, enforced, s.Rollout)
 		return s
 	}
 	step("made", 0, v1alpha1.RolloutProgressing)
 	first := step("the first batch", 2, v1alpha1.RolloutProgressing)
-	if !first.Again.Equal(noon.Add(time.Hour)) || !first.Rollout.NextBatch.Time.Equal(first.Again) {
-		t.Errorf("the next batch is at %s, %s", first.Again, first.Rollout.NextBatch)
-	}
+	check.That(t, first.Again.Equal(noon.Add(time.Hour)) && first.Rollout.NextBatch.Time.Equal(first.Again),
+		"the next batch is at %s, %s", first.Again, first.Rollout.NextBatch)
 	in.Now = noon.Add(time.Hour - time.Second)
 	step("before its time", 2, v1alpha1.RolloutProgressing)
 
@@ -65,9 +65,8 @@ func TestRollout(t *testing.T) {
 	}
 	in.Now = noon.Add(2 * time.Hour)
 	contended(metav1.ConditionTrue)
-	if s := step("a fight", 3, v1alpha1.RolloutStopped); !strings.Contains(s.Rollout.Message, "a/2") {
-		t.Error(s.Rollout.Message)
-	}
+	s := step("a fight", 3, v1alpha1.RolloutStopped)
+	check.That(t, strings.Contains(s.Rollout.Message, "a/2"), "%v", s.Rollout.Message)
 	p.Spec.Rollout.MaxContended = 1
 	step("fights that are allowed", 4, v1alpha1.RolloutComplete)
 	contended(metav1.ConditionFalse)
@@ -79,13 +78,10 @@ func TestRollout(t *testing.T) {
 	plan := Make(in)
 	in.HelmReleases = carriedOut(in, plan)
 	for _, hr := range in.HelmReleases {
-		if _, since := enforcedSince(hr); since || hr.Spec.Mode != v1alpha1.ModeDetect {
-			t.Errorf("in mode Detect: %+v", hr)
-		}
+		_, since := enforcedSince(hr)
+		check.That(t, !since && hr.Spec.Mode == v1alpha1.ModeDetect, "in mode Detect: %+v", hr)
 	}
-	if plan.Policies[0].Rollout != nil {
-		t.Error("a rollout in mode Detect")
-	}
+	check.That(t, plan.Policies[0].Rollout == nil, "a rollout in mode Detect")
 }
 
 func TestARolloutThatIsAddedMovesNothingBack(t *testing.T) {
@@ -118,22 +114,21 @@ func TestHostile_ARolloutDoesNotCountWhatIsNotProtected(t *testing.T) {
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, reason)
 		set(v1alpha1.ConditionDrifted, drifted, v1alpha1.ReasonNotCompared)
 		s := Make(in).Policies[0]
-		if s.Rollout.State != v1alpha1.RolloutProgressing || s.Rollout.Waiting != 1 ||
-			!strings.Contains(s.Rollout.Message, "a/1") {
-			t.Errorf("Drifted %s: %+v", drifted, s.Rollout)
-		}
+		check.That(t,
+			s.Rollout.State == v1alpha1.RolloutProgressing && s.Rollout.Waiting == 1 &&
+				strings.Contains(s.Rollout.Message, "a/1"), "Drifted %s: %+v", drifted, s.Rollout)
 	}
 	set(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonDetectOnly)
 	set(v1alpha1.ConditionDrifted, metav1.ConditionFalse, v1alpha1.ReasonNoDrift)
 	in.HelmReleases = carriedOut(in, Make(in))
-	if s := Make(in).Policies[0]; s.Rollout.State != v1alpha1.RolloutComplete {
-		t.Errorf("when all is compared: %+v", s.Rollout)
-	}
+	s := Make(in).Policies[0]
+	check.That(t, s.Rollout.State == v1alpha1.RolloutComplete, "when all is compared: %+v", s.Rollout)
 	set(v1alpha1.ConditionLocked, metav1.ConditionFalse, v1alpha1.ReasonForbidden)
-	if s := Make(in).Policies[0]; s.Rollout.State != v1alpha1.RolloutStopped || s.Counts.Locked != 0 ||
-		!strings.Contains(s.Rollout.Message, "rights are missing to protect all objects of a/1") {
-		t.Errorf("when rights are taken away: %+v, %+v", s.Rollout, s.Counts)
-	}
+	s = Make(in).Policies[0]
+	check.That(t,
+		s.Rollout.State == v1alpha1.RolloutStopped && s.Counts.Locked == 0 &&
+			strings.Contains(s.Rollout.Message, "rights are missing to protect all objects of a/1"),
+		"when rights are taken away: %+v, %+v", s.Rollout, s.Counts)
 }
 
 func TestRevertsThatFailStopARollout(t *testing.T) {
@@ -144,7 +139,6 @@ func TestRevertsThatFailStopARollout(t *testing.T) {
 		Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRevertFailed})
 	p.Spec.Rollout = &v1alpha1.Rollout{MaxContended: 7}
 	in.Releases = append(in.Releases, newRelease("a/2"))
-	if s := Make(in).Policies[0]; s.Rollout.State != v1alpha1.RolloutStopped {
-		t.Errorf("%+v", s.Rollout)
-	}
+	s := Make(in).Policies[0]
+	check.That(t, s.Rollout.State == v1alpha1.RolloutStopped, "%+v", s.Rollout)
 }

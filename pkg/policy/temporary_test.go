@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Rules with an end on a HelmRelease of a policy stay, as a suspension does; those of the template replace the
@@ -26,15 +27,12 @@ func TestRulesWithAnEndStay(t *testing.T) {
 	}
 	hr := desired(p, key, nil, phase{mode: v1alpha1.ModeEnforce})
 	hr.Spec.Ignore = append(hr.Spec.Ignore, temporary)
-	if hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce}); paths(hr) != "/a/b" {
-		t.Errorf("a user's rule: %s", paths(hr))
-	}
+	hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce})
+	check.That(t, paths(hr) == "/a/b", "a user's rule: %s", paths(hr))
 	p.Spec.Template.Spec.Ignore = []v1alpha1.IgnoreRule{temporary}
-	if hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce}); paths(hr) != "/b" {
-		t.Errorf("the template's rule with an end: %s", paths(hr))
-	}
+	hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce})
+	check.That(t, paths(hr) == "/b", "the template's rule with an end: %s", paths(hr))
 	p.Spec.Template.Spec.Ignore = nil
-	if hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce}); paths(hr) != "" {
-		t.Errorf("after the template's rule has gone: %s", paths(hr))
-	}
+	hr = desired(p, key, hr, phase{mode: v1alpha1.ModeEnforce})
+	check.That(t, paths(hr) == "", "after the template's rule has gone: %s", paths(hr))
 }

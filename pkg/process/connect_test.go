@@ -22,13 +22,12 @@ func TestTrimTakesManagedFieldsAndNothingElse(t *testing.T) {
 	hr := &v1alpha1.HelmRelease{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{"a": "b"},
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}}}
 	got, err := Trim(hr)
-	if err != nil || got != any(hr) || hr.ManagedFields != nil || hr.Name != "shop" || hr.Annotations["a"] != "b" {
-		t.Errorf("trimmed to %v, %v", got, err)
-	}
+	check.That(t,
+		err == nil && got == any(hr) && hr.ManagedFields == nil && hr.Name == "shop" && hr.Annotations["a"] == "b",
+		"trimmed to %v, %v", got, err)
 	gone := cache.DeletedFinalStateUnknown{Key: "system/shop"}
-	if got, err := Trim(gone); err != nil || got != any(gone) {
-		t.Errorf("a deletion that was missed is trimmed to %v, %v", got, err)
-	}
+	got, err = Trim(gone)
+	check.That(t, err == nil && got == any(gone), "a deletion that was missed is trimmed to %v, %v", got, err)
 }
 
 // client-go reads an authority again, every five minutes, if it comes from a file alone: that of a ServiceAccount
@@ -47,9 +46,8 @@ func TestTheAuthorityIsReadAgain(t *testing.T) {
 		"typed": Typed(config)} {
 		transport, err := config.TransportConfig()
 		check.NoError(t, err)
-		if transport.TLS.CAFile != file || len(transport.TLS.CAData) > 0 {
-			t.Errorf("%s: the authority is %q, with data %q", name, transport.TLS.CAFile, transport.TLS.CAData)
-		}
+		check.That(t, transport.TLS.CAFile == file && len(transport.TLS.CAData) == 0, "%s: the authority is %q, with data %q",
+			name, transport.TLS.CAFile, transport.TLS.CAData)
 	}
 }
 
@@ -65,8 +63,6 @@ func TestARequestAboutTheLeaseIsShort(t *testing.T) {
 		if !ok {
 			t.Fatalf("the client is a %T", leases.RESTClient())
 		}
-		if got := client.Client.Timeout; got != want {
-			t.Errorf("with a lease of %s a request may take %s, want %s", lease, got, want)
-		}
+		check.Equal(t, client.Client.Timeout, want, "with a lease of %s a request may take", lease)
 	}
 }

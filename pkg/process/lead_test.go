@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // lease counts what is written to it.
@@ -34,12 +36,9 @@ func TestLeaseIsRenewedSeldomAndGivenUpAtOnce(t *testing.T) {
 		t.Helper()
 		record := resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 15,
 			RenewTime: metav1.NewTime(now)}
-		if err := l.Update(t.Context(), record); !errors.Is(err, store.err) {
-			t.Errorf("%s: %v", what, err)
-		}
-		if len(store.written) != writes {
-			t.Errorf("%s: %d writes, want %d", what, len(store.written), writes)
-		}
+		err := l.Update(t.Context(), record)
+		check.That(t, errors.Is(err, store.err), "%s: %v", what, err)
+		check.That(t, len(store.written) == writes, "%s: %d writes, want %d", what, len(store.written), writes)
 		now = now.Add(400 * time.Millisecond)
 	}
 	update("me", 1, "taken")
@@ -60,15 +59,11 @@ func TestLeaseIsRenewedSeldomAndGivenUpAtOnce(t *testing.T) {
 func TestALeaderEndsBeforeItsLease(t *testing.T) {
 	for _, duration := range []time.Duration{time.Second, 2 * time.Second, 15 * time.Second, time.Hour} {
 		deadline := renewDeadline(duration)
-		if last := renewPeriod(duration) + retryPeriod(duration) + deadline; last >= duration {
-			t.Errorf("a lease of %s may be held until %s after its last renewal", duration, last)
-		}
+		last := renewPeriod(duration) + retryPeriod(duration) + deadline
+		check.That(t, last < duration, "a lease of %s may be held until %s after its last renewal", duration, last)
 		stretched := time.Duration(float64(retryPeriod(duration)) * (1 + leaderelection.JitterFactor))
-		if 2*stretched >= time.Second || deadline <= time.Duration(
-			leaderelection.JitterFactor*float64(retryPeriod(duration)),
-		) {
-			t.Errorf("with a lease of %s a standby looks every %s, and a leader tries for %s", duration, stretched,
-				deadline)
-		}
+		check.That(t,
+			2*stretched < time.Second && deadline > time.Duration(leaderelection.JitterFactor*float64(retryPeriod(duration))),
+			"with a lease of %s a standby looks every %s, and a leader tries for %s", duration, stretched, deadline)
 	}
 }

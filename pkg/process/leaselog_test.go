@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // refusing is a lock whose methods all fail with an error.
@@ -49,13 +51,12 @@ func TestWhatIsWrongWithTheLeaseIsToldOnce(t *testing.T) {
 			log.Out = out
 			l := &loggedLock{Interface: &refusing{err: tc.err}, log: log}
 			for range 3 {
-				if err := tc.do(t.Context(), l); err == nil {
-					t.Error("the error was kept from the election")
-				}
+				err := tc.do(t.Context(), l)
+				check.That(t, err != nil, "the error was kept from the election")
 			}
-			if got := out.String(); tc.want == "" && got != "" || tc.want != "" && strings.Count(got, tc.want) != 1 {
-				t.Errorf("logged %q, want %q once", got, tc.want)
-			}
+			got := out.String()
+			check.That(t, (tc.want != "" || got == "") && (tc.want == "" || strings.Count(got, tc.want) == 1),
+				"logged %q, want %q once", got, tc.want)
 		})
 	}
 }
@@ -81,10 +82,7 @@ func TestALeaseRequestThatTheOperatorEndsIsNotTold(t *testing.T) {
 	l := &loggedLock{Interface: &refusing{err: context.Canceled}, log: log}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := l.Get(ctx); err == nil {
-		t.Fatal("no error")
-	}
-	if out.Len() > 0 {
-		t.Errorf("logged %q", out)
-	}
+	_, _, err := l.Get(ctx)
+	check.Must(t, err != nil, "no error")
+	check.That(t, out.Len() <= 0, "logged %q", out)
 }

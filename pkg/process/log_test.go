@@ -27,15 +27,12 @@ func TestLogLinesAreNeutral(t *testing.T) {
 			if name == "terminal" { // the colours are its own
 				text = strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(text)
 			}
-			if at := strings.IndexFunc(text, func(r rune) bool {
+			at := strings.IndexFunc(text, func(r rune) bool {
 				return r < ' ' ||
 					r == '\u202e' && name != "json"
-			}); at >= 0 {
-				t.Errorf("byte %d of %q", at, text)
-			}
-			if !strings.Contains(text, "all is well") {
-				t.Errorf("the message is gone: %q", text)
-			}
+			})
+			check.That(t, at < 0, "byte %d of %q", at, text)
+			check.That(t, strings.Contains(text, "all is well"), "the message is gone: %q", text)
 		})
 	}
 }

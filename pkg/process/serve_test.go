@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/metrics"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // status returns how a handler answers a GET for a URL.
@@ -34,8 +35,6 @@ func TestMetricsAndProfilesAreNotForWebSites(t *testing.T) {
 		{"the command line, which may hold passwords", profiles, "http://localhost:6060/debug/pprof/cmdline",
 			http.StatusNotFound},
 	} {
-		if got := status(tc.handler, tc.url); got != tc.want {
-			t.Errorf("%s: answered with %d, not %d", tc.name, got, tc.want)
-		}
+		check.Equal(t, status(tc.handler, tc.url), tc.want, "%s: answered with", tc.name)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestOnlyAListThatWouldWaitIsAFence(t *testing.T) {
@@ -29,9 +30,7 @@ func TestOnlyAListThatWouldWaitIsAFence(t *testing.T) {
 			f.none(asked)
 			close(f.seen)
 			f.holds(true, 0, asked)
-			if w.verb != "update" {
-				t.Errorf("a fence is a %s", w.verb)
-			}
+			check.Equal(t, w.verb, "update", "a fence is a")
 			tokens = append(tokens, w.secret.Annotations["helm.cattle.io/mark"])
 		}
 		if tokens[0] == tokens[1] {
@@ -69,9 +68,7 @@ func TestWhatTheViewHasWhenTheFenceIsSeenDecides(t *testing.T) {
 		close(f.seen)
 		f.holds(false, 0, asked)
 		w.answer <- nil
-		if f.lists.lists != 1 {
-			t.Errorf("%d lists", f.lists.lists)
-		}
+		check.That(t, f.lists.lists == 1, "%d lists", f.lists.lists)
 	})
 }
 
@@ -85,9 +82,7 @@ func TestAListDecidesWhatTheViewCannotTell(t *testing.T) {
 		close(f.seen)
 		f.holds(true, 0, asked)
 		w.answer <- nil
-		if f.lists.lists != 2 {
-			t.Errorf("%d lists", f.lists.lists)
-		}
+		check.That(t, f.lists.lists == 2, "%d lists", f.lists.lists)
 	})
 }
 
@@ -112,9 +107,7 @@ func TestThoseWhoWaitShareOneFenceThatBeganAfterTheyAsked(t *testing.T) {
 		close(f.seen)
 		f.holds(false, 0, later...)
 		w.answer <- nil
-		if f.fences != 2 || f.lists.lists != 1 {
-			t.Errorf("%d fences and %d lists", f.fences, f.lists.lists)
-		}
+		check.That(t, f.fences == 2 && f.lists.lists == 1, "%d fences and %d lists", f.fences, f.lists.lists)
 	})
 }
 
@@ -144,9 +137,7 @@ func TestFencesForManyAreWrittenAtAPace(t *testing.T) {
 			begin := time.Now()
 			asked := f.ask(f.t.Context())
 			w := <-f.writes
-			if at := time.Since(begin); at != pause {
-				t.Errorf("after a fence for %d the next one begins after %v, want %v", callers, at, pause)
-			}
+			check.Equal(t, time.Since(begin), pause, "after a fence for %d the next one begins after", callers)
 			close(f.seen)
 			w.answer <- nil
 			f.holds(true, 0, asked)
@@ -162,9 +153,8 @@ func TestACallerThatGivesUpDoesNotSpoilTheFenceOfOthers(t *testing.T) {
 		first := f.ask(ctx)
 		other := f.ask(f.t.Context()) // both wait until the next fence is due
 		cancel()
-		if got := <-first; !errors.Is(got.err, context.Canceled) {
-			t.Errorf("answered %+v", got)
-		}
+		got := <-first
+		check.That(t, errors.Is(got.err, context.Canceled), "answered %+v", got)
 		w := <-f.writes
 		close(f.seen)
 		w.answer <- nil
@@ -179,17 +169,13 @@ func TestAFenceCreatesTheSecretThatIsMissing(t *testing.T) {
 		first := <-f.writes
 		first.answer <- apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "own-mark")
 		second := <-f.writes
-		if first.verb != "update" || second.verb != "create" {
-			t.Errorf("%s, then %s", first.verb, second.verb)
-		}
+		check.That(t, first.verb == "update" && second.verb == "create", "%s, then %s", first.verb, second.verb)
 		// A user may have removed the label of the watch's selector from an existing Secret.
 		for _, w := range []write{first, second} {
 			s := w.secret
-			if s.Name != "own-mark" || s.Type != "helm.sh/release.v1" || s.Labels["owner"] != "helm-locker" ||
-				s.Annotations["helm.cattle.io/mark"] != "x" ||
-				len(s.Data) > 0 || s.ResourceVersion != "" {
-				t.Errorf("%s of %+v", w.verb, s)
-			}
+			check.That(t,
+				s.Name == "own-mark" && s.Type == "helm.sh/release.v1" && s.Labels["owner"] == "helm-locker" &&
+					s.Annotations["helm.cattle.io/mark"] == "x" && len(s.Data) == 0 && s.ResourceVersion == "", "%s of %+v", w.verb, s)
 		}
 		close(f.seen)
 		second.answer <- nil
@@ -212,9 +198,8 @@ func TestAFenceThatIsRefusedIsLoggedOnceAndNotTriedForAWhile(t *testing.T) {
 			}
 			pass(fenceCooldown)
 		}
-		if told := strings.Count(f.log.String(), "no such luck"); told != 1 {
-			t.Errorf("told %d times: %s", told, f.log)
-		}
+		told := strings.Count(f.log.String(), "no such luck")
+		check.That(t, told == 1, "told %d times: %s", told, f.log)
 	})
 }
 
@@ -230,9 +215,8 @@ func TestAFenceThatIsNotSeenIsNotWaitedForLong(t *testing.T) {
 		f.holds(true, fenceTimeout, first, next) // by one list for both, and no other fence
 		f.idle()
 		f.listed()
-		if f.fences != 1 || !strings.Contains(f.log.String(), errNotSeen.Error()) {
-			t.Errorf("%d fences; told: %s", f.fences, f.log)
-		}
+		check.That(t, f.fences == 1 && strings.Contains(f.log.String(), errNotSeen.Error()), "%d fences; told: %s", f.fences,
+			f.log)
 		pass(fenceCooldown)
 		f.listed()
 		asked := f.ask(f.t.Context())
@@ -252,9 +236,7 @@ func TestNoFenceIsWrittenForAWatchThatHasEnded(t *testing.T) {
 		f.holds(true, 0, asked)
 		w.answer <- nil
 		f.listed()
-		if f.fences != 1 || f.log.Len() > 0 {
-			t.Errorf("%d fences; told: %s", f.fences, f.log)
-		}
+		check.That(t, f.fences == 1 && f.log.Len() <= 0, "%d fences; told: %s", f.fences, f.log)
 	})
 }
 
@@ -274,14 +256,12 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 				next := f.ask(ctx)
 				cancel()
 				<-asked
-				if got := <-next; !errors.Is(got.err, context.Canceled) {
-					t.Errorf("the check ended with %v", got.err)
-				}
+				got := <-next
+				check.That(t, errors.Is(got.err, context.Canceled), "the check ended with %v", got.err)
 				begin := time.Now()
 				f.Close()
-				if took := time.Since(begin); took > 0 || f.log.Len() > 0 {
-					t.Errorf("took %v; told: %s", took, f.log)
-				}
+				took := time.Since(begin)
+				check.That(t, took <= 0 && f.log.Len() <= 0, "took %v; told: %s", took, f.log)
 			})
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // write is a request to change the Secret for fences.
@@ -141,13 +142,11 @@ func (f *fixture) holds(want bool, within time.Duration, asked ...<-chan checked
 	f.t.Helper()
 	begin := time.Now()
 	for _, a := range asked {
-		if got := <-a; got.err != nil || got.holds != want {
-			f.t.Errorf("answered %+v, want %v", got, want)
-		}
+		got := <-a
+		check.That(f.t, got.err == nil && got.holds == want, "answered %+v, want %v", got, want)
 	}
-	if took := time.Since(begin); took > within {
-		f.t.Errorf("took %v, want at most %v", took, within)
-	}
+	took := time.Since(begin)
+	check.That(f.t, took <= within, "took %v, want at most %v", took, within)
 }
 
 // listed makes a check that has to be a list.
@@ -155,9 +154,7 @@ func (f *fixture) listed() {
 	f.t.Helper()
 	before := f.lists.lists
 	f.holds(true, 0, f.ask(f.t.Context()))
-	if f.lists.lists != before+1 {
-		f.t.Fatalf("%d lists, want one", f.lists.lists-before)
-	}
+	check.Must(f.t, f.lists.lists == before+1, "%d lists, want one", f.lists.lists-before)
 }
 
 // pass lets time pass, which in a bubble takes none.

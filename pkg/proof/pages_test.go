@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // pages is a client whose lists have three pages.
@@ -48,22 +50,15 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 	for expired, requests := range map[int]int{0: 3, 2: 9} {
 		p := &pages{expired: expired}
 		names, err := ListMetadata(t.Context(), p, metav1.ListOptions{LabelSelector: "a=b"}, nameOf)
-		if err != nil || !slices.Equal(names, []string{"0", "1", "2", "3", "4", "5"}) {
-			t.Errorf("%d expired: %v, %v", expired, names, err)
-		}
-		if len(p.asked) != requests {
-			t.Errorf("%d expired: %d requests, want %d", expired, len(p.asked), requests)
-		}
+		check.That(t, err == nil && slices.Equal(names, []string{"0", "1", "2", "3", "4", "5"}), "%d expired: %v, %v",
+			expired, names, err)
+		check.That(t, len(p.asked) == requests, "%d expired: %d requests, want %d", expired, len(p.asked), requests)
 		for _, o := range p.asked {
-			if o.Limit != metadataPage || o.LabelSelector != "a=b" || o.ResourceVersion != "" {
-				t.Errorf("asked for %+v", o)
-			}
+			check.That(t, o.Limit == metadataPage && o.LabelSelector == "a=b" && o.ResourceVersion == "", "asked for %+v", o)
 		}
 	}
 	p := &pages{expired: 1 << 20}
 	_, err := ListMetadata(t.Context(), p, metav1.ListOptions{},
 		func(*metav1.PartialObjectMetadata) (int, error) { return 0, fmt.Errorf("no") })
-	if err == nil || len(p.asked) != 1 {
-		t.Errorf("after %d requests: %v", len(p.asked), err)
-	}
+	check.That(t, err != nil && len(p.asked) == 1, "after %d requests: %v", len(p.asked), err)
 }

@@ -94,9 +94,7 @@ func TestHoldsOnlyForTheVeryRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := &lister{items: tc.now}
 			got, err := l.guard().Holds(t.Context(), recordOf(t, locked))
-			if err != nil || got != tc.want {
-				t.Errorf("holds is %v, %v; want %v", got, err, tc.want)
-			}
+			check.That(t, err == nil && got == tc.want, "holds is %v, %v; want %v", got, err, tc.want)
 		})
 	}
 }
@@ -106,13 +104,11 @@ func TestHoldsIsAnErrorWhenARecordCannotBeRead(t *testing.T) {
 	tampered := secret("3", "u3", "30", "deployed")
 	delete(tampered.Labels, "version")
 	l := &lister{items: []*metav1.PartialObjectMetadata{locked, tampered}}
-	if holds, err := l.guard().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
-		t.Errorf("holds is %v, %v", holds, err)
-	}
+	holds, err := l.guard().Holds(t.Context(), recordOf(t, locked))
+	check.That(t, !holds && err != nil, "holds is %v, %v", holds, err)
 	l = &lister{err: errors.New("no answer")}
-	if holds, err := l.guard().Holds(t.Context(), recordOf(t, locked)); holds || err == nil {
-		t.Errorf("holds is %v, %v", holds, err)
-	}
+	holds, err = l.guard().Holds(t.Context(), recordOf(t, locked))
+	check.That(t, !holds && err != nil, "holds is %v, %v", holds, err)
 }
 
 // Callers during a list in flight share the next one: the one in flight may be older than their observation.
@@ -145,12 +141,10 @@ func TestThoseWhoWaitShareOneListThatBeganAfterTheyAsked(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if l.lists != 2 || held != 1 {
-			t.Errorf("%d lists, %d of 11 were told that the record holds; want 2 and 1", l.lists, held)
-		}
-		if len(g.lists.next) != 0 || len(g.lists.running) != 0 {
-			t.Errorf("%d and %d releases are remembered", len(g.lists.next), len(g.lists.running))
-		}
+		check.That(t, l.lists == 2 && held == 1, "%d lists, %d of 11 were told that the record holds; want 2 and 1", l.lists,
+			held)
+		check.That(t, len(g.lists.next) == 0 && len(g.lists.running) == 0, "%d and %d releases are remembered",
+			len(g.lists.next), len(g.lists.running))
 	})
 }
 
@@ -170,9 +164,8 @@ func TestACallerThatGivesUpDoesNotSpoilTheListOfOthers(t *testing.T) {
 		}
 		synctest.Wait()
 		cancel()
-		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("who gave up: %v", err)
-		}
+		err := <-errs
+		check.That(t, errors.Is(err, context.Canceled), "who gave up: %v", err)
 		close(l.gate)
 		check.Report(t, <-errs)
 	})
@@ -194,35 +187,30 @@ func TestEachCheckReadsAllStorages(t *testing.T) {
 	own := types.NamespacedName{Namespace: "own", Name: "own-mark"}
 	v := New(Options{Metadata: client, Storages: release.Storages[:], Fence: own, Secrets: fenceSecret{}})
 	defer v.Close()
-	if v.fence != nil {
-		t.Fatal("fences are written, and only the watch of Secrets delivers them")
-	}
-	check := func(when string, want, wantErr bool) {
+	check.Must(t, v.fence == nil, "fences are written, and only the watch of Secrets delivers them")
+	expect := func(when string, want, wantErr bool) {
 		t.Helper()
-		if holds, err := v.Holds(t.Context(), recordOf(t, locked)); holds != want || (err != nil) != wantErr {
-			t.Errorf("%s: holds is %v, %v", when, holds, err)
-		}
+		holds, err := v.Holds(t.Context(), recordOf(t, locked))
+		check.That(t, holds == want && (err != nil) == wantErr, "%s: holds is %v, %v", when, holds, err)
 	}
-	check("no record in ConfigMaps", true, false)
-	check("at once again", true, false)
-	if l.lists != 2 {
-		t.Errorf("%d lists", l.lists)
-	}
+	expect("no record in ConfigMaps", true, false)
+	expect("at once again", true, false)
+	check.That(t, l.lists == 2, "%d lists", l.lists)
 	record := func(name, status string) []runtime.RawExtension {
 		m := secret("1", "other", "30", status)
 		m.Name = name
 		return []runtime.RawExtension{{Object: m}}
 	}
 	inConfigMaps = record("settings", "deployed")
-	check("a ConfigMap that only has the labels of a record", true, false)
+	expect("a ConfigMap that only has the labels of a record", true, false)
 	inConfigMaps = record("sh.helm.release.v1.web.v1", "uninstalled")
-	check("a release that was uninstalled in ConfigMaps", true, false)
+	expect("a release that was uninstalled in ConfigMaps", true, false)
 	inConfigMaps = record("sh.helm.release.v1.web.v1", "pending-install")
-	check("a record in a ConfigMap", false, false)
+	expect("a record in a ConfigMap", false, false)
 	inConfigMaps = record("sh.helm.release.v1.web.v3", "deployed")
-	check("a record in a ConfigMap that cannot be read", false, true)
+	expect("a record in a ConfigMap that cannot be read", false, true)
 	inConfigMaps, failure = nil, errors.New("no answer")
-	check("ConfigMaps that cannot be listed", false, true)
+	expect("ConfigMaps that cannot be listed", false, true)
 }
 
 // A verifier without a Secret to write to only reads.
@@ -232,11 +220,8 @@ func TestWithoutASecretNothingIsWritten(t *testing.T) {
 	g := l.guard()
 	defer g.Close()
 	for range 5 {
-		if holds, err := g.Holds(t.Context(), recordOf(t, locked)); err != nil || !holds {
-			t.Errorf("holds is %v, %v", holds, err)
-		}
+		holds, err := g.Holds(t.Context(), recordOf(t, locked))
+		check.That(t, err == nil && holds, "holds is %v, %v", holds, err)
 	}
-	if l.lists != 5 {
-		t.Errorf("%d lists", l.lists)
-	}
+	check.That(t, l.lists == 5, "%d lists", l.lists)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	apiversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestListsReadStorageBeforeKubernetes131(t *testing.T) {
@@ -13,8 +15,6 @@ func TestListsReadStorageBeforeKubernetes131(t *testing.T) {
 		"v1.31.0":             false, "v1.31.1+rke2r1": false, "v1.36.3": false, "v2.0.0": false, "": false,
 		"unknown": false,
 	} {
-		if got := ListsReadStorage(&apiversion.Info{GitVersion: text}); got != want {
-			t.Errorf("%q: %t", text, got)
-		}
+		check.Equal(t, ListsReadStorage(&apiversion.Info{GitVersion: text}), want, "%v", text)
 	}
 }

@@ -42,29 +42,22 @@ func TestObjectsAndListsAreTakenApart(t *testing.T) {
 		check.NoError(t, json.Unmarshal([]byte(text), &want))
 		i := Space([]byte(text), 0)
 		got, end, err := parts(t, []byte(text), i)
-		if err != nil || Space([]byte(text), end) != len(text) {
-			t.Fatalf("%s: ends at %d, %v", text, end, err)
-		}
+		check.Must(t, err == nil && Space([]byte(text), end) == len(text), "%s: ends at %d, %v", text, end, err)
 		a, _ := json.Marshal(got)
 		b, _ := json.Marshal(want)
-		if string(a) != string(b) {
-			t.Errorf("%s: got %s, want %s", text, a, b)
-		}
-		if skipped, err := Skip([]byte(text), i); err != nil || skipped != end {
-			t.Errorf("%s: skipped to %d, not %d: %v", text, skipped, end, err)
-		}
+		check.Equal(t, string(a), string(b), "%s: got %s, want %s", text, a, b)
+		skipped, err := Skip([]byte(text), i)
+		check.That(t, err == nil && skipped == end, "%s: skipped to %d, not %d: %v", text, skipped, end, err)
 	}
 }
 
 func TestWhatEndsTooEarlyIsAnError(t *testing.T) {
 	text := []byte(`{"a":["x\"y",{"b":"c"}],"d":"e"}`)
 	for i := range text {
-		if _, err := Skip(text[:i], 0); err == nil {
-			t.Errorf("%s is skipped", text[:i])
-		}
-		if _, _, err := parts(t, text[:i], 0); err == nil {
-			t.Errorf("%s is taken apart", text[:i])
-		}
+		_, err := Skip(text[:i], 0)
+		check.That(t, err != nil, "%s is skipped", text[:i])
+		_, _, err = parts(t, text[:i], 0)
+		check.That(t, err != nil, "%s is taken apart", text[:i])
 	}
 }
 

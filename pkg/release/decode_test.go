@@ -92,18 +92,13 @@ func TestDecodeReadsAReleaseStoredByTrueHelm(t *testing.T) {
 		Description: "Preparing upgrade", Notes: "visit us", Manifest: stored.Manifest,
 		ChartName: "podinfo", ChartVersion: "6.14.1", LastDeployed: stored.Info.LastDeployed.Time,
 	}
-	if !rel.Hooks.Has("Job", "hook") || rel.Hooks.Has("Job", "other") || rel.Hooks.Has("Pod", "hook") {
-		t.Errorf("hooks are %+v", rel.Hooks)
-	}
+	check.That(t, rel.Hooks.Has("Job", "hook") && !rel.Hooks.Has("Job", "other") && !rel.Hooks.Has("Pod", "hook"),
+		"hooks are %+v", rel.Hooks)
 	rel.Hooks = release.Hooks{}
-	if !reflect.DeepEqual(*rel, want) {
-		t.Errorf("got  %+v\nwant %+v", *rel, want)
-	}
+	check.That(t, reflect.DeepEqual(*rel, want), "got  %+v\nwant %+v", *rel, want)
 	rec, err := release.Secrets.RecordOf(secret)
 	check.NoError(t, err)
-	if err := rel.Matches(rec); err != nil {
-		t.Errorf("a release does not match its own record: %v", err)
-	}
+	check.Report(t, rel.Matches(rec))
 }
 
 func TestDecodeUnderstandsEveryHelm(t *testing.T) {
@@ -138,9 +133,7 @@ func TestDecodeUnderstandsEveryHelm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rel, err := release.Decode(test.payload, release.DefaultLimit, nil)
 			check.NoError(t, err)
-			if !test.check(rel) {
-				t.Errorf("got %+v", rel)
-			}
+			check.That(t, test.check(rel), "got %+v", rel)
 		})
 	}
 }
@@ -213,18 +206,12 @@ func TestDecodeExplainsBadPayloadsAndLeaksNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rel, err := release.Decode(test.payload, release.DefaultLimit, nil)
-			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("got %v, want %v with %q", err, test.is, test.want)
-			}
-			if strings.Contains(err.Error(), leak) || strings.Contains(err.Error(), "7212") {
-				t.Errorf("the error leaks the payload: %v", err)
-			}
-			if strings.Contains(err.Error(), "'") {
-				t.Errorf("the error quotes a character of the payload: %v", err)
-			}
-			if (rel != nil) != errors.Is(err, release.ErrNoManifest) {
-				t.Errorf("got the release %v with the error", rel)
-			}
+			check.Must(t, errors.Is(err, test.is) && strings.Contains(err.Error(), test.want), "got %v, want %v with %q", err,
+				test.is, test.want)
+			check.That(t, !strings.Contains(err.Error(), leak) && !strings.Contains(err.Error(), "7212"),
+				"the error leaks the payload: %v", err)
+			check.That(t, !strings.Contains(err.Error(), "'"), "the error quotes a character of the payload: %v", err)
+			check.Equal(t, rel != nil, errors.Is(err, release.ErrNoManifest), "got the release %v with the error", rel)
 		})
 	}
 }
@@ -234,25 +221,18 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 	skipped := strings.Replace(minimal, `{"name"`, `{"config":"`+strings.Repeat("a", 8<<20)+`","name"`, 1)
 	for name, json := range map[string]string{"a bomb in the manifest": bomb, "a bomb in a skipped value": skipped} {
 		t.Run(name, func(t *testing.T) {
-			if payload := pack(json); len(payload) > 1<<20 {
-				t.Fatalf("the bomb does not fit a Secret: %d bytes", len(payload))
-			}
+			payload := pack(json)
+			check.Must(t, len(payload) <= 1<<20, "the bomb does not fit a Secret: %d bytes", len(payload))
 			_, err := release.Decode(pack(json), 1<<20, nil)
-			if !errors.Is(err, release.ErrTooLarge) || !strings.Contains(err.Error(), "1048576 bytes") {
-				t.Errorf("got %v", err)
-			}
+			check.That(t, errors.Is(err, release.ErrTooLarge) && strings.Contains(err.Error(), "1048576 bytes"), "got %v", err)
 		})
 	}
 	t.Run("exactly the limit is allowed", func(t *testing.T) {
-		if _, err := release.Decode(pack(minimal), int64(len(minimal)), nil); err != nil {
-			t.Error(err)
-		}
-		if _, err := release.Decode(pack(minimal), int64(len(minimal))-1, nil); !errors.Is(err, release.ErrTooLarge) {
-			t.Errorf("one byte more: got %v", err)
-		}
-		if _, err := release.Decode(encode([]byte(minimal)), int64(len(minimal))-1, nil); !errors.Is(err,
-			release.ErrTooLarge) {
-			t.Errorf("one byte more of plain JSON: got %v", err)
-		}
+		_, err := release.Decode(pack(minimal), int64(len(minimal)), nil)
+		check.That(t, err == nil, "%v", err)
+		_, err = release.Decode(pack(minimal), int64(len(minimal))-1, nil)
+		check.That(t, errors.Is(err, release.ErrTooLarge), "one byte more: got %v", err)
+		_, err = release.Decode(encode([]byte(minimal)), int64(len(minimal))-1, nil)
+		check.That(t, errors.Is(err, release.ErrTooLarge), "one byte more of plain JSON: got %v", err)
 	})
 }

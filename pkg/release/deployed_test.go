@@ -5,6 +5,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestDeployedAtIsWhenTheStatusWasWritten(t *testing.T) {
@@ -28,8 +30,6 @@ func TestDeployedAtIsWhenTheStatusWasWritten(t *testing.T) {
 		got := DeployedAt(&metav1.ObjectMeta{
 			Labels: map[string]string{StatusLabel: c.status}, ManagedFields: c.entries,
 		})
-		if !got.Equal(c.want) {
-			t.Errorf("%s: deployed at %v, want %v", name, got, c.want)
-		}
+		check.That(t, got.Equal(c.want), "%s: deployed at %v, want %v", name, got, c.want)
 	}
 }

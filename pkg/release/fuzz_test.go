@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -26,9 +27,9 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		rel, err := release.Decode(payload, 1<<16, nil)
 		if err == nil {
-			if rel.Name == "" || rel.Namespace == "" || rel.Manifest == "" || rel.Revision < 1 || !release.Known(rel.Status) {
-				t.Errorf("an incomplete release: %+v", rel)
-			}
+			check.That(t,
+				rel.Name != "" && rel.Namespace != "" && rel.Manifest != "" && rel.Revision >= 1 && release.Known(rel.Status),
+				"an incomplete release: %+v", rel)
 			return
 		}
 		for _, kind := range kinds {
@@ -58,15 +59,13 @@ func FuzzRecordOf(f *testing.F) {
 			t.Errorf("in a Secret it is %+v, in a ConfigMap %+v", rec, other)
 		}
 		if err != nil {
-			if !errors.Is(err, release.ErrRecord) {
-				t.Errorf("an error of no kind: %v", err)
-			}
+			check.That(t, errors.Is(err, release.ErrRecord), "an error of no kind: %v", err)
 			return
 		}
-		if release.ObjectName(rec.Key.Name, rec.Revision) != secret || rec.Key.Name != name ||
-			fmt.Sprint(rec.Revision) != version || rec.Revision < 1 || !release.Known(rec.Status) {
-			t.Errorf("Secret %q with name %q, version %q, status %q is %+v", secret, name, version, status, rec)
-		}
+		check.That(t,
+			release.ObjectName(rec.Key.Name, rec.Revision) == secret && rec.Key.Name == name &&
+				fmt.Sprint(rec.Revision) == version && rec.Revision >= 1 && release.Known(rec.Status),
+			"Secret %q with name %q, version %q, status %q is %+v", secret, name, version, status, rec)
 	})
 }
 
@@ -84,9 +83,7 @@ func FuzzNewest(f *testing.F) {
 				UID: types.UID(fmt.Sprint(len(records))), ResourceVersion: fmt.Sprint(len(records) + 1)})
 		}
 		newest, found := release.Newest(records)
-		if found != (len(records) > 0) {
-			t.Fatalf("of %d records one is found: %v", len(records), found)
-		}
+		check.Must(t, found == (len(records) > 0), "of %d records one is found: %v", len(records), found)
 		of := func(s release.Storage) (release.Record, bool) {
 			return release.Newest(slices.DeleteFunc(slices.Clone(records),
 				func(r release.Record) bool { return r.Storage != s }))
@@ -94,19 +91,16 @@ func FuzzNewest(f *testing.F) {
 		secret, inSecrets := of(release.Secrets)
 		configMap, inConfigMaps := of(release.ConfigMaps)
 		gone := func(r release.Record) bool { return r.Status == release.StatusUninstalled }
-		if contested := inSecrets && inConfigMaps && !gone(secret) && !gone(configMap); newest.Contested != contested {
-			t.Errorf("contested is %v, of %+v and %+v", newest.Contested, secret, configMap)
-		}
+		contested := inSecrets && inConfigMaps && !gone(secret) && !gone(configMap)
+		check.That(t, newest.Contested == contested, "contested is %v, of %+v and %+v", newest.Contested, secret, configMap)
 		if uncontested := newest; found {
 			uncontested.Contested = false
-			if uncontested != secret && uncontested != configMap ||
-				gone(newest) && (inSecrets && !gone(secret) || inConfigMaps && !gone(configMap)) {
-				t.Errorf("newest is %+v, of %+v and %+v", newest, secret, configMap)
-			}
+			check.That(t,
+				(uncontested == secret || uncontested == configMap) && (!gone(newest) || (!inSecrets || gone(secret)) &&
+					(!inConfigMaps || gone(configMap))), "newest is %+v, of %+v and %+v", newest, secret, configMap)
 		}
 		slices.Reverse(records)
-		if again, _ := release.Newest(records); again != newest {
-			t.Errorf("the other way round it is %+v, not %+v", again, newest)
-		}
+		again, _ := release.Newest(records)
+		check.That(t, again == newest, "the other way round it is %+v, not %+v", again, newest)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // hostileNames are texts that would redirect a request as a part of a path or of a selector.
@@ -25,31 +26,25 @@ func TestKeyOfTakesTheNamesThatHelmTakes(t *testing.T) {
 		if chartutil.ValidateReleaseName(name) != nil {
 			want = release.Key{}
 		}
-		if got := release.KeyOf("apps", name); got != want {
-			t.Errorf("name %q: got %q, want %q", name, got, want)
-		}
+		check.Equal(t, release.KeyOf("apps", name), want, "name %q", name)
 	}
 }
 
 func TestKeyOfTakesNamesOfNamespaces(t *testing.T) {
 	for _, namespace := range append([]string{"x.y"}, hostileNames[:len(hostileNames)-1]...) {
-		if got := release.KeyOf(namespace, "app"); got != (release.Key{}) {
-			t.Errorf("namespace %q: got %q", namespace, got)
-		}
+		check.Equal(t, release.KeyOf(namespace, "app"), release.Key{}, "namespace %q", namespace)
 	}
 	for _, namespace := range []string{"x", "1-x", strings.Repeat("x", 63)} {
-		if got := release.KeyOf(namespace, "app"); got.Namespace != namespace || got.Name != "app" {
-			t.Errorf("namespace %q: got %q", namespace, got)
-		}
+		got := release.KeyOf(namespace, "app")
+		check.That(t, got.Namespace == namespace && got.Name == "app", "namespace %q: got %q", namespace, got)
 	}
 }
 
 // A name is a value in a selector, and never a part of its syntax.
 func TestSelectorRefusesWhatIsNoName(t *testing.T) {
 	for _, name := range []string{"x,status=deployed", "x y", "a/b", "x in (y)", strings.Repeat("x", 64)} {
-		if got, err := release.Selector(name); err == nil {
-			t.Errorf("%q selects by %q", name, got)
-		}
+		got, err := release.Selector(name)
+		check.That(t, err != nil, "%q selects by %q", name, got)
 	}
 }
 
@@ -59,7 +54,6 @@ func TestRecordOfRejectsNamesThatHelmRefuses(t *testing.T) {
 	_, err := release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
 		m.Name, m.Labels["name"] = release.ObjectName(long, 12), long
 	}))
-	if !errors.Is(err, release.ErrRecord) || !strings.Contains(err.Error(), "no release of that name") {
-		t.Errorf("got %v, want an ErrRecord", err)
-	}
+	check.That(t, errors.Is(err, release.ErrRecord) && strings.Contains(err.Error(), "no release of that name"),
+		"got %v, want an ErrRecord", err)
 }

@@ -40,12 +40,8 @@ func TestRecordOfReadsWhatHelmWrites(t *testing.T) {
 		UID: "u1", ResourceVersion: "700", Revision: 12, Status: release.StatusDeployed,
 		Stored: time.Unix(1000, 0).UTC(), Created: time.Unix(1001, 0).UTC(), Modified: time.Unix(1005, 0).UTC(),
 	}
-	if rec != want {
-		t.Errorf("got %+v\nwant %+v", rec, want)
-	}
-	if rec.Key.String() != "apps/my.app" {
-		t.Errorf("key is %s", rec.Key)
-	}
+	check.That(t, rec == want, "got %+v\nwant %+v", rec, want)
+	check.Equal(t, rec.Key.String(), "apps/my.app", "key is %s", rec.Key)
 }
 
 func TestRecordOfAcceptsRecordsOfTrueHelm(t *testing.T) {
@@ -58,18 +54,13 @@ func TestRecordOfAcceptsRecordsOfTrueHelm(t *testing.T) {
 		rel.Info.Status = status
 		check.NoError(t, storage.Update(rel))
 		list, err := secrets.List(context.Background(), metav1.ListOptions{LabelSelector: selector})
-		if err != nil || len(list.Items) != 1 {
-			t.Fatalf("list by selector: %d items, %v", len(list.Items), err)
-		}
+		check.Must(t, err == nil && len(list.Items) == 1, "list by selector: %d items, %v", len(list.Items), err)
 		secret := list.Items[0]
 		rec, err := release.Secrets.RecordOf(&secret)
 		check.NoError(t, err)
-		if string(rec.Status) != string(status) || rec.Revision != 3 || rec.Modified.IsZero() {
-			t.Errorf("got %+v", rec)
-		}
-		if string(secret.Type) != release.SecretType || secret.Name != release.ObjectName("podinfo", 3) {
-			t.Errorf("type %s, name %s", secret.Type, secret.Name)
-		}
+		check.That(t, string(rec.Status) == string(status) && rec.Revision == 3 && !rec.Modified.IsZero(), "got %+v", rec)
+		check.That(t, string(secret.Type) == release.SecretType && secret.Name == release.ObjectName("podinfo", 3),
+			"type %s, name %s", secret.Type, secret.Name)
 	}
 }
 
@@ -111,15 +102,12 @@ func TestRecordOfRejectsMetadataThatHelmDoesNotWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec, err := release.Secrets.RecordOf(metadata(test.edit))
-			if !errors.Is(err, release.ErrRecord) || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("got %v, want an ErrRecord with %q", err, test.want)
-			}
-			if !strings.Contains(err.Error(), "Secret apps/") || !strings.Contains(err.Error(), "deploy it again") {
-				t.Errorf("the error does not say where and what to do: %v", err)
-			}
-			if rec.Key.Namespace != "apps" || rec.UID != "u1" || rec.ResourceVersion != "700" {
-				t.Errorf("the record does not tell the Secret: %+v", rec)
-			}
+			check.Must(t, errors.Is(err, release.ErrRecord) && strings.Contains(err.Error(), test.want),
+				"got %v, want an ErrRecord with %q", err, test.want)
+			check.That(t, strings.Contains(err.Error(), "Secret apps/") && strings.Contains(err.Error(), "deploy it again"),
+				"the error does not say where and what to do: %v", err)
+			check.That(t, rec.Key.Namespace == "apps" && rec.UID == "u1" && rec.ResourceVersion == "700",
+				"the record does not tell the Secret: %+v", rec)
 			if !strings.Contains(err.Error(), "not of the form") && rec.Key.Name != "my.app" {
 				t.Errorf("the record does not tell the release: %+v", rec)
 			}
@@ -132,14 +120,10 @@ func TestRecordTimesFallBackToTheSecretsCreation(t *testing.T) {
 		delete(m.Labels, "createdAt")
 		delete(m.Labels, "modifiedAt")
 	}))
-	if err != nil || rec.Created.Unix() != 1000 || rec.Modified.Unix() != 1000 {
-		t.Errorf("got %+v, %v", rec, err)
-	}
+	check.That(t, err == nil && rec.Created.Unix() == 1000 && rec.Modified.Unix() == 1000, "got %+v, %v", rec, err)
 	unmodified := metadata(func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "modifiedAt") })
 	rec, err = release.Secrets.RecordOf(unmodified)
-	if err != nil || rec.Created.Unix() != 1001 || rec.Modified.Unix() != 1001 {
-		t.Errorf("got %+v, %v", rec, err)
-	}
+	check.That(t, err == nil && rec.Created.Unix() == 1001 && rec.Modified.Unix() == 1001, "got %+v, %v", rec, err)
 }
 
 // Seen with Helm 3.22 and 4.3: the pending record of an upgrade carries modifiedAt of the revision before it.
@@ -147,24 +131,20 @@ func TestALabelFromTheRevisionBeforeDoesNotAgeARecord(t *testing.T) {
 	rec, err := release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
 		m.Labels["createdAt"], m.Labels["modifiedAt"] = "10", "20"
 	}))
-	if err != nil || rec.Created.Unix() != 1000 || rec.Modified.Unix() != 1000 {
-		t.Errorf("created %v, modified %v, %v", rec.Created, rec.Modified, err)
-	}
+	check.That(t, err == nil && rec.Created.Unix() == 1000 && rec.Modified.Unix() == 1000, "created %v, modified %v, %v",
+		rec.Created, rec.Modified, err)
 }
 
 func TestAStatusOfANewerHelmIsUnknownAndUnlocked(t *testing.T) {
 	rec, err := release.Secrets.RecordOf(
 		metadata(func(m *metav1.PartialObjectMetadata) { m.Labels["status"] = "pending-migration" }),
 	)
-	if err != nil || rec.Status != release.StatusUnknown {
-		t.Errorf("got %+v, %v", rec, err)
-	}
+	check.That(t, err == nil && rec.Status == release.StatusUnknown, "got %+v, %v", rec, err)
 }
 
 func TestNewestIsTheHighestRevisionInAnyOrder(t *testing.T) {
-	if _, ok := release.Newest(nil); ok {
-		t.Error("there is a newest of none")
-	}
+	_, ok := release.Newest(nil)
+	check.That(t, !ok, "there is a newest of none")
 	at := func(revision int, created int64, uid string) release.Record {
 		return release.Record{Revision: revision, Created: time.Unix(created, 0), UID: types.UID(uid)}
 	}
@@ -177,9 +157,8 @@ func TestNewestIsTheHighestRevisionInAnyOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range records {
 				records = append(records[1:], records[0])
-				if got, ok := release.Newest(records); !ok || got.UID != "want" {
-					t.Errorf("of %v got %+v", records, got)
-				}
+				got, ok := release.Newest(records)
+				check.That(t, ok && got.UID == "want", "of %v got %+v", records, got)
 			}
 		})
 	}
@@ -201,9 +180,7 @@ func TestSameComparesIdentityAndNotTheRevision(t *testing.T) {
 		"two records without a resourceVersion": {rec("u", ""), rec("u", ""), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if test.a.Same(test.b) != test.want || test.b.Same(test.a) != test.want {
-				t.Errorf("want %v", test.want)
-			}
+			check.That(t, test.a.Same(test.b) == test.want && test.b.Same(test.a) == test.want, "want %v", test.want)
 		})
 	}
 }
@@ -235,21 +212,20 @@ func TestSelectorSelectsOneReleaseOrAll(t *testing.T) {
 	one, all := parsedSelector(t, "podinfo"), parsedSelector(t, "")
 	podinfo := labels.Set{"owner": "helm", "name": "podinfo"}
 	other := labels.Set{"owner": "helm", "name": "other"}
-	if !one.Matches(podinfo) || one.Matches(other) || !all.Matches(other) || all.Matches(labels.Set{"name": "other"}) {
-		t.Errorf("selectors %s and %s", one, all)
-	}
+	check.That(t,
+		one.Matches(podinfo) && !one.Matches(other) && all.Matches(other) && !all.Matches(labels.Set{"name": "other"}),
+		"selectors %s and %s", one, all)
 }
 
 func TestDecodeRecordNeedsAPayload(t *testing.T) {
 	for _, payload := range [][]byte{nil, {}} {
-		if _, err := release.DecodeRecord(payload, nil); !errors.Is(err, release.ErrNoPayload) ||
-			!strings.Contains(err.Error(), `data key "release" is missing or empty`) {
-			t.Errorf("got %v", err)
-		}
+		_, err := release.DecodeRecord(payload, nil)
+		check.That(t,
+			errors.Is(err, release.ErrNoPayload) && strings.Contains(err.Error(), `data key "release" is missing or empty`),
+			"got %v", err)
 	}
-	if _, err := release.DecodeRecord(pack(minimal), nil); err != nil {
-		t.Error(err)
-	}
+	_, err := release.DecodeRecord(pack(minimal), nil)
+	check.That(t, err == nil, "%v", err)
 }
 
 func TestMatchesNamesWhatDiffers(t *testing.T) {
@@ -257,9 +233,7 @@ func TestMatchesNamesWhatDiffers(t *testing.T) {
 	check.NoError(t, err)
 	own := release.Record{Key: rel.Key, ObjectName: "sh.helm.release.v1.podinfo.v3", Revision: 3,
 		Status: release.StatusDeployed}
-	if err := rel.Matches(own); err != nil {
-		t.Errorf("its own record: %v", err)
-	}
+	check.Report(t, rel.Matches(own))
 	for field, edit := range map[string]func(*release.Record){
 		"name":     func(r *release.Record) { r.Key.Name = "other" },
 		"revision": func(r *release.Record) { r.Revision = 4 },
@@ -268,24 +242,19 @@ func TestMatchesNamesWhatDiffers(t *testing.T) {
 		rec := own
 		edit(&rec)
 		err := rel.Matches(rec)
-		if !errors.Is(err, release.ErrMismatch) || !strings.Contains(err.Error(), ": "+field+" is ") {
-			t.Errorf("%s: got %v", field, err)
-		}
+		check.That(t, errors.Is(err, release.ErrMismatch) && strings.Contains(err.Error(), ": "+field+" is "), "%s: got %v",
+			field, err)
 	}
 	elsewhere := own
 	elsewhere.Key.Namespace = "flux-system"
-	if err := rel.Matches(elsewhere); err != nil {
-		t.Errorf("a record that is stored in another namespace than the objects are in: %v", err)
-	}
+	check.Report(t, rel.Matches(elsewhere))
 	for _, namespace := range []string{"..", "a/b", "A", strings.Repeat("a", 64)} {
 		odd := *rel
 		odd.Namespace = namespace
-		if err := odd.Matches(own); !errors.Is(err, release.ErrMismatch) {
-			t.Errorf("namespace %q: got %v", namespace, err)
-		}
+		err := odd.Matches(own)
+		check.That(t, errors.Is(err, release.ErrMismatch), "namespace %q: got %v", namespace, err)
 	}
 	rel.Name = strings.Repeat(leak, 1000)
-	if err := rel.Matches(own); len(err.Error()) > 500 {
-		t.Errorf("an error of %d bytes", len(err.Error()))
-	}
+	err = rel.Matches(own)
+	check.That(t, len(err.Error()) <= 500, "an error of %d bytes", len(err.Error()))
 }

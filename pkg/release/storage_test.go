@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestParseStoragesTakesWhatHelmTakes(t *testing.T) {
@@ -19,9 +20,7 @@ func TestParseStoragesTakesWhatHelmTakes(t *testing.T) {
 		"sql": nil, "Secret": nil, "secret,": nil,
 	} {
 		got, err := release.ParseStorages(names)
-		if !slices.Equal(got, want) || (err == nil) != (want != nil) {
-			t.Errorf("%q is %v, %v", names, got, err)
-		}
+		check.That(t, slices.Equal(got, want) && (err == nil) == (want != nil), "%q is %v, %v", names, got, err)
 	}
 }
 
@@ -66,22 +65,18 @@ func TestNewestCountsEachStorageForItself(t *testing.T) {
 			record(configMap, 1, 2, release.StatusDeployed)}, secret, 8, true},
 	} {
 		got, found := release.Newest(tc.records)
-		if !found || got.Storage != tc.storage || got.Revision != tc.revision || got.Contested != tc.contested {
-			t.Errorf("%s: newest is %+v", name, got)
-		}
+		check.That(t, found && got.Storage == tc.storage && got.Revision == tc.revision && got.Contested == tc.contested,
+			"%s: newest is %+v", name, got)
 	}
 	alone, _ := release.Newest([]release.Record{record(secret, 1, 1, release.StatusDeployed)})
 	contested := alone
 	contested.Contested = true
-	if alone.Same(contested) || !contested.Same(contested) {
-		t.Error("a record that another storage contests is the same as before")
-	}
+	check.That(t, !alone.Same(contested) && contested.Same(contested),
+		"a record that another storage contests is the same as before")
 }
 
 func TestAConfigMapIsARecordByItsName(t *testing.T) {
 	for name, want := range map[string]bool{"sh.helm.release.v1.app.v1": true, "sh.helm.release.v1.": true, "app": false} {
-		if got := release.ConfigMaps.MayBeRecord(&metav1.ObjectMeta{Name: name}); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
+		check.Equal(t, release.ConfigMaps.MayBeRecord(&metav1.ObjectMeta{Name: name}), want, "%v", name)
 	}
 }

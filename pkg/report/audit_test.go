@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestTheAuditQueryIsOneArgumentWhateverAnObjectIsCalled(t *testing.T) {
@@ -25,9 +26,7 @@ func TestTheAuditQueryIsOneArgumentWhateverAnObjectIsCalled(t *testing.T) {
 		`{"stage":"ResponseComplete","verb":"patch","user":{"username":"other"},"userAgent":"kubectl",` +
 		`"requestReceivedTimestamp":"2026-01-02T12:00:00.123456Z","objectRef":{"resource":"clusterroles",` +
 		`"apiGroup":"rbac.authorization.k8s.io","name":"a"}}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "audit.log"), []byte(log), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, os.WriteFile(filepath.Join(dir, "audit.log"), []byte(log), 0o600))
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	query := AuditQuery(v1alpha1.DriftRecord{Time: metav1.NewMicroTime(at), Object: v1alpha1.DriftedObject{
 		Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: name}})
@@ -35,12 +34,9 @@ func TestTheAuditQueryIsOneArgumentWhateverAnObjectIsCalled(t *testing.T) {
 	shell.Dir = dir
 	out, err := shell.CombinedOutput()
 	const want = "2026-01-02T12:00:00.123456Z\tjane\tadmin\tpatch\tclusterroles\tkubectl\n"
-	if err != nil || string(out) != want {
-		t.Errorf("%s\nprints %s (%v)", query, out, err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "harm")); !os.IsNotExist(err) {
-		t.Error("the shell ran what an object is called")
-	}
+	check.That(t, err == nil && string(out) == want, "%s\nprints %s (%v)", query, out, err)
+	_, err = os.Stat(filepath.Join(dir, "harm"))
+	check.That(t, os.IsNotExist(err), "the shell ran what an object is called")
 }
 
 func TestTheAuditQueryLooksWhereTheChangeMayBe(t *testing.T) {
@@ -59,9 +55,7 @@ func TestTheAuditQueryLooksWhereTheChangeMayBe(t *testing.T) {
 		tc.record.Time = metav1.NewMicroTime(at)
 		query := AuditQuery(tc.record)
 		for _, part := range []string{`>= "` + tc.from + `"`, `<= "2026-01-02T12:01:00Z"`} {
-			if !strings.Contains(query, part) {
-				t.Errorf("%s: no %s in %s", name, part, query)
-			}
+			check.That(t, strings.Contains(query, part), "%s: no %s in %s", name, part, query)
 		}
 	}
 }

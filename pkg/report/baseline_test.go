@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestBaseline(t *testing.T) {
@@ -17,9 +18,7 @@ items:
     {path: /spec/replicas, operation: Modified, live: 5}, {path: /spec/big, operation: Modified, live: 9007199254740993},
     {path: /data/any, operation: Modified}, {path: /data/quoted, operation: Modified, live: "a <secret 0123abcd>"}]}]}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for name, test := range map[string]struct {
 		change FieldChange
 		known  bool
@@ -40,17 +39,11 @@ items:
 		}
 		now := Entry(object, "Modified", []FieldChange{{Path: "/data/any", Operation: drift.Modified}, test.change})
 		changes, isNew := now.New(read.Known("", "apps", "web"))
-		if isNew == test.known || isNew != slices.Equal(changes, []int{1}) {
-			t.Errorf("%s: new is %v: %v", name, isNew, changes)
-		}
+		check.That(t, isNew != test.known && isNew == slices.Equal(changes, []int{1}), "%s: new is %v: %v", name, isNew,
+			changes)
 	}
-	if _, isNew := Entry(object, "Missing", nil).New(read.Known("", "apps", "web")); !isNew {
-		t.Error("another state is known")
-	}
-	if len(read.Known("prod-1", "apps", "web")) != 0 {
-		t.Error("another cluster has known drift")
-	}
-	if len(read.Known("", "apps", "other")) != 0 {
-		t.Error("another release has known drift")
-	}
+	_, isNew := Entry(object, "Missing", nil).New(read.Known("", "apps", "web"))
+	check.That(t, isNew, "another state is known")
+	check.Equal(t, len(read.Known("prod-1", "apps", "web")), 0, "another cluster has known drift")
+	check.Equal(t, len(read.Known("", "apps", "other")), 0, "another release has known drift")
 }

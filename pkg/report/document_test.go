@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // hostile is a text that would be markup, a mention, the end of a block or of a line, or an invisible character.
@@ -37,15 +39,9 @@ func driftOfAll() *Drift {
 func TestDriftSummary(t *testing.T) {
 	d := driftOfAll()
 	want := Summary{Releases: 5, Drifted: 1, Incomplete: 2, LeftOut: 1, Objects: 11, ObjectsDrifted: 2, Additions: 3}
-	if d.Summary != want {
-		t.Errorf("summary is %+v", d.Summary)
-	}
-	if text := d.Summary.String(); text != "5 releases, 2 not fully compared, 1 drifted" {
-		t.Error(text)
-	}
-	if text := NewDrift(time.Time{}, "", nil).Summary.String(); text != "no release was compared" {
-		t.Error(text)
-	}
+	check.Equal(t, d.Summary, want, "summary")
+	check.Equal(t, d.Summary.String(), "5 releases, 2 not fully compared, 1 drifted")
+	check.Equal(t, NewDrift(time.Time{}, "", nil).Summary.String(), "no release was compared")
 }
 
 // driftOfContexts is a report about three clusters, two of them with a release of one name; the third was not read.
@@ -63,57 +59,44 @@ func driftOfContexts() *Drift {
 // Each format names the context of a release and of an error, without markup of theirs.
 func TestFormatsNameTheContext(t *testing.T) {
 	d := driftOfContexts()
-	if text := d.Summary.String(); text != "3 contexts, 1 not read: 2 releases, 1 drifted" {
-		t.Error(text)
-	}
+	check.Equal(t, d.Summary.String(), "3 contexts, 1 not read: 2 releases, 1 drifted")
 	junit, err := d.JUnit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	var suites junitSuites
 	if err := xml.Unmarshal([]byte(junit), &suites); err != nil || len(suites.Suites) != 3 || suites.Tests != 3 ||
 		suites.Errors != 1 || suites.Failures != 1 {
 		t.Fatalf("%v: %s", err, junit)
 	}
 	for i, want := range []string{"down", "prod-1/apps", "prod-2"} {
-		if s := suites.Suites[i]; !strings.HasPrefix(s.Name, want) ||
-			!strings.HasPrefix(s.Cases[0].ClassName, "helm-locker."+strings.ReplaceAll(want, "/", ".")) {
-			t.Errorf("suite %d is %+v", i, s)
-		}
+		s := suites.Suites[i]
+		check.That(t,
+			strings.HasPrefix(s.Name, want) &&
+				strings.HasPrefix(s.Cases[0].ClassName, "helm-locker."+strings.ReplaceAll(want, "/", ".")), "suite %d is %+v", i, s)
 	}
 	html, err := d.HTML("", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, want := range []string{"in 3 contexts,", "<b>1<small> of 3</small></b><span>Contexts not read</span>",
 		`<th scope="col">Context</th><th scope="col">Release</th>`, `<td data-label="Context">prod-1</td>`,
 		`<p class="note bad">Context down&lt;script&gt;`, "<h2>prod-2&lt;script&gt;"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("%q is not in\n%s", want, html)
-		}
+		check.That(t, strings.Contains(html, want), "%q is not in\n%s", want, html)
 	}
 	markdown := d.Markdown()
-	if !strings.Contains(markdown, "\n| Context | Release | Revision | Lock | Result |\n| --- | --- | --- | --- | --- |\n| ````prod-2<script>") ||
-		!strings.Contains(markdown, "\nContext ````down<script>") {
-		t.Errorf("markdown is\n%s", markdown)
-	}
+	check.That(t,
+		strings.Contains(markdown, "\n| Context | Release | Revision | Lock | Result |\n"+
+			"| --- | --- | --- | --- | --- |\n| ````prod-2<script>") &&
+			strings.Contains(markdown, "\nContext ````down<script>"), "markdown is\n%s", markdown)
 	for _, text := range []string{junit, html, markdown} {
-		if strings.Contains(text, "\x1b") || strings.Contains(text, "\u202e") {
-			t.Errorf("control characters are in\n%s", text)
-		}
+		check.That(t, !strings.Contains(text, "\x1b") && !strings.Contains(text, "\u202e"), "control characters are in\n%s",
+			text)
 	}
-	if strings.Contains(html, "<script") {
-		t.Error("markup of a context is in the HTML")
-	}
+	check.That(t, !strings.Contains(html, "<script"), "markup of a context is in the HTML")
 }
 
 // The structure of the documentation of Jenkins (the junit-10.xsd of its xunit plugin) and GitLab: the places of
 // elements, their allowed and required attributes, and correct counts.
 func TestJUnitIsWhatServersRead(t *testing.T) {
 	text, err := driftOfAll().JUnit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	allowed := map[string]struct {
 		children           string
 		required, optional string
@@ -134,28 +117,21 @@ func TestJUnitIsWhatServersRead(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatalf("%v in\n%s", err, text)
-		}
+		check.Must(t, err == nil, "%v in\n%s", err, text)
 		switch e := token.(type) {
 		case xml.StartElement:
 			name, parent := e.Name.Local, path[len(path)-1]
-			if !slices.Contains(strings.Fields(allowed[parent].children), name) {
-				t.Errorf("%s is in %s", name, parent)
-			}
+			check.That(t, slices.Contains(strings.Fields(allowed[parent].children), name), "%s is in %s", name, parent)
 			var names []string
 			for _, attribute := range e.Attr {
 				names = append(names, attribute.Name.Local)
 			}
 			for _, required := range strings.Fields(allowed[name].required) {
-				if !slices.Contains(names, required) {
-					t.Errorf("%s has no %s", name, required)
-				}
+				check.That(t, slices.Contains(names, required), "%s has no %s", name, required)
 			}
 			for _, got := range names {
-				if !slices.Contains(strings.Fields(allowed[name].required+" "+allowed[name].optional), got) {
-					t.Errorf("%s has %s", name, got)
-				}
+				check.That(t, slices.Contains(strings.Fields(allowed[name].required+" "+allowed[name].optional), got), "%s has %s",
+					name, got)
 			}
 			for _, count := range counts {
 				count[map[string]string{"testcase": "tests", "failure": "failures", "error": "errors", "skipped": "skipped"}[name]]++
@@ -181,75 +157,54 @@ func TestJUnitIsWhatServersRead(t *testing.T) {
       <system-out>no drift in 3 objects; 2 objects have additions</system-out>
     </testcase>`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s is not in\n%s", want, text)
-		}
+		check.That(t, strings.Contains(text, want), "%s is not in\n%s", want, text)
 	}
 	var parsed junitSuites
-	if err := xml.Unmarshal([]byte(text), &parsed); err != nil {
-		t.Fatal(err)
-	}
-	if got := parsed.Suites[0].Cases[3].Failure.Text; !strings.Contains(got, "]]>") || strings.Contains(got, "\x1b") {
-		t.Errorf("the text of a failure is %q", got)
-	}
+	check.NoError(t, xml.Unmarshal([]byte(text), &parsed))
+	got := parsed.Suites[0].Cases[3].Failure.Text
+	check.That(t, strings.Contains(got, "]]>") && !strings.Contains(got, "\x1b"), "the text of a failure is %q", got)
 }
 
 func TestHTMLEscapesAndNeedsNothing(t *testing.T) {
 	text, err := driftOfAll().HTML("body { color: red }", "<svg></svg>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for _, leak := range []string{"<script", "\x1b", "\u202e", "ZgotmplZ"} {
-		if strings.Contains(text, leak) {
-			t.Errorf("%q is in\n%s", leak, text)
-		}
+		check.That(t, !strings.Contains(text, leak), "%q is in\n%s", leak, text)
 	}
-	if found := regexp.MustCompile(`(?i)\b(src|href|action|style)\s*=\s*"?[^"#]|url\(|@import|http-equiv`).FindString(text); found != "" {
-		t.Errorf("it refers to something else by %q", found)
-	}
+	check.Equal(t,
+		regexp.MustCompile(`(?i)\b(src|href|action|style)\s*=\s*"?[^"#]|url\(|@import|http-equiv`).FindString(text), "",
+		"it refers to something else by")
 	for _, want := range []string{
 		"<style>\nbody { color: red }", "<svg></svg>", "&lt;script&gt;alert(1)&lt;/script&gt;",
 		`<span class="mask">&lt;secret 0123abcd&gt;</span>`, `<a href="#r3"><span class="ns">apps/</span>web</a>`, `id="r3"`,
 		"2 of 4 objects drifted; 1 object has additions", "no drift in 3 objects; 2 objects have additions",
 		"<b>3<small> of 11</small></b><span>Objects with additions</span>", "Deployment apps/web</b> it does not exist", `<span class="pill info">Watched</span>`,
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
+		check.That(t, strings.Contains(text, want), "%q is not in\n%s", want, text)
 	}
-	if text, err = NewDrift(time.Time{}, "", nil).HTML("", ""); err != nil || !strings.Contains(text, "There is no release to compare.") {
-		t.Errorf("%v: %s", err, text)
-	}
+	text, err = NewDrift(time.Time{}, "", nil).HTML("", "")
+	check.That(t, err == nil && strings.Contains(text, "There is no release to compare."), "%v: %s", err, text)
 }
 
 func TestMarkdownHasNoMarkupOfOthers(t *testing.T) {
 	text := driftOfAll().Markdown()
-	if strings.Contains(text, "calm") || strings.Contains(text, "gone") {
-		t.Errorf("it tells of releases without drift:\n%s", text)
-	}
+	check.That(t, !strings.Contains(text, "calm") && !strings.Contains(text, "gone"),
+		"it tells of releases without drift:\n%s", text)
 	for _, want := range []string{
 		"# Drift of Helm releases\n\n**5 releases, 2 not fully compared, 1 drifted**\n\nCluster `https://cluster.example`, 2026-01-02T03:04:05Z.\n",
 		"| `apps/extra` | 5 | yes | no drift in 3 objects; 2 objects have additions |\n",
 		"| `apps/web` | 7 | detect | 2 of 4 objects drifted; 1 object has additions |\n", "\n## `apps/web`\n", "\n### `Deployment apps/web`\n\n`it does not exist`\n",
 		"\n````diff\n--- a\n", "\n````\n",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
+		check.That(t, strings.Contains(text, want), "%q is not in\n%s", want, text)
 	}
 	// The rest, outside of spans and blocks of code, is ours.
 	for _, fence := range []string{"````", "````", "`"} {
 		text = regexp.MustCompile("(?s)"+fence+"[^`].*?[^`]"+fence+"(\n|[ :),.|]|$)").ReplaceAllString(text, "")
 	}
-	if strings.Contains(text, "script") || strings.Contains(text, "everyone") {
-		t.Errorf("outside of code:\n%s", text)
-	}
+	check.That(t, !strings.Contains(text, "script") && !strings.Contains(text, "everyone"), "outside of code:\n%s", text)
 	for text, want := range map[string]string{"a": "`a`", "a`b": "``a`b``", "`": "`` ` ``", "": "`  `", "a\nb": "`a\\nb`"} {
-		if got := code(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
+		check.Equal(t, code(text), want, "%v", text)
 	}
-	if got := Cell("a|b"); got != "`a\\|b`" {
-		t.Error(got)
-	}
+	check.Equal(t, Cell("a|b"), "`a\\|b`")
 }

@@ -36,20 +36,15 @@ func TestMaskingIsLinear(t *testing.T) {
 	}); mib > 300 {
 		t.Errorf("%d MiB to mask %d KiB", mib, text.Len()>>10)
 	}
-	if strings.Contains(masked, "of-many-that-are-secret") ||
-		!strings.HasPrefix(masked, "line 0 has "+m.Mark("value-0-of-many-that-are-secret")+"\n") {
-		t.Errorf("masked is %.100s", masked)
-	}
-	if mib := spent(func() { masked = m.Manifest(text.String()) }); mib > 100 {
-		t.Errorf("%d MiB to cut %d KiB of short lines into documents", mib, text.Len()>>10)
-	}
-	if mib := spent(func() { masked = m.Manifest(strings.Repeat("---\n", 4<<20)) }); mib > 100 || masked != withheld {
-		t.Errorf("%d MiB for four million separators: %.100s", mib, masked)
-	}
-	if mib := spent(func() { masked = m.Manifest("a: [" + strings.Repeat("{},", 5<<20) + "]\n") }); mib > 100 ||
-		masked != withheld {
-		t.Errorf("%d MiB for five million elements: %.100s", mib, masked)
-	}
+	check.That(t,
+		!strings.Contains(masked, "of-many-that-are-secret") &&
+			strings.HasPrefix(masked, "line 0 has "+m.Mark("value-0-of-many-that-are-secret")+"\n"), "masked is %.100s", masked)
+	mib := spent(func() { masked = m.Manifest(text.String()) })
+	check.That(t, mib <= 100, "%d MiB to cut %d KiB of short lines into documents", mib, text.Len()>>10)
+	mib = spent(func() { masked = m.Manifest(strings.Repeat("---\n", 4<<20)) })
+	check.That(t, mib <= 100 && masked == withheld, "%d MiB for four million separators: %.100s", mib, masked)
+	mib = spent(func() { masked = m.Manifest("a: [" + strings.Repeat("{},", 5<<20) + "]\n") })
+	check.That(t, mib <= 100 && masked == withheld, "%d MiB for five million elements: %.100s", mib, masked)
 }
 
 func TestLongValuesAreFoundInPieces(t *testing.T) {
@@ -68,9 +63,8 @@ func TestLongValuesAreFoundInPieces(t *testing.T) {
 		"twice":         {value + " " + value, "<value> <value>"},
 		"beside others": {"hunter2" + value + "hunter2hunter2", "<short><value><short><short>"},
 	} {
-		if got := f.replace(test.text, with); got != test.want {
-			t.Errorf("%s: got %.100s of %d bytes, want %s", name, got, len(got), test.want)
-		}
+		got := f.replace(test.text, with)
+		check.That(t, got == test.want, "%s: got %.100s of %d bytes, want %s", name, got, len(got), test.want)
 	}
 }
 
@@ -107,8 +101,6 @@ func TestFindsAreThoseOfASearchForEachText(t *testing.T) {
 				got[i] = true
 			}
 		}
-		if fmt.Sprint(got) != fmt.Sprint(covered) {
-			t.Fatalf("%q in %q: %v, want %v", texts, text, got, covered)
-		}
+		check.Must(t, fmt.Sprint(got) == fmt.Sprint(covered), "%q in %q: %v, want %v", texts, text, got, covered)
 	}
 }

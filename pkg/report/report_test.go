@@ -20,13 +20,9 @@ func TestAges(t *testing.T) {
 		"119m": 119 * time.Minute, "2h": 2 * time.Hour,
 		"47h": 47 * time.Hour, "2d": 48 * time.Hour,
 	} {
-		if got := Age(now.Add(-ago), now); got != want {
-			t.Errorf("%s ago is %s, want %s", ago, got, want)
-		}
+		check.Equal(t, Age(now.Add(-ago), now), want, "%s ago", ago)
 	}
-	if Age(time.Time{}, now) != "" || Time(time.Time{}) != "" {
-		t.Error("no time has an age")
-	}
+	check.That(t, Age(time.Time{}, now) == "" && Time(time.Time{}) == "", "no time has an age")
 }
 
 func TestTable(t *testing.T) {
@@ -39,9 +35,8 @@ func TestTable(t *testing.T) {
 		28: "\x1b[1mNAME\x1b[0m         \x1b[1mSTATE\x1b[0m     \x1b[1mREAS…\x1b[0m\nweb          Deployed  all\\…\na-long-name\n",
 		8:  "\x1b[1mNAME\x1b[0m\nweb\na-long-…\n",
 	} {
-		if got := table.String(width); got != want {
-			t.Errorf("width %d:\n%q\nwant\n%q", width, got, want)
-		}
+		got := table.String(width)
+		check.That(t, got == want, "width %d:\n%q\nwant\n%q", width, got, want)
 	}
 }
 
@@ -84,24 +79,18 @@ stringData:
   flag: ` + m.Mark("no") + `
   password: ` + mark + `
 `
-	if text != want {
-		t.Errorf("masked is\n%s\nwant\n%s", text, want)
-	}
-	if data := original["stringData"].(map[string]any); data["password"] != "hunter2" {
-		t.Error("the original was changed")
-	}
-	if other := NewMasker([]byte("another key")); other.Mark("hunter2") == mark {
-		t.Error("markers do not depend on the key")
-	}
+	check.That(t, text == want, "masked is\n%s\nwant\n%s", text, want)
+	data := original["stringData"].(map[string]any)
+	check.That(t, data["password"] == "hunter2", "the original was changed")
+	other := NewMasker([]byte("another key"))
+	check.That(t, other.Mark("hunter2") != mark, "markers do not depend on the key")
 	plain := map[string]any{"kind": "ConfigMap", "data": map[string]any{"password": "hunter2"}}
-	if got, err := YAML(m.Object(plain, Values{})); err != nil ||
-		got != "data:\n  password: hunter2\nkind: ConfigMap\n" {
-		t.Errorf("a ConfigMap became %s (%v)", got, err)
-	}
+	got, err := YAML(m.Object(plain, Values{}))
+	check.That(t, err == nil && got == "data:\n  password: hunter2\nkind: ConfigMap\n", "a ConfigMap became %s (%v)", got,
+		err)
 	m.Show = true
-	if got, err := YAML(m.Object(original, ValuesOf(original))); err != nil || strings.Contains(got, "<secret") {
-		t.Errorf("shown is %s (%v)", got, err)
-	}
+	got, err = YAML(m.Object(original, ValuesOf(original)))
+	check.That(t, err == nil && !strings.Contains(got, "<secret"), "shown is %s (%v)", got, err)
 }
 
 func TestManifestIsMasked(t *testing.T) {
@@ -133,9 +122,8 @@ func TestManifestIsMasked(t *testing.T) {
 		"JSON": {`{"kind":"Secret","stringData":{"a":"hunter2"}}`, "kind: Secret\nstringData:\n  a: " + mark + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := m.Manifest(tc.text); got != tc.want {
-				t.Errorf("got\n%s\nwant\n%s", got, tc.want)
-			}
+			got := m.Manifest(tc.text)
+			check.That(t, got == tc.want, "got\n%s\nwant\n%s", got, tc.want)
 		})
 	}
 }
@@ -147,18 +135,14 @@ func TestValuesAreFoundInOtherText(t *testing.T) {
 		base64.StdEncoding.EncodeToString([]byte(pem))+"}\n", "kind: X\n")
 	check.NoError(t, err)
 	text := m.Text("log in with hunter2 or aHVudGVyMg==, no matter\n  MIIBsecretsecret\n", values)
-	if want := "log in with " + m.Mark("hunter2") + " or " + m.Mark("hunter2") + ", no matter\n  " + m.Mark(pem) +
-		"\n"; text != want {
-		t.Errorf("text is %s, want %s", text, want)
-	}
+	want := "log in with " + m.Mark("hunter2") + " or " + m.Mark("hunter2") + ", no matter\n  " + m.Mark(pem) + "\n"
+	check.That(t, text == want, "text is %s, want %s", text, want)
 	value := m.Value(map[string]any{"a": []any{"no", "note", int64(8080), true, nil}}, values)
 	masked := value.(map[string]any)["a"].([]any)
-	if masked[0] != m.Mark("no") || masked[1] != "note" || masked[2] != m.Mark("8080") || masked[3] != true {
-		t.Errorf("value is %v", value)
-	}
-	if _, err := ValuesIn("a: ["); !errors.Is(err, ErrNotYAML) {
-		t.Errorf("error is %v", err)
-	}
+	check.That(t, masked[0] == m.Mark("no") && masked[1] == "note" && masked[2] == m.Mark("8080") && masked[3] == true,
+		"value is %v", value)
+	_, err = ValuesIn("a: [")
+	check.That(t, errors.Is(err, ErrNotYAML), "error is %v", err)
 }
 
 func TestUnified(t *testing.T) {
@@ -180,16 +164,13 @@ func TestUnified(t *testing.T) {
  i
 -j
 `
-	if err != nil || got != want {
-		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
-	}
+	check.That(t, err == nil && got == want, "%v\n%s\nwant\n%s", err, got, want)
 	if got, err := Unified("a", "b", from, from, Style{}); err != nil || got != "" {
 		t.Errorf("equal texts: %q, %v", got, err)
 	}
 	got, err = Unified("a", "b", "x\n", "", Style{Color: true})
-	if want := "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ b\x1b[0m\n\x1b[36m@@ -1 +0,0 @@\x1b[0m\n\x1b[31m-x\x1b[0m\n"; err != nil || got != want {
-		t.Errorf("%v\n%q\nwant\n%q", err, got, want)
-	}
+	want = "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ b\x1b[0m\n\x1b[36m@@ -1 +0,0 @@\x1b[0m\n\x1b[31m-x\x1b[0m\n"
+	check.That(t, err == nil && got == want, "%v\n%q\nwant\n%q", err, got, want)
 }
 
 func TestEveryFormOfAValueIsFound(t *testing.T) {
@@ -210,14 +191,11 @@ func TestEveryFormOfAValueIsFound(t *testing.T) {
 		"a line of several":      "  user: app",
 		"several lines in JSON":  `{"a":"user: app\npassword: x\nz"}`,
 	} {
-		if got := m.Text("<"+text+">", ValuesOf(secret)); !strings.Contains(got, "<secret ") {
-			t.Errorf("%s: %s", name, got)
-		}
+		got := m.Text("<"+text+">", ValuesOf(secret))
+		check.That(t, strings.Contains(got, "<secret "), "%s: %s", name, got)
 	}
 	// A text too short is everywhere, and stays.
-	if got := m.Text("a z and an a", ValuesOf(secret)); got != "a z and an a" {
-		t.Errorf("short values became %s", got)
-	}
+	check.Equal(t, m.Text("a z and an a", ValuesOf(secret)), "a z and an a", "short values became")
 }
 
 // A manifest quotes its values, too: in annotations of the Secret and in other objects.
@@ -229,10 +207,9 @@ stringData: {a: hunter2}
 kind: ConfigMap # with hunter2
 data: {url: "app:hunter2@db", encoded: aHVudGVyMg==}
 `)
-	if strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg==") ||
-		!strings.Contains(text, "url: \"app:<secret ") {
-		t.Errorf("it is\n%s", text)
-	}
+	check.That(t,
+		!strings.Contains(text, "hunter2") && !strings.Contains(text, "aHVudGVyMg==") &&
+			strings.Contains(text, "url: \"app:<secret "), "it is\n%s", text)
 }
 
 // A difference of an invisible character is visible in the output.
@@ -252,9 +229,7 @@ func TestYAMLShowsWhatIsInvisible(t *testing.T) {
 				from, to := of(fmt.Sprintf(form, one)), of(fmt.Sprintf(form, other))
 				diff, err := Unified("a", "b", from, to, Style{})
 				check.NoError(t, err)
-				if diff == "" {
-					t.Errorf("%+q instead of %+q in %q: no diff", other, one, form)
-				}
+				check.That(t, diff != "", "%+q instead of %+q in %q: no diff", other, one, form)
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package report
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
+)
 
 func TestTableLeavesOutColumnsThatDoNotFit(t *testing.T) {
 	for width, want := range map[int]string{
@@ -13,8 +17,6 @@ func TestTableLeavesOutColumnsThatDoNotFit(t *testing.T) {
 		table.Add(nil, "NAME", "SINCE", "STATE", "REASON")
 		table.Add(nil, "shop", "1s", "Ready", "Locked")
 		table.Fit(width, "STATE", "SINCE", "AGE")
-		if got := table.String(width); got != want {
-			t.Errorf("width %d:\n%swant\n%s", width, got, want)
-		}
+		check.Equal(t, table.String(width), want, "width %d", width)
 	}
 }

@@ -179,12 +179,9 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 				Ignore: mustCompile(t,
 					v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
 			got := drift.Compare(desired, live, opt)
-			if !reflect.DeepEqual(got.Target, target) {
-				t.Errorf("got %v, want %v", got.Target, target)
-			}
-			if again := drift.Compare(desired, got.Target, opt); len(again.Changes) > 0 {
-				t.Errorf("the target differs: %v", again.Changes)
-			}
+			check.That(t, reflect.DeepEqual(got.Target, target), "got %v, want %v", got.Target, target)
+			again := drift.Compare(desired, got.Target, opt)
+			check.That(t, len(again.Changes) == 0, "the target differs: %v", again.Changes)
 		})
 	}
 }

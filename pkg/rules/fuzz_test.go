@@ -25,26 +25,21 @@ func FuzzIgnoreRules(f *testing.F) {
 		}
 		r, err := Compile(ignore)
 		if err != nil {
-			if r != nil || !strings.HasPrefix(err.Error(), "spec.ignore[") || len(err.Error()) > 8<<10 {
-				t.Fatalf("%v and %q", r, err)
-			}
+			check.Must(t, r == nil && strings.HasPrefix(err.Error(), "spec.ignore[") && len(err.Error()) <= 8<<10, "%v and %q",
+				r, err)
 			return
 		}
 		again, err := Compile(ignore)
 		check.NoError(t, err)
 		o := object("v1", name, types.NamespacedName{Namespace: name, Name: name}, map[string]any{name: at, "a": name}, map[string]any{"b": at})
 		m, second := r.For(o), again.For(o)
-		if m == nil || second == nil {
-			t.Fatal("a rule for everything selects nothing")
-		}
+		check.Must(t, m != nil && second != nil, "a rule for everything selects nothing")
 		path := strings.Split(at, "\x00")
 		ignored, same := m.Bind(liveOwners()), second.Bind(liveOwners())
 		above := false
 		for i := range len(path) + 1 {
 			now := ignored(path[:i])
-			if now != ignored(path[:i]) || now != same(path[:i]) {
-				t.Fatal("two answers")
-			}
+			check.Must(t, now == ignored(path[:i]) && now == same(path[:i]), "two answers")
 			if above && !now {
 				t.Fatalf("%q is not ignored, though what is above is", path[:i])
 			}
@@ -53,9 +48,8 @@ func FuzzIgnoreRules(f *testing.F) {
 		if above && !ignored(append(slices.Clone(path), "below")) {
 			t.Fatal("what is below an ignored field is not ignored")
 		}
-		if m.Keeps(name) != second.Keeps(name) || m.Whole() != second.Whole() || m.Describe() != second.Describe() {
-			t.Fatal("the same rules differ")
-		}
+		check.Must(t, m.Keeps(name) == second.Keeps(name) && m.Whole() == second.Whole() && m.Describe() == second.Describe(),
+			"the same rules differ")
 		if strings.ContainsAny(manager, "*?") == false && m.Keeps(name) && name != manager {
 			t.Fatalf("%q is not %q", name, manager)
 		}

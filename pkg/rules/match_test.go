@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestGlobs(t *testing.T) {
@@ -32,9 +33,7 @@ func TestGlobs(t *testing.T) {
 		{"a.b", "axb", false}, {"[a]", "a", false},
 		{`\*`, "*", false}, {strings.Repeat("*a", 60) + "b", strings.Repeat("a", 128), false},
 	} {
-		if got := Glob(test.pattern, test.text); got != test.want {
-			t.Errorf("%q on %q: %v", test.pattern, test.text, got)
-		}
+		check.Equal(t, Glob(test.pattern, test.text), test.want, "%q on %q", test.pattern, test.text)
 	}
 }
 
@@ -69,14 +68,10 @@ func TestPaths(t *testing.T) {
 		m := mustCompile(t, v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{})
 		ignore := m.Bind(nil)
 		for _, at := range test.covered {
-			if !ignore(at) {
-				t.Errorf("%q does not cover %q", test.pointer, at)
-			}
+			check.That(t, ignore(at), "%q does not cover %q", test.pointer, at)
 		}
 		for _, at := range test.spared {
-			if ignore(at) {
-				t.Errorf("%q covers %q", test.pointer, at)
-			}
+			check.That(t, !ignore(at), "%q covers %q", test.pointer, at)
 		}
 		if m.Whole() || m.NeedsOwnership() || m.Keeps("x") || !slices.Equal(m.Paths(), []string{test.pointer}) ||
 			m.Describe() != "" {
@@ -150,41 +145,35 @@ func TestManagers(t *testing.T) {
 					t.Errorf("%s is ignored only without ownership", field)
 				}
 			}
-			if got := strings.Join(ignored, " "); got != test.ignored {
-				t.Errorf("ignored %q, want %q", got, test.ignored)
-			}
-			if bound([]string{"spec"}) != test.isWhole || bound([]string{"data"}) != test.isWhole {
-				t.Error("more is ignored than what they own")
-			}
+			check.Equal(t, strings.Join(ignored, " "), test.ignored, "ignored")
+			check.That(t, bound([]string{"spec"}) == test.isWhole && bound([]string{"data"}) == test.isWhole,
+				"more is ignored than what they own")
 			if m.Keeps("keda-operator") != test.keeps || m.NeedsOwnership() == test.needsNone ||
 				m.Whole() != test.isWhole {
 				t.Errorf("keeps %v, needs ownership %v, whole %v", m.Keeps("keda-operator"), m.NeedsOwnership(),
 					m.Whole())
 			}
-			if got := strings.Join(m.Paths(), " "); got != test.pathsInStatus || m.Describe() != test.description {
-				t.Errorf("in the status: %q, %q", got, m.Describe())
-			}
+			got := strings.Join(m.Paths(), " ")
+			check.That(t, got == test.pathsInStatus && m.Describe() == test.description, "in the status: %q, %q", got,
+				m.Describe())
 		})
 	}
 }
 
 func TestRulesWithManagersIgnoreNothingWithoutOwnership(t *testing.T) {
 	m := mustCompile(t, parse(t, `{managers: ["*"]}`)).For(manifest.Object{})
-	if m.Bind(nil) != nil {
-		t.Error("something is ignored")
-	}
+	check.That(t, m.Bind(nil) == nil, "something is ignored")
 }
 
 func TestMatchingAllocatesNothing(t *testing.T) {
 	ignore := mustCompile(t, parse(t, `{paths: [/a/*/b, /spec/replicas]}`)).For(manifest.Object{}).Bind(nil)
 	at, other := []string{"spec", "replicas"}, []string{"spec", "image"}
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		if !ignore(at) || ignore(other) {
 			t.Fatal("wrong answer")
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
+	check.That(t, n == 0, "%v allocations", n)
 }
 
 func TestAbsurdRules(t *testing.T) {
@@ -214,14 +203,11 @@ func TestAbsurdRules(t *testing.T) {
 	r := mustCompile(t, ignore...)
 	m := r.For(object("v1", strings.Repeat("K", 1000),
 		types.NamespacedName{Namespace: strings.Repeat("a", 20), Name: strings.Repeat("a", 1000)}, nil, nil))
-	if m == nil || len(m.Paths()) != maxPaths || len(m.Describe()) > maxDescription+40 {
-		t.Fatalf("%v, %d bytes", m.Paths(), len(m.Describe()))
-	}
+	check.Must(t, m != nil && len(m.Paths()) == maxPaths && len(m.Describe()) <= maxDescription+40, "%v, %d bytes",
+		m.Paths(), len(m.Describe()))
 	ignored := m.Bind(liveOwners())
 	path := repeat("a", 600)
-	if !ignored(path) || ignored(path[:300]) || ignored(repeat("b", 600)) || ignored(nil) {
-		t.Error("wrong answers")
-	}
+	check.That(t, ignored(path) && !ignored(path[:300]) && !ignored(repeat("b", 600)) && !ignored(nil), "wrong answers")
 	for range 1000 {
 		ignored(path[:300])
 	}

@@ -25,9 +25,8 @@ func mustCompile(t testing.TB, ignore ...v1alpha1.IgnoreRule) *Rules {
 func parse(t testing.TB, text string) v1alpha1.IgnoreRule {
 	t.Helper()
 	var r v1alpha1.IgnoreRule
-	if err := yaml.UnmarshalStrict([]byte(text), &r); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err := yaml.UnmarshalStrict([]byte(text), &r)
+	check.Must(t, err == nil, "%s: %v", text, err)
 	return r
 }
 
@@ -103,24 +102,19 @@ func TestTargets(t *testing.T) {
 				selected = append(selected, o.name)
 			}
 		}
-		if got := strings.Join(selected, " "); got != test.selected {
-			t.Errorf("%s selects %q, want %q", test.target, got, test.selected)
-		}
+		check.Equal(t, strings.Join(selected, " "), test.selected, "%s selects", test.target)
 	}
-	if r := mustCompile(t, parse(t, "{paths: [/x]}")); r.For(manifest.Object{}) == nil {
-		t.Error("no target does not select an object without content")
-	}
+	r := mustCompile(t, parse(t, "{paths: [/x]}"))
+	check.That(t, r.For(manifest.Object{}) != nil, "no target does not select an object without content")
 }
 
 func TestNoRulesMatchNothing(t *testing.T) {
 	var none *Rules
 	for _, r := range []*Rules{none, mustCompile(t), {}} {
 		m := r.For(object("v1", "ConfigMap", types.NamespacedName{Namespace: "a", Name: "b"}, nil, nil))
-		if m != nil || m.Whole() || m.Deletion() || m.NeedsOwnership() || m.Bind(nil) != nil || m.Keeps("a") ||
-			m.Paths() != nil ||
-			m.Describe() != "" {
-			t.Errorf("%v matches something", r)
-		}
+		check.That(t,
+			m == nil && !m.Whole() && !m.Deletion() && !m.NeedsOwnership() && m.Bind(nil) == nil && !m.Keeps("a") &&
+				m.Paths() == nil && m.Describe() == "", "%v matches something", r)
 	}
 }
 
@@ -150,9 +144,8 @@ func TestCompileNamesEveryBadPart(t *testing.T) {
 			`spec.ignore[1].target.annotationSelector: "a=b c" is no label selector`},
 	} {
 		r, err := Compile([]v1alpha1.IgnoreRule{good, parse(t, test.rule)})
-		if r != nil || err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: want %q, got %v", test.rule, test.want, err)
-		}
+		check.That(t, r == nil && err != nil && strings.Contains(err.Error(), test.want), "%s: want %q, got %v", test.rule,
+			test.want, err)
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: more than one error: %v", test.rule, err)
 		}
@@ -161,9 +154,7 @@ func TestCompileNamesEveryBadPart(t *testing.T) {
 		parse(t, `{}`)})
 	for _, want := range []string{"spec.ignore[0].paths[0]:", "spec.ignore[0].target.kind:",
 		"spec.ignore[0].target.name:", "spec.ignore[2]:"} {
-		if !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("%q is not in %v", want, err)
-		}
+		check.That(t, strings.Contains(fmt.Sprint(err), want), "%q is not in %v", want, err)
 	}
 }
 
@@ -174,10 +165,10 @@ func TestTheErrorIsBounded(t *testing.T) {
 	}
 	_, err := Compile(repeat(bad, 3))
 	lines := strings.Split(fmt.Sprint(err), "\n")
-	if len(lines) != maxErrors+1 || len(err.Error()) > 8<<10 ||
-		lines[maxErrors] != fmt.Sprintf("spec.ignore: %d more errors", 3*64-maxErrors) {
-		t.Errorf("%d lines, %d bytes, the last is %q", len(lines), len(err.Error()), lines[len(lines)-1])
-	}
+	check.That(t,
+		len(lines) == maxErrors+1 && len(err.Error()) <= 8<<10 &&
+			lines[maxErrors] == fmt.Sprintf("spec.ignore: %d more errors", 3*64-maxErrors), "%d lines, %d bytes, the last is %q",
+		len(lines), len(err.Error()), lines[len(lines)-1])
 	for name, ignore := range map[string][]v1alpha1.IgnoreRule{
 		"spec.ignore: at most 64 rules":                repeat(parse(t, "{paths: [/a]}"), 65),
 		"spec.ignore[0].paths: at most 64 are allowed": {{Paths: repeat("/a", 65)}},
@@ -189,9 +180,8 @@ func TestTheErrorIsBounded(t *testing.T) {
 		"spec.ignore[0].target.labelSelector: at most": {{Paths: []string{"/a"},
 			Target: &v1alpha1.IgnoreTarget{LabelSelector: strings.Repeat("a,", 3000)}}},
 	} {
-		if _, err := Compile(ignore); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("want %q, got %v", name, err)
-		}
+		_, err := Compile(ignore)
+		check.That(t, err != nil && strings.Contains(err.Error(), name), "want %q, got %v", name, err)
 	}
 }
 
@@ -207,9 +197,8 @@ func TestWhatIsCompiledIsItsOwn(t *testing.T) {
 	ignore := []v1alpha1.IgnoreRule{{Paths: []string{"/a"}, Managers: []string{"keda"}}}
 	r := mustCompile(t, ignore...)
 	ignore[0].Paths[0], ignore[0].Managers[0] = "/b", "other"
-	if m := r.For(manifest.Object{}); m.Describe() != "/a while owned by keda" {
-		t.Errorf("got %q", m.Describe())
-	}
+	m := r.For(manifest.Object{})
+	check.That(t, m.Describe() == "/a while owned by keda", "got %q", m.Describe())
 }
 
 // Only a rule for the kind and the name names an object.
@@ -229,12 +218,8 @@ func TestNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, err := Compile([]v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}, Target: c.target}})
 			check.NoError(t, err)
-			if got := r.Names(o); got != c.want {
-				t.Errorf("got %v", got)
-			}
+			check.Equal(t, r.Names(o), c.want)
 		})
 	}
-	if (*Rules)(nil).Names(o) {
-		t.Error("no rules name an object")
-	}
+	check.That(t, !(*Rules)(nil).Names(o), "no rules name an object")
 }

@@ -188,12 +188,9 @@ func TestTrialsAreBounded(t *testing.T) {
 	}}
 	search := newSearch(t, `{a: 1}`, live+"}", server)
 	found, err := search.Additions(t.Context())
-	if err != nil || server.asked > maxTrials {
-		t.Errorf("%d dry runs, %v", server.asked, err)
-	}
-	if server.refuses(search.found.Without(found).Target["spec"].(map[string]any)) != nil {
-		t.Error("the API server would refuse the result")
-	}
+	check.That(t, err == nil && server.asked <= maxTrials, "%d dry runs, %v", server.asked, err)
+	check.That(t, server.refuses(search.found.Without(found).Target["spec"].(map[string]any)) == nil,
+		"the API server would refuse the result")
 }
 
 func TestRefusalsOfContent(t *testing.T) {
@@ -213,8 +210,6 @@ func TestRefusalsOfContent(t *testing.T) {
 		{apierrors.NewBadRequest("x"), false},
 		{errors.New("x"), false},
 	} {
-		if got := RefusesContent(tc.err); got != tc.want {
-			t.Errorf("%v: %v", tc.err, got)
-		}
+		check.Equal(t, RefusesContent(tc.err), tc.want, "%v", tc.err)
 	}
 }

@@ -40,13 +40,10 @@ func TestAStoppedServerAnswersOnEachConnectionOnceMore(t *testing.T) {
 		check.NoError(t, response.Body.Close())
 		return response.Close
 	}
-	if last() {
-		t.Error("the client has to close a connection of a running server")
-	}
+	check.That(t, !last(), "the client has to close a connection of a running server")
 	stop()
-	if !last() || dialed != 1 {
-		t.Errorf("the connection stays open after the last answer, or there were others: %d", dialed)
-	}
+	check.That(t, last() && dialed == 1, "the connection stays open after the last answer, or there were others: %d",
+		dialed)
 	check.NoError(t, listener.Close())
 	check.Report(t, ignoreClosed(<-done))
 }

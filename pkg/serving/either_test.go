@@ -48,9 +48,7 @@ func TestEitherServesBothOnOnePort(t *testing.T) {
 		body, err := io.ReadAll(response.Body)
 		check.NoError(t, err)
 		check.NoError(t, response.Body.Close())
-		if string(body) != want {
-			t.Errorf("by %s: encrypted is %s", scheme, body)
-		}
+		check.Equal(t, string(body), want, "by %s: encrypted is %s", scheme, body)
 	}
 	stop()
 	check.NoError(t, <-done)

@@ -85,9 +85,7 @@ func answeredSoon(t *testing.T, address string) net.Conn {
 		if err == nil {
 			return connection
 		}
-		if time.Now().After(end) {
-			t.Fatalf("there is no room: %v", err)
-		}
+		check.Must(t, !time.Now().After(end), "there is no room: %v", err)
 	}
 }
 
@@ -153,9 +151,7 @@ func TestConnectionsThatAreAnsweredStay(t *testing.T) {
 	closed(t, "one more than there is room for", dial(t, address, ""))
 	close(finish)
 	for _, connection := range busy {
-		if err := answered(t, connection); err != nil {
-			t.Errorf("a request under way was cut off: %v", err)
-		}
+		check.Report(t, answered(t, connection))
 	}
 	go func() { <-begun }()
 	answeredSoon(t, address)
@@ -170,9 +166,8 @@ func TestEveryPhaseHasATimeLimit(t *testing.T) {
 	})
 	t.Run("the body", func(t *testing.T) {
 		address := serve(t, limits(func(l *Limits) { l.Read = short }), func(_ http.ResponseWriter, r *http.Request) {
-			if _, err := io.ReadAll(r.Body); err == nil {
-				t.Error("the body was read")
-			}
+			_, err := io.ReadAll(r.Body)
+			check.That(t, err != nil, "the body was read")
 		})
 		closed(t, "half a body",
 			dial(t, address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"))
@@ -193,9 +188,8 @@ func TestEveryPhaseHasATimeLimit(t *testing.T) {
 			cut <- err
 		})
 		dial(t, address, request) // and reads nothing
-		if err := <-cut; err == nil {
-			t.Error("the answer ended")
-		}
+		err := <-cut
+		check.That(t, err != nil, "the answer ended")
 	})
 }
 
@@ -205,9 +199,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	check.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("answered with %s", answer.Status)
-	}
+	check.Equal(t, answer.StatusCode, http.StatusRequestHeaderFieldsTooLarge, "answered with %s", answer.Status)
 }
 
 func TestARequestThatDoesNotEndIsCutOffAtTheEnd(t *testing.T) {
@@ -242,8 +234,7 @@ func TestOnlyHostsThatAreKnown(t *testing.T) {
 		r.Host = host
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
-		if w.Code != want || want == 421 && !strings.Contains(w.Body.String(), "--metrics-host") {
-			t.Errorf("as %s it is answered with %d %s", host, w.Code, w.Body)
-		}
+		check.That(t, w.Code == want && (want != 421 || strings.Contains(w.Body.String(), "--metrics-host")),
+			"as %s it is answered with %d %s", host, w.Code, w.Body)
 	}
 }

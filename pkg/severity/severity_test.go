@@ -3,13 +3,13 @@ package severity
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestDefault(t *testing.T) {
 	table, err := Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	const rbac, apps = "rbac.authorization.k8s.io", "apps"
 	for _, c := range []struct {
 		group, kind, path string
@@ -48,9 +48,8 @@ func TestDefault(t *testing.T) {
 		{"", "ConfigMap", "/metadata", Medium, "when the object is deleted"},
 	} {
 		level, reason := table.Of(Object{Group: c.group, Kind: c.kind}, c.path)
-		if level != c.want || reason != c.reason {
-			t.Errorf("%s.%s %s is %s (%q), want %s (%q)", c.kind, c.group, c.path, level, reason, c.want, c.reason)
-		}
+		check.That(t, level == c.want && reason == c.reason, "%s.%s %s is %s (%q), want %s (%q)", c.kind, c.group, c.path,
+			level, reason, c.want, c.reason)
 	}
 }
 
@@ -89,9 +88,7 @@ func TestRead(t *testing.T) {
 func TestAtLeast(t *testing.T) {
 	for i, level := range levels {
 		for j, other := range levels {
-			if got := level.AtLeast(other); got != (i >= j) {
-				t.Errorf("%s at least %s: %t", level, other, got)
-			}
+			check.Equal(t, level.AtLeast(other), i >= j, "%s at least %s", level, other)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func configMap(name string) manifest.ID {
@@ -156,25 +157,16 @@ func TestConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := conditions(&v1alpha1.HelmRelease{}, tc.view)
 			ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
-			if ready.Status != tc.want.ready || ready.Reason != tc.want.reason ||
-				!strings.Contains(ready.Message, tc.want.message) {
-				t.Errorf("Ready is %s, %s, %q", ready.Status, ready.Reason, ready.Message)
-			}
-			if got := meta.FindStatusCondition(all, v1alpha1.ConditionLocked).Status; got != tc.want.locked {
-				t.Errorf("Locked is %s", got)
-			}
-			if got := meta.FindStatusCondition(all, v1alpha1.ConditionDrifted).Status; got != tc.want.drifted {
-				t.Errorf("Drifted is %s", got)
-			}
+			check.That(t,
+				ready.Status == tc.want.ready && ready.Reason == tc.want.reason && strings.Contains(ready.Message, tc.want.message),
+				"Ready is %s, %s, %q", ready.Status, ready.Reason, ready.Message)
+			check.Equal(t, meta.FindStatusCondition(all, v1alpha1.ConditionLocked).Status, tc.want.locked, "Locked")
+			check.Equal(t, meta.FindStatusCondition(all, v1alpha1.ConditionDrifted).Status, tc.want.drifted, "Drifted")
 			for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
-				if present := meta.FindStatusCondition(all, kind) != nil; present != (kind == tc.want.progress) {
-					t.Errorf("%s is present: %v", kind, present)
-				}
+				check.Equal(t, meta.FindStatusCondition(all, kind) != nil, kind == tc.want.progress, "%s is present", kind)
 			}
 			for _, c := range all {
-				if c.Reason == "" || c.Message == "" {
-					t.Errorf("%s has no reason or message", c.Type)
-				}
+				check.That(t, c.Reason != "" && c.Message != "", "%s has no reason or message", c.Type)
 			}
 		})
 	}
@@ -188,9 +180,7 @@ func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
 		hr.Status.Conditions[i].LastTransitionTime = long
 	}
 	for _, c := range conditions(hr, lockedView(func(v *View) { v.Reverted = 1 })) {
-		if !c.LastTransitionTime.Equal(&long) {
-			t.Errorf("%s changed at %s", c.Type, c.LastTransitionTime)
-		}
+		check.That(t, c.LastTransitionTime.Equal(&long), "%s changed at %s", c.Type, c.LastTransitionTime)
 	}
 }
 
@@ -201,11 +191,10 @@ func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
 			Paths: []string{"/data/x"}, User: "alice"}}
 	})
 	c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
-	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "ConfigMap apps/a") ||
-		!strings.Contains(c.Message, "other-operator (/data/x), by user alice; ") ||
-		!strings.Contains(c.Message, waysOut) {
-		t.Errorf("Contended is %s: %s", c.Status, c.Message)
-	}
+	check.That(t,
+		c.Status == metav1.ConditionTrue && strings.Contains(c.Message, "ConfigMap apps/a") &&
+			strings.Contains(c.Message, "other-operator (/data/x), by user alice; ") && strings.Contains(c.Message, waysOut),
+		"Contended is %s: %s", c.Status, c.Message)
 }
 
 // A removal and a deletion have no author in the object's managed fields.
@@ -220,9 +209,7 @@ func TestAContendedObjectIsNamedWithItsPathsWithoutAnAuthor(t *testing.T) {
 			v.Recent = []v1alpha1.DriftRecord{r, {Object: r.Object, Paths: []string{"/data/earlier"}}}
 		})
 		c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionContended)
-		if !strings.Contains(c.Message, want) {
-			t.Errorf("Contended is %q, want %q", c.Message, want)
-		}
+		check.That(t, strings.Contains(c.Message, want), "Contended is %q, want %q", c.Message, want)
 	}
 }
 
@@ -237,8 +224,6 @@ func TestLockedCountsObjectsThatAreProtectedInPart(t *testing.T) {
 			v.Sum.Problems[0].Refused = refused
 		})
 		c := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, v), v1alpha1.ConditionLocked)
-		if c.Message != want {
-			t.Errorf("Locked is %q, want %q", c.Message, want)
-		}
+		check.Equal(t, c.Message, want, "Locked")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The conditions are correct about the objects of another release, too.
@@ -35,9 +36,8 @@ func TestConditionsCountWhatIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := meta.FindStatusCondition(conditions(&v1alpha1.HelmRelease{}, c.view), c.condition)
-			if got == nil || got.Reason != c.reason || !strings.Contains(got.Message, c.says) {
-				t.Errorf("got %+v, want %s with %q", got, c.reason, c.says)
-			}
+			check.That(t, got != nil && got.Reason == c.reason && strings.Contains(got.Message, c.says),
+				"got %+v, want %s with %q", got, c.reason, c.says)
 		})
 	}
 }
@@ -52,9 +52,8 @@ func TestAVersionThatIsNotServedAnyMoreIsNoMissingDefinition(t *testing.T) {
 			v.Waiting = map[schema.GroupVersionKind][]manifest.ID{beta: {configMap("a")}}
 			v.Served = map[schema.GroupKind][]string{beta.GroupKind(): served}
 		})
-		if _, reason, message := readiness(v); reason != v1alpha1.ReasonWaitingForKind ||
-			!strings.Contains(message, want) {
-			t.Errorf("got %s: %s, want %q", reason, message, want)
-		}
+		_, reason, message := readiness(v)
+		check.That(t, reason == v1alpha1.ReasonWaitingForKind && strings.Contains(message, want), "got %s: %s, want %q",
+			reason, message, want)
 	}
 }

@@ -102,9 +102,7 @@ type reader struct {
 func (s *served) read(after string) *reader {
 	s.t.Helper()
 	response := s.ask("reader", after)
-	if response.status != http.StatusOK {
-		s.t.Fatalf("the answer is %d", response.status)
-	}
+	check.Must(s.t, response.status == http.StatusOK, "the answer is %d", response.status)
 	return &reader{s.t, bufio.NewScanner(response.body), ""}
 }
 
@@ -133,9 +131,7 @@ func (r *reader) next() string {
 func (r *reader) expect(want ...string) {
 	r.t.Helper()
 	for _, w := range want {
-		if got := r.next(); got != w {
-			r.t.Errorf("read %q, want %q", got, w)
-		}
+		check.Equal(r.t, r.next(), w, "read")
 	}
 }
 
@@ -154,9 +150,7 @@ func TestAReaderGoesOnWhereItWas(t *testing.T) {
 	r.expect("early")
 	s.happen("apps", "one", "two")
 	r.expect("one")
-	if r.last != "lease-uid-7-2" {
-		t.Errorf("the id is %s", r.last)
-	}
+	check.Equal(t, r.last, "lease-uid-7-2", "the id")
 	s.read(r.last).expect("two")
 	s.End(t.Context())
 	r.expect("two", "end")
@@ -175,9 +169,7 @@ func TestAGapIsReported(t *testing.T) {
 	s.happen("apps", "last")
 	r := s.read("lease-uid-7-1")
 	r.expect("lost 1", "more")
-	if r.last != "lease-uid-7-3" {
-		t.Errorf("the id after the gap is %s", r.last)
-	}
+	check.Equal(t, r.last, "lease-uid-7-3", "the id after the gap")
 	s.read("").expect("more") // a new reader has missed nothing
 }
 
@@ -193,9 +185,7 @@ func TestAGapBetweenLeadersIsReported(t *testing.T) {
 		s := serve(t)
 		s.Begin("lease-uid", 7)
 		s.happen("apps", "one")
-		if got := s.read(after).next(); got != want {
-			t.Errorf("after %s: read %q, want %q", after, got, want)
-		}
+		check.Equal(t, s.read(after).next(), want, "after %s: read", after)
 	}
 }
 
@@ -225,9 +215,8 @@ func TestHostile_AFrozenReaderDelaysNoOne(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	s.End(ctx)
-	if frozen.status != http.StatusOK || ctx.Err() == nil {
-		t.Error("the end did not wait for the reader that is not done")
-	}
+	check.That(t, frozen.status == http.StatusOK && ctx.Err() != nil,
+		"the end did not wait for the reader that is not done")
 }
 
 func TestAStandbyNamesTheLeader(t *testing.T) {
@@ -239,10 +228,9 @@ func TestAStandbyNamesTheLeader(t *testing.T) {
 	r := s.ask("reader", "")
 	text, err := io.ReadAll(r.body)
 	check.NoError(t, err)
-	if r.status != http.StatusServiceUnavailable || r.location != "https://10.0.0.7:8080/events" ||
-		!strings.Contains(string(text), "10.0.0.7:8080") {
-		t.Errorf("with a leader: %+v %s", r, text)
-	}
+	check.That(t,
+		r.status == http.StatusServiceUnavailable && r.location == "https://10.0.0.7:8080/events" &&
+			strings.Contains(string(text), "10.0.0.7:8080"), "with a leader: %+v %s", r, text)
 }
 
 // No token is asked for in the clear, and nobody reads without one, whatever the replica.
@@ -255,13 +243,10 @@ func TestHostile_TheStreamIsReadByTokensOverTLS(t *testing.T) {
 	plain, err := http.DefaultClient.Do(request)
 	check.NoError(t, err)
 	defer func() { _ = plain.Body.Close() }()
-	if plain.StatusCode != http.StatusBadRequest {
-		t.Errorf("in the clear: %s", plain.Status)
-	}
+	check.Equal(t, plain.StatusCode, http.StatusBadRequest, "in the clear: %s", plain.Status)
 	s.refuse.Store(true)
-	if r := s.ask("reader", ""); r.status != http.StatusUnauthorized {
-		t.Errorf("without a token: %d", r.status)
-	}
+	r := s.ask("reader", "")
+	check.That(t, r.status == http.StatusUnauthorized, "without a token: %d", r.status)
 }
 
 // A user has only a few readers, which is no matter of others.
@@ -271,9 +256,8 @@ func TestHostile_ReadersOfOneUserLeaveRoomForOthers(t *testing.T) {
 	for range readerAtOnce {
 		s.ask("greedy", "")
 	}
-	if r := s.ask("greedy", ""); r.status != http.StatusTooManyRequests {
-		t.Errorf("one more of a user with many: %d", r.status)
-	}
+	r := s.ask("greedy", "")
+	check.That(t, r.status == http.StatusTooManyRequests, "one more of a user with many: %d", r.status)
 	s.happen("apps", "one")
 	s.read("").expect("one")
 }

@@ -58,26 +58,24 @@ func TestAStoppedOperatorLocksNothing(t *testing.T) {
 	clock.Step(32 * time.Second)
 	await()
 	got := locked()
-	if got.Status != metav1.ConditionUnknown || got.Reason != v1alpha1.ReasonOperatorNotRunning ||
-		!strings.Contains(got.Message, "last seen") || !got.LastTransitionTime.Time.Equal(now) {
-		t.Errorf("with a stopped operator: %+v", got)
-	}
+	check.That(t,
+		got.Status == metav1.ConditionUnknown && got.Reason == v1alpha1.ReasonOperatorNotRunning &&
+			strings.Contains(got.Message, "last seen") && got.LastTransitionTime.Time.Equal(now), "with a stopped operator: %+v",
+		got)
 	renew("b", clock.Now())
 	await()
-	if got := locked(); got.Status != metav1.ConditionTrue {
-		t.Errorf("with an operator that runs again: %+v", got)
-	}
+	got = locked()
+	check.That(t, got.Status == metav1.ConditionTrue, "with an operator that runs again: %+v", got)
 
 	released := clock.Now()
 	renew("", released)
-	if got := locked(); got.Status != metav1.ConditionTrue {
-		t.Errorf("while another replica may take over: %+v", got)
-	}
+	got = locked()
+	check.That(t, got.Status == metav1.ConditionTrue, "while another replica may take over: %+v", got)
 	clock.Step(handover)
 	await()
-	if got := locked(); got.Status != metav1.ConditionUnknown || !got.LastTransitionTime.Time.Equal(released) {
-		t.Errorf("with a released Lease: %+v", got)
-	}
+	got = locked()
+	check.That(t, got.Status == metav1.ConditionUnknown && got.LastTransitionTime.Time.Equal(released),
+		"with a released Lease: %+v", got)
 	cancel()
 	check.NoError(t, <-ended)
 }

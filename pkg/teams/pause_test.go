@@ -10,6 +10,7 @@ import (
 
 	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var now = time.Unix(1e9, 0).UTC()
@@ -85,10 +86,10 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 			hr.Annotations = map[string]string{pauseAnnotation: test.granted.String()}
 		}
 		got := decide(rl, hr, time.Hour, now)
-		if got.resume != test.want.resume || !equality.Semantic.DeepEqual(got.status, test.want.status) ||
-			fmt.Sprint(got.pause) != fmt.Sprint(test.want.pause) {
-			t.Errorf("%s: got %v, %t, %+v", test.name, got.pause, got.resume, got.status)
-		}
+		check.That(t,
+			got.resume == test.want.resume && equality.Semantic.DeepEqual(got.status, test.want.status) &&
+				fmt.Sprint(got.pause) == fmt.Sprint(test.want.pause), "%s: got %v, %t, %+v", test.name, got.pause, got.resume,
+			got.status)
 	}
 }
 
@@ -109,8 +110,6 @@ func TestTheLockedHelmReleaseIsShown(t *testing.T) {
 		{[]*helm.HelmRelease{old, young}, young},
 		{[]*helm.HelmRelease{younger, old}, old},
 	} {
-		if got := choose(test.of); got != test.want {
-			t.Errorf("of %d: %v", len(test.of), got)
-		}
+		check.Equal(t, choose(test.of), test.want, "of %d", len(test.of))
 	}
 }

@@ -41,9 +41,7 @@ func TestOneRequestIsOnePause(t *testing.T) {
 					rl.Status = *stored(t, &rl.Status)
 				}
 			}
-			if pauses != 1 {
-				t.Errorf("%s, with the status stored %t: %d pauses", asked, statusIsStored, pauses)
-			}
+			check.That(t, pauses == 1, "%s, with the status stored %t: %d pauses", asked, statusIsStored, pauses)
 		}
 	}
 }

@@ -58,17 +58,13 @@ func TestADifferenceTakesRights(t *testing.T) {
 		var got []string
 		for _, r := range rights {
 			got = append(got, r.Verb+" "+r.GroupResource.String())
-			if r.Namespace != "apps" {
-				t.Errorf("%s: %s", name, r)
-			}
+			check.Equal(t, r.Namespace, "apps", "%s: %s", name, r)
 		}
-		if text := strings.Join(got, ", "); text != tc.want || doubt != "" {
-			t.Errorf("%s: %s %s, want %s", name, text, doubt, tc.want)
-		}
+		text := strings.Join(got, ", ")
+		check.That(t, text == tc.want && doubt == "", "%s: %s %s, want %s", name, text, doubt, tc.want)
 	}
-	if _, doubt := Rights(nil, []Object{object(t, "", "Pod", "spec", "x")}, false); doubt == "" {
-		t.Error("rights decide about a Pod")
-	}
+	_, doubt := Rights(nil, []Object{object(t, "", "Pod", "spec", "x")}, false)
+	check.That(t, doubt != "", "rights decide about a Pod")
 }
 
 func TestTheDigestCoversWhatDecides(t *testing.T) {
@@ -78,18 +74,15 @@ func TestTheDigestCoversWhatDecides(t *testing.T) {
 		return Digest(namespace, r)
 	}
 	same := of(func(*release.Release) {}, "apps")
-	if got := of(func(r *release.Release) { r.Status, r.Notes = "superseded", "x" }, "apps"); got != same {
-		t.Error("the status changes the digest")
-	}
+	check.Equal(t, of(func(r *release.Release) { r.Status, r.Notes = "superseded", "x" }, "apps"), same,
+		"the status changes the digest")
 	all := []string{same, of(func(*release.Release) {}, "other"),
 		of(func(r *release.Release) { r.Manifest = "a: c" }, "apps"),
 		of(func(r *release.Release) { r.ApplyMethod = "ssa" }, "apps"),
 		of(func(r *release.Release) { r.Namespace = "other" }, "apps"),
 		of(func(r *release.Release) { r.Name = "other" }, "apps")}
 	slices.Sort(all)
-	if len(slices.Compact(all)) != 6 {
-		t.Errorf("digests are equal: %v", all)
-	}
+	check.Equal(t, len(slices.Compact(all)), 6, "digests are equal: %v", all)
 }
 
 func TestTrustIsInTheNewestRevision(t *testing.T) {
@@ -98,39 +91,27 @@ func TestTrustIsInTheNewestRevision(t *testing.T) {
 	s.Trust(rec(1))
 	next := rec(2)
 	s.Next = &next
-	if !s.Trusts(rec(1)) || s.Trusts(rec(2)) || !s.Knows(rec(2)) {
-		t.Errorf("%+v", s)
-	}
+	check.That(t, s.Trusts(rec(1)) && !s.Trusts(rec(2)) && s.Knows(rec(2)), "%+v", s)
 	s.Trust(rec(2))
-	if s.Trusts(rec(1)) || !s.Trusts(rec(2)) || !s.WasDeployed("1") || !s.WasDeployed("2") || s.Next != nil {
-		t.Errorf("%+v", s)
-	}
+	check.That(t, !s.Trusts(rec(1)) && s.Trusts(rec(2)) && s.WasDeployed("1") && s.WasDeployed("2") && s.Next == nil,
+		"%+v", s)
 	other, replaced := rec(2), rec(2)
 	other.UID, replaced.Replace = "v", true
-	if s.Trusts(other) || s.Trusts(replaced) {
-		t.Error("another record is trusted, or to be replaced")
-	}
-	if s.Forget(1, "helm") || !s.Trusts(rec(2)) {
-		t.Error("trimming the history ends the trust")
-	}
+	check.That(t, !s.Trusts(other) && !s.Trusts(replaced), "another record is trusted, or to be replaced")
+	check.That(t, !s.Forget(1, "helm") && s.Trusts(rec(2)), "trimming the history ends the trust")
 	for n := 3; n < 100; n++ {
 		s.Trust(rec(n))
 	}
-	if len(s.Earlier) != maxEarlier || s.WasDeployed("1") {
-		t.Errorf("%d earlier revisions are remembered", len(s.Earlier))
-	}
-	if !s.Forget(99, "helm") || s.Trusts(rec(99)) || s.WasDeployed("98") {
-		t.Errorf("%+v", s)
-	}
+	check.That(t, len(s.Earlier) == maxEarlier && !s.WasDeployed("1"), "%d earlier revisions are remembered",
+		len(s.Earlier))
+	check.That(t, s.Forget(99, "helm") && !s.Trusts(rec(99)) && !s.WasDeployed("98"), "%+v", s)
 	refused := rec(100)
 	refused.Writer, refused.Reason = "mallory", v1alpha1.TrustRefused
 	s.Refused = &Refusal{Record: refused, Missing: &Right{Verb: "bind", Name: "admin"}}
-	if got := s.Status(rec(100)).Message; !strings.Contains(got, "user mallory, who may not bind") {
-		t.Error(got)
-	}
-	if got := s.Status(rec(101)).Message; !strings.Contains(got, "nothing shows") {
-		t.Error(got)
-	}
+	got := s.Status(rec(100)).Message
+	check.That(t, strings.Contains(got, "user mallory, who may not bind"), "%v", got)
+	got = s.Status(rec(101)).Message
+	check.That(t, strings.Contains(got, "nothing shows"), "%v", got)
 	if got := s.Status(rec(100)); got.State != v1alpha1.TrustStateNotTrusted || got.Reason != v1alpha1.TrustRefused ||
 		got.Writer != "mallory" {
 		t.Errorf("%+v", got)
@@ -158,9 +139,7 @@ func TestARevisionFollowsOnTheTrustedOne(t *testing.T) {
 		}
 	}
 	s.Witness(6)
-	if s.Follows(6, true) {
-		t.Error("there is a revision in between")
-	}
+	check.That(t, !s.Follows(6, true), "there is a revision in between")
 	s.Witness(5)
 	if s.Witness(6); !s.Follows(6, false) || !s.Follows(7, true) || s.Follows(8, true) {
 		t.Errorf("%+v", s)
@@ -187,15 +166,10 @@ func TestAnUninstallationEndsWithItsUser(t *testing.T) {
 	s := &State{Changes: 7}
 	s.Trust(Record{UID: "u", Revision: 1})
 	s.Uninstall("admin")
-	if s.Trusted != nil || s.AtWork != "admin" || s.Changes != 7 {
-		t.Errorf("%+v", s)
-	}
-	if !s.Forget(1, "mallory") || s.AtWork != "admin" || s.Changes != 7 {
-		t.Errorf("after the deletion by another user: %+v", s)
-	}
-	if !s.Forget(1, "admin") || s.AtWork != "" {
-		t.Errorf("after the deletion: %+v", s)
-	}
+	check.That(t, s.Trusted == nil && s.AtWork == "admin" && s.Changes == 7, "%+v", s)
+	check.That(t, s.Forget(1, "mallory") && s.AtWork == "admin" && s.Changes == 7,
+		"after the deletion by another user: %+v", s)
+	check.That(t, s.Forget(1, "admin") && s.AtWork == "", "after the deletion: %+v", s)
 	s.Uninstall("admin")
 	install := func(revision int, by string) {
 		r := Record{UID: "v", Revision: revision, Writer: by}

@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func subjects(names ...string) (all []v1alpha1.GuardSubject) {
@@ -68,12 +69,10 @@ func TestTheWriterOfARevisionIsExpectedOrNot(t *testing.T) {
 		for _, do := range tc.did {
 			do(s)
 		}
-		if c := s.Expected(tc.locked, false, expected); c.Reason != tc.want {
-			t.Errorf("%s: %+v, want %s", name, c, tc.want)
-		}
-		if c := s.Expected(tc.locked, true, expected); c.Reason != v1alpha1.ReasonExpectedWriter {
-			t.Errorf("%s, and accepted: %+v", name, c)
-		}
+		c := s.Expected(tc.locked, false, expected)
+		check.That(t, c.Reason == tc.want, "%s: %+v, want %s", name, c, tc.want)
+		c = s.Expected(tc.locked, true, expected)
+		check.That(t, c.Reason == v1alpha1.ReasonExpectedWriter, "%s, and accepted: %+v", name, c)
 	}
 }
 
@@ -87,10 +86,8 @@ func TestAWriterIsBounded(t *testing.T) {
 	s := &State{}
 	s.Deployed(revision(1, "x"), by, nil)
 	w := s.Writer
-	if len(w.User) > maxName || len(w.Groups) != maxGroups || !w.MoreGroups || len(w.Groups[0]) > maxName {
-		t.Errorf("%d bytes, %d groups, more: %t", len(w.User), len(w.Groups), w.MoreGroups)
-	}
-	if c := s.Expected(revision(1, ""), false, subjects("User", "ci")); c.Reason != v1alpha1.ReasonUnexpectedWriter {
-		t.Errorf("no group is expected, and the writer is %+v", c)
-	}
+	check.That(t, len(w.User) <= maxName && len(w.Groups) == maxGroups && w.MoreGroups && len(w.Groups[0]) <= maxName,
+		"%d bytes, %d groups, more: %t", len(w.User), len(w.Groups), w.MoreGroups)
+	c := s.Expected(revision(1, ""), false, subjects("User", "ci"))
+	check.That(t, c.Reason == v1alpha1.ReasonUnexpectedWriter, "no group is expected, and the writer is %+v", c)
 }

@@ -95,8 +95,6 @@ func TestAsk(t *testing.T) {
 			got = strings.TrimSpace(got + " " + flag + " " + argument)
 		}
 		t.Logf("%s %s: %s, %d others, %d renders", test.object, test.path, got, len(a.Others), a.Renders)
-		if got != test.set {
-			t.Errorf("%s %s: %s\nwant %s", test.object, test.path, got, test.set)
-		}
+		check.That(t, got == test.set, "%s %s: %s\nwant %s", test.object, test.path, got, test.set)
 	}
 }

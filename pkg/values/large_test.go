@@ -49,12 +49,9 @@ data:
 // one.
 func TestRendersOfALargeChart(t *testing.T) {
 	a := ask(t, largeChart(t), "ConfigMap/part77-prod", "data.key5", "another")
-	if len(a.Settings) != 1 || strings.Join(a.Settings[0].Key, ".") != "part77.settings.key5" {
-		t.Fatalf("the answer is %+v", a)
-	}
-	if a.Renders > 8 {
-		t.Errorf("it took %d renderings", a.Renders)
-	}
+	check.Must(t, len(a.Settings) == 1 && strings.Join(a.Settings[0].Key, ".") == "part77.settings.key5",
+		"the answer is %+v", a)
+	check.That(t, a.Renders <= 8, "it took %d renderings", a.Renders)
 }
 
 // BenchmarkLargeChart answers one field of a large chart from its record. trials/op are the renderings of a search

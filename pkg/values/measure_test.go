@@ -33,9 +33,7 @@ func TestMeasure(t *testing.T) {
 		"|---|--:|--:|--:|--:|--:|--:|--:|"}
 	for _, m := range chosen {
 		n := measured(t, recorded(t, m.Path(t), `{}`))
-		if n.wrong > 0 {
-			t.Errorf("%s: %d answers are wrong", m.Name, n.wrong)
-		}
+		check.That(t, n.wrong <= 0, "%s: %d answers are wrong", m.Name, n.wrong)
 		percent := func(of int) string { return fmt.Sprintf("%d %%", 100*of/max(n.asked, 1)) }
 		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %s | %s | %s | %d | %d |", m.Name, n.leaves, n.asked,
 			percent(n.explained), percent(n.alone), percent(n.named), n.wrong, n.renders/max(n.asked, 1)))
@@ -47,9 +45,7 @@ func TestMeasure(t *testing.T) {
 		check.NoError(t, err)
 		before, rest, _ := strings.Cut(string(text), begin)
 		_, after, found := strings.Cut(rest, end)
-		if !found {
-			t.Fatal("docs/values.md has no place for the table")
-		}
+		check.Must(t, found, "docs/values.md has no place for the table")
 		table := strings.Join(rows, "\n") + "\n"
 		check.NoError(t, os.WriteFile("../../docs/values.md", []byte(before+begin+table+end+after), 0o600))
 	}

@@ -34,9 +34,7 @@ list:
 new:
   big: 1000000
 `
-	if string(got) != want {
-		t.Errorf("it is\n%s\nwant\n%s", got, want)
-	}
+	check.That(t, string(got) == want, "it is\n%s\nwant\n%s", got, want)
 }
 
 func TestMergeIntoNothingAndIntoWrongFiles(t *testing.T) {
@@ -44,8 +42,6 @@ func TestMergeIntoNothingAndIntoWrongFiles(t *testing.T) {
 	for file, want := range map[string]string{"": "web:\n  replicas: 5\n", "web:\n": "web:\n  replicas: 5\n",
 		"web: 1\n": "", "web: [1]\n": "", "- a\n": "", "{": "", "a: &a {b: 1}\nweb: *a\n": ""} {
 		got, err := Merge([]byte(file), set)
-		if string(got) != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", file, got, err)
-		}
+		check.That(t, string(got) == want && (err == nil) == (want != ""), "%q: %q, %v", file, got, err)
 	}
 }

@@ -41,9 +41,8 @@ stringData: {password: {{ .Values.password }}}
 		{"Secret/shop", "stringData.password", "hunter2", "password", "hunter2"},
 	} {
 		a := ask(t, s, test.object, test.path, test.wanted)
-		if len(a.Settings) != 1 || len(a.Settings[0].Key) != 1 || a.Settings[0].Key[0] != test.key ||
-			a.Settings[0].Wanted != test.value {
-			t.Errorf("%s=%s: %+v, %s", test.path, test.wanted, a.Settings, a.Governor)
-		}
+		check.That(t,
+			len(a.Settings) == 1 && len(a.Settings[0].Key) == 1 && a.Settings[0].Key[0] == test.key &&
+				a.Settings[0].Wanted == test.value, "%s=%s: %+v, %s", test.path, test.wanted, a.Settings, a.Governor)
 	}
 }

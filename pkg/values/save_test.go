@@ -16,16 +16,12 @@ func TestSavedChartRendersTheSame(t *testing.T) {
 	s := recorded(t, "testdata/shop", `{"web":{"replicas":4}}`)
 	path, err := s.Save(t.TempDir())
 	check.NoError(t, err)
-	if name := filepath.Base(path); name != "shop-1.4.2.tgz" {
-		t.Errorf("the package is called %s", name)
-	}
+	check.Equal(t, filepath.Base(path), "shop-1.4.2.tgz", "the package is called")
 	s.Archive, err = os.ReadFile(path)
 	check.NoError(t, err)
 	f, err := newFinder(s, nil)
 	check.NoError(t, err)
-	if len(f.answers.Mismatch) > 0 {
-		t.Errorf("it renders otherwise: %+v", f.answers.Mismatch)
-	}
+	check.That(t, len(f.answers.Mismatch) == 0, "it renders otherwise: %+v", f.answers.Mismatch)
 }
 
 // A chart's name comes from a record, which a tenant may write.
@@ -34,9 +30,8 @@ func TestSaveStaysInItsDirectory(t *testing.T) {
 		chart, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"apiVersion": "v2", "name": name, "version": "1.0.0"}})
 		check.NoError(t, err)
-		if path, err := (&Source{Chart: chart}).Save(t.TempDir()); err == nil {
-			t.Errorf("a chart called %q is in %s", name, path)
-		}
+		path, err := (&Source{Chart: chart}).Save(t.TempDir())
+		check.That(t, err != nil, "a chart called %q is in %s", name, path)
 	}
 }
 
@@ -48,8 +43,7 @@ func TestSubChartsAreMissing(t *testing.T) {
 			Manifest: "---\n# Source: shop/charts/db/templates/all.yaml\n"},
 	} {
 		var missing *MissingChartsError
-		if _, err := s.Save(t.TempDir()); !errors.As(err, &missing) || strings.Join(missing.Names, " ") != "db" {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := s.Save(t.TempDir())
+		check.That(t, errors.As(err, &missing) && strings.Join(missing.Names, " ") == "db", "%s: %v", name, err)
 	}
 }

@@ -3,6 +3,8 @@ package version
 import (
 	"runtime/debug"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestVersionOfABuild(t *testing.T) {
@@ -26,9 +28,7 @@ func TestVersionOfABuild(t *testing.T) {
 		"no build information": {nil, build{"dev", "unknown", "unknown"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := of(tc.info, tc.info != nil); got != tc.want {
-				t.Errorf("it is %+v, want %+v", got, tc.want)
-			}
+			check.Equal(t, of(tc.info, tc.info != nil), tc.want, "it")
 		})
 	}
 }

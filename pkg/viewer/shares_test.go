@@ -20,6 +20,7 @@ import (
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/rancher/helm-locker/pkg/fair"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // slow counts questions and keeps them waiting, side by side, as the fake client itself does not.
@@ -91,30 +92,25 @@ func (a *api) held(hold func(token, user string) bool) (release func()) {
 func TestHostile_UnknownTokensLeaveViewersTheirShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
-		if got := a.status("Bearer good"); got != http.StatusOK {
-			t.Fatalf("answered with %d", got)
-		}
+		got := a.status("Bearer good")
+		check.Must(t, got == http.StatusOK, "answered with %d", got)
 		release := a.held(func(token, _ string) bool { return strings.HasPrefix(token, "bad") })
 		var flood sync.WaitGroup
 		for i := range 100 {
 			flood.Go(func() { a.statusFor(fmt.Sprintf("10.0.0.%d", i%10), fmt.Sprint("Bearer bad", i)) })
 		}
 		synctest.Wait()
-		if n := a.tokens.Load(); n != 1+strangersAtOnce {
-			t.Errorf("%d questions, and %d at once are allowed", n-1, strangersAtOnce)
-		}
+		n := a.tokens.Load()
+		check.That(t, n == 1+strangersAtOnce, "%d questions, and %d at once are allowed", n-1, strangersAtOnce)
 		a.clock.Step(keptFor + time.Millisecond)
-		if got := a.status("Bearer good"); got != http.StatusOK || a.tokens.Load() != 2+strangersAtOnce {
-			t.Errorf("a viewer whose token is known is answered with %d", got)
-		}
-		if got := a.statusFor("10.0.0.1", "Bearer bad"); got != http.StatusTooManyRequests {
-			t.Errorf("a client that has many requests under way is answered with %d", got)
-		}
+		got = a.status("Bearer good")
+		check.That(t, got == http.StatusOK && a.tokens.Load() == 2+strangersAtOnce,
+			"a viewer whose token is known is answered with %d", got)
+		check.Equal(t, a.statusFor("10.0.0.1", "Bearer bad"), http.StatusTooManyRequests,
+			"a client that has many requests under way is answered with")
 		release()
 		flood.Wait()
-		if strings.Contains(a.log.String(), "turned away") {
-			t.Errorf("the log can be flooded: %s", &a.log)
-		}
+		check.That(t, !strings.Contains(a.log.String(), "turned away"), "the log can be flooded: %s", &a.log)
 	})
 }
 
@@ -128,9 +124,7 @@ func TestHostile_OneAddressLeavesTheOthersTheirShare(t *testing.T) {
 			flood.Go(func() { a.statusFor("10.0.0.1", fmt.Sprint("Bearer bad", i)) })
 		}
 		synctest.Wait()
-		if got := a.statusFor("10.0.0.2", "Bearer good"); got != http.StatusOK {
-			t.Errorf("a new viewer is answered with %d", got)
-		}
+		check.Equal(t, a.statusFor("10.0.0.2", "Bearer good"), http.StatusOK, "a new viewer is answered with")
 		release()
 		flood.Wait()
 	})
@@ -152,12 +146,9 @@ func TestHostile_OneViewerLeavesTheOthersTheirShare(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if n := a.accesses.Load(); n != viewerAtOnce {
-			t.Errorf("%d questions at once", n)
-		}
-		if got := a.status("Bearer good"); got != http.StatusOK {
-			t.Errorf("another viewer is answered with %d", got)
-		}
+		n := a.accesses.Load()
+		check.That(t, n == viewerAtOnce, "%d questions at once", n)
+		check.Equal(t, a.status("Bearer good"), http.StatusOK, "another viewer is answered with")
 		release()
 		flood.Wait()
 	})
@@ -172,9 +163,8 @@ func TestHostile_UnknownTokensAreAskedAboutAtAPace(t *testing.T) {
 		for i := range 5 * strangersPerSecond {
 			a.status(fmt.Sprint("Bearer bad", i))
 		}
-		if took := time.Since(begun); took < 4*time.Second-time.Millisecond {
-			t.Errorf("%d questions took %s", 5*strangersPerSecond, took)
-		}
+		took := time.Since(begun)
+		check.That(t, took >= 4*time.Second-time.Millisecond, "%d questions took %s", 5*strangersPerSecond, took)
 	})
 }
 
@@ -182,12 +172,11 @@ func TestHostile_UnknownTokensAreAskedAboutAtAPace(t *testing.T) {
 func TestATokenIsKnownWhileItIsValid(t *testing.T) {
 	a := newAPI()
 	a.status("Bearer good")
-	if n := len(a.known.Keys()); n != 1 {
-		t.Errorf("%d tokens are known", n)
-	}
+	n := len(a.known.Keys())
+	check.That(t, n == 1, "%d tokens are known", n)
 	a.revoked.Store(true)
 	a.clock.Step(keptFor + time.Millisecond)
-	if got := a.status("Bearer good"); got != http.StatusUnauthorized || len(a.known.Keys()) != 0 {
-		t.Errorf("answered with %d, and %d tokens are known", got, len(a.known.Keys()))
-	}
+	got := a.status("Bearer good")
+	check.That(t, got == http.StatusUnauthorized && len(a.known.Keys()) == 0, "answered with %d, and %d tokens are known",
+		got, len(a.known.Keys()))
 }

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // api is an API server with one token, and with the rights of its user.
@@ -98,12 +100,8 @@ func TestOnlyThoseWhoMayAreLetThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI()
 			a.allowed, a.denied, a.err = tc.allowed, tc.denied, tc.err
-			if got := a.status(tc.authorization); got != tc.want {
-				t.Errorf("answered with %d, not %d", got, tc.want)
-			}
-			if strings.Contains(a.log.String(), "good") {
-				t.Errorf("the log has the token: %s", &a.log)
-			}
+			check.Equal(t, a.status(tc.authorization), tc.want, "answered with")
+			check.That(t, !strings.Contains(a.log.String(), "good"), "the log has the token: %s", &a.log)
 		})
 	}
 }
@@ -116,9 +114,7 @@ func TestTheQuestionIsAboutTheUserAndThePath(t *testing.T) {
 		User:                  "jane", UID: "1", Groups: []string{"devs"},
 		Extra: map[string]authorizationv1.ExtraValue{"scope": {"x"}},
 	}
-	if fmt.Sprint(a.asked) != fmt.Sprint(want) {
-		t.Errorf("asked %v, not %v", a.asked, want)
-	}
+	check.Equal(t, fmt.Sprint(a.asked), fmt.Sprint(want), "asked %v, not %v", a.asked, want)
 }
 
 func TestAnswersAreKeptForAWhileAndNoLonger(t *testing.T) {
@@ -127,24 +123,18 @@ func TestAnswersAreKeptForAWhileAndNoLonger(t *testing.T) {
 		a.status("Bearer good")
 		a.status("Bearer bad")
 	}
-	if a.tokens.Load() != 2 || a.accesses.Load() != 1 {
-		t.Errorf("%d token reviews and %d access reviews", a.tokens.Load(), a.accesses.Load())
-	}
+	check.That(t, a.tokens.Load() == 2 && a.accesses.Load() == 1, "%d token reviews and %d access reviews",
+		a.tokens.Load(), a.accesses.Load())
 	a.allowed = false
-	if got := a.status("Bearer good"); got != http.StatusOK {
-		t.Errorf("answered with %d", got)
-	}
+	check.Equal(t, a.status("Bearer good"), http.StatusOK, "answered with")
 	a.clock.Step(keptFor + time.Millisecond)
-	if got := a.status("Bearer good"); got != http.StatusForbidden {
-		t.Errorf("a right that was taken away lasts: %d", got)
-	}
+	check.Equal(t, a.status("Bearer good"), http.StatusForbidden, "a right that was taken away lasts")
 	// Many tokens are not kept for good.
 	for i := range 3 * answersKept {
 		a.status(fmt.Sprint("Bearer bad", i))
 	}
-	if n := len(a.users.Keys()); n > answersKept {
-		t.Errorf("%d answers are kept", n)
-	}
+	n := len(a.users.Keys())
+	check.That(t, n <= answersKept, "%d answers are kept", n)
 }
 
 func TestAnErrorIsNotKept(t *testing.T) {
@@ -152,7 +142,5 @@ func TestAnErrorIsNotKept(t *testing.T) {
 	a.err = errors.New("no answer")
 	a.status("Bearer good")
 	a.err = nil
-	if got := a.status("Bearer good"); got != http.StatusOK {
-		t.Errorf("answered with %d", got)
-	}
+	check.Equal(t, a.status("Bearer good"), http.StatusOK, "answered with")
 }

@@ -34,9 +34,7 @@ func TestNoChangeIsLostAmongStatusUpdates(t *testing.T) {
 	h, judged, changes, seen := drift.NewHasher(), uint64(0), int64(0), 0
 	for e := range watch.ResultChan() {
 		live, ok := e.Object.(*Live)
-		if !ok {
-			t.Fatalf("delivered a %T", e.Object)
-		}
+		check.Must(t, ok, "delivered a %T", e.Object)
 		seen++
 		digest, err := live.Digest(h)
 		check.NoError(t, err)
@@ -45,12 +43,10 @@ func TestNoChangeIsLostAmongStatusUpdates(t *testing.T) {
 			changes++
 			u, err := live.Decode()
 			check.NoError(t, err)
-			if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas"); n != changes {
-				t.Fatalf("change %d has %d replicas", changes, n)
-			}
+			n, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+			check.Must(t, n == changes, "change %d has %d replicas", changes, n)
 		}
 	}
-	if seen != events || changes != events/every {
-		t.Errorf("%d events and %d changes, want %d and %d", seen, changes, events, events/every)
-	}
+	check.That(t, seen == events && changes == events/every, "%d events and %d changes, want %d and %d", seen, changes,
+		events, events/every)
 }

@@ -63,9 +63,7 @@ func item(name string) *metav1.PartialObjectMetadata {
 
 func expect(t *testing.T, got []string, want ...string) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("got %q, want %q", got, want)
-	}
+	check.Must(t, len(got) == len(want), "got %q, want %q", got, want)
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("got %q, want %q", got, want)
@@ -93,9 +91,8 @@ func TestAStreamedListIsJudgedObjectByObjectAndOnlyNamesAreKept(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		k, err := keep(item(name))
 		check.NoError(t, err)
-		if _, ok := k.(*listedObject); !ok {
-			t.Errorf("kept a %T", k)
-		}
+		_, ok := k.(*listedObject)
+		check.That(t, ok, "kept a %T", k)
 		kept = append(kept, k)
 	}
 	expect(t, rec.log, "observed a", "observed b")
@@ -107,9 +104,7 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 	f, _ := newRecorder()
 	for what, err := range map[string]error{"update": f.Update(3), "delete": f.Delete("x"),
 		"list": f.Replace([]any{3}, "1")} {
-		if err == nil {
-			t.Errorf("%s takes what is no object", what)
-		}
+		check.That(t, err != nil, "%s takes what is no object", what)
 	}
 }
 
@@ -123,23 +118,18 @@ func TestTheDelayBeginsAgainWhenAWatchHasWorked(t *testing.T) {
 		for range 10 {
 			longest = f.delay(0)
 		}
-		if longest < longestDelay {
-			t.Fatalf("after ten failures the delay is %s", longest)
-		}
+		check.Must(t, longest >= longestDelay, "after ten failures the delay is %s", longest)
 	}
-	if delay := f.delay(0); delay > first {
-		t.Errorf("the first delay is %s", delay)
-	}
+	delay := f.delay(0)
+	check.That(t, delay <= first, "the first delay is %s", delay)
 	grow()
 	f.UpdateResourceVersion("7")
-	if delay := f.delay(time.Millisecond); delay > first {
-		t.Errorf("after an event the delay is %s", delay)
-	}
+	delay = f.delay(time.Millisecond)
+	check.That(t, delay <= first, "after an event the delay is %s", delay)
 	f.delivered = false // as run has it
 	grow()
-	if delay := f.delay(longestDelay + 1); delay > first {
-		t.Errorf("after a watch that lasted the delay is %s", delay)
-	}
+	delay = f.delay(longestDelay + 1)
+	check.That(t, delay <= first, "after a watch that lasted the delay is %s", delay)
 }
 
 // An API server whose storage was restored from a backup counts its versions from lower ones. The list has the existing
@@ -188,9 +178,7 @@ func TestHostile_AnAPIServerThatWasAwayIsListedAgain(t *testing.T) {
 		case err != nil:
 			got = "refused"
 		}
-		if got != want || (w == nil) != (err != nil) {
-			t.Errorf("request %d: %v, %v", i, w, err)
-		}
+		check.That(t, got == want && (w == nil) == (err != nil), "request %d: %v, %v", i, w, err)
 	}
 }
 
@@ -217,13 +205,9 @@ func TestWatchesAreLimitedAndListsAreNot(t *testing.T) {
 		if got.TimeoutSeconds != nil {
 			seconds = *got.TimeoutSeconds
 		}
-		if seconds != test.want {
-			t.Errorf("%s: %d seconds, want %d", name, seconds, test.want)
-		}
+		check.That(t, seconds == test.want, "%s: %d seconds, want %d", name, seconds, test.want)
 	}
-	if five != 300 {
-		t.Error("the caller's options have changed")
-	}
+	check.Equal(t, five, 300, "the caller's options have changed")
 }
 
 // An API server that hangs may keep the connection of a watch open for ever.
@@ -237,17 +221,15 @@ func TestAWatchOfAnAPIServerThatHangsEnds(t *testing.T) {
 	seconds, yes := int64(300), true
 	_, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
 	check.NoError(t, err)
-	if _, ok := request.Deadline(); !ok {
-		t.Fatal("the request has no deadline")
-	}
+	_, ok := request.Deadline()
+	check.Must(t, ok, "the request has no deadline")
 	<-request.Done()
 	if !errors.Is(request.Err(), context.DeadlineExceeded) {
 		t.Errorf("the request ends with %v", request.Err())
 	}
 	w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds, SendInitialEvents: &yes})
 	check.NoError(t, err)
-	if _, ok := request.Deadline(); ok {
-		t.Error("a watch that begins with a list has a deadline")
-	}
+	_, ok = request.Deadline()
+	check.That(t, !ok, "a watch that begins with a list has a deadline")
 	w.Stop()
 }

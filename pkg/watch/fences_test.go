@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // fenced returns the Secret of an operator with a token.
@@ -32,9 +33,7 @@ func wantSeen(t *testing.T, seen <-chan struct{}, want bool) {
 		got = true
 	default:
 	}
-	if got != want {
-		t.Errorf("seen is %v, want %v", got, want)
-	}
+	check.Equal(t, got, want, "seen")
 }
 
 func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
@@ -52,18 +51,15 @@ func TestAFenceIsSeenWhenItIsDelivered(t *testing.T) {
 	wantSeen(t, seen, true)
 	r.stores[0].observed(fenced("own", first)) // written again by somebody
 	second, seen := r.Fence()
-	if first == second {
-		t.Errorf("two tokens are both %q", first)
-	}
+	check.That(t, first != second, "two tokens are both %q", first)
 	r.stores[0].observed(fenced("own", first)) // an old token
 	wantSeen(t, seen, false)
 	r.stores[0].observed(fenced("own", second))
 	wantSeen(t, seen, true)
 	*changed = (*changed)[:0]
 	r.stores[0].gone(fenced("own", second))
-	if len(*changed) > 0 || len(r.records) > 0 || len(r.keys) > 0 {
-		t.Errorf("fences count as records: told of %v, remembers %v, %v", *changed, r.records, r.keys)
-	}
+	check.That(t, len(*changed) == 0 && len(r.records) == 0 && len(r.keys) == 0,
+		"fences count as records: told of %v, remembers %v, %v", *changed, r.records, r.keys)
 }
 
 // Objects missing from a list are only known at its end.
@@ -82,9 +78,8 @@ func TestAFenceInAListIsSeenWhenTheListHasEnded(t *testing.T) {
 	}
 	r.stores[0].listed(present)
 	wantSeen(t, seen, true)
-	if _, found := r.Newest(web); found || !removed {
-		t.Error("what is not in the list is still known")
-	}
+	_, found := r.Newest(web)
+	check.That(t, !found && removed, "what is not in the list is still known")
 	token, seen = r.Fence()
 	r.stores[0].observed(fenced("own", token)) // after the list
 	wantSeen(t, seen, true)
@@ -118,9 +113,7 @@ func TestARecordThatIsMadeAFenceIsForgotten(t *testing.T) {
 	relabelled.Labels["owner"] = release.OwnerFence
 	r.stores[0].observed(relabelled)
 	newest(t, r, "sh.helm.release.v1.web.v1 10 superseded")
-	if len(*changed) != 1 || (*changed)[0] != web {
-		t.Errorf("told of %v", *changed)
-	}
+	check.That(t, len(*changed) == 1 && (*changed)[0] == web, "told of %v", *changed)
 	r.stores[0].observed(secret("2", "b", "22", "deployed"))
 	newest(t, r, "sh.helm.release.v1.web.v2 22 deployed")
 }
@@ -139,9 +132,8 @@ func TestAnAttemptToListBeginsWithNothing(t *testing.T) {
 		r.fences.listed = true
 		r.fences.mu.Unlock()
 		attempts++
-		if !listing || listed {
-			t.Errorf("attempt %d: listing is %v, what was listed before counts: %v", attempts, listing, listed)
-		}
+		check.That(t, listing && !listed, "attempt %d: listing is %v, what was listed before counts: %v", attempts, listing,
+			listed)
 		if attempts <= 2 {
 			begun.Done()
 		}

@@ -21,22 +21,17 @@ const webText = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":
 func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
 	l, err := newLive([]byte(webText), metav1.TypeMeta{})
 	check.NoError(t, err)
-	if l.Namespace != "apps" || l.Name != "web" || l.ResourceVersion != "7" {
-		t.Errorf("read %s/%s at %s", l.Namespace, l.Name, l.ResourceVersion)
-	}
-	if a := l.GetAnnotations(); len(a) != 2 || a["meta.helm.sh/release-name"] != "web" {
-		t.Errorf("annotations %v", a)
-	}
+	check.That(t, l.Namespace == "apps" && l.Name == "web" && l.ResourceVersion == "7", "read %s/%s at %s", l.Namespace,
+		l.Name, l.ResourceVersion)
+	a := l.GetAnnotations()
+	check.That(t, len(a) == 2 && a["meta.helm.sh/release-name"] == "web", "annotations %v", a)
 	for _, text := range []string{`{"metadata":{"annotations":3}}`, `{"metadata":{}}`, `{}`} {
 		l, err := newLive([]byte(text), metav1.TypeMeta{})
-		if err != nil || len(l.GetAnnotations()) != 0 {
-			t.Errorf("%s has annotations %v, %v", text, l.GetAnnotations(), err)
-		}
+		check.That(t, err == nil && len(l.GetAnnotations()) == 0, "%s has annotations %v, %v", text, l.GetAnnotations(), err)
 	}
 	for _, text := range []string{`{"metadata":3}`, `{"metadata":{"name":3}}`, `{"a":`, `x`, ``} {
-		if _, err := newLive([]byte(text), metav1.TypeMeta{}); err == nil {
-			t.Errorf("%s is an object", text)
-		}
+		_, err := newLive([]byte(text), metav1.TypeMeta{})
+		check.That(t, err != nil, "%s is an object", text)
 	}
 }
 
@@ -46,13 +41,10 @@ func TestLiveIsWhatItIsDecodedTo(t *testing.T) {
 	check.NoError(t, err)
 	u, err := l.Decode()
 	check.NoError(t, err)
-	if u.GetName() != "web" || u.GetKind() != "Deployment" || len(u.GetManagedFields()) != 1 {
-		t.Errorf("decoded %v", u.Object)
-	}
+	check.That(t, u.GetName() == "web" && u.GetKind() == "Deployment" && len(u.GetManagedFields()) == 1, "decoded %v",
+		u.Object)
 	digest, err := l.Digest(h)
-	if err != nil || digest != h.Digest(u.Object) {
-		t.Errorf("another digest than the decoded object: %v", err)
-	}
+	check.That(t, err == nil && digest == h.Digest(u.Object), "another digest than the decoded object: %v", err)
 }
 
 func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
@@ -71,22 +63,19 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 		check.NoError(t, err)
 		want := &unstructured.UnstructuredList{}
 		check.NoError(t, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, []byte(text), want))
-		if l.ResourceVersion != want.GetResourceVersion() || l.Continue != want.GetContinue() ||
-			len(items) != len(want.Items) {
-			t.Fatalf("read %+v", l)
-		}
+		check.Must(t,
+			l.ResourceVersion == want.GetResourceVersion() && l.Continue == want.GetContinue() && len(items) == len(want.Items),
+			"read %+v", l)
 		for i, live := range items {
 			u, err := live.Decode()
 			check.NoError(t, err)
-			if h.Digest(u.Object) != h.Digest(want.Items[i].Object) || live.Name != want.Items[i].GetName() {
-				t.Errorf("item %d is %v, not %v", i, u.Object, want.Items[i].Object)
-			}
+			check.That(t, h.Digest(u.Object) == h.Digest(want.Items[i].Object) && live.Name == want.Items[i].GetName(),
+				"item %d is %v, not %v", i, u.Object, want.Items[i].Object)
 		}
 	}
 	for _, text := range []string{``, `{"items":[{]}`, `{"items":[1]}`, `[]`, `{"metadata":3}`} {
-		if _, err := readList(strings.NewReader(text), func(*Live) error { return nil }); err == nil {
-			t.Errorf("%s is a list", text)
-		}
+		_, err := readList(strings.NewReader(text), func(*Live) error { return nil })
+		check.That(t, err != nil, "%s is a list", text)
 	}
 }
 
@@ -122,14 +111,11 @@ func TestAListOfLargeObjectsIsReadOneByOne(t *testing.T) {
 		if n++; n%20 == 0 {
 			most = max(most, live())
 		}
-		if want := fmt.Sprintf("a-%d", n-1); item.Name != want {
-			t.Errorf("item %d is %s", n, item.Name)
-		}
+		want := fmt.Sprintf("a-%d", n-1)
+		check.That(t, item.Name == want, "item %d is %s", n, item.Name)
 		return nil
 	})
-	if err != nil || n != 200 || list.ResourceVersion != "9" {
-		t.Errorf("%d objects of %+v, %v", n, list, err)
-	}
+	check.That(t, err == nil && n == 200 && list.ResourceVersion == "9", "%d objects of %+v, %v", n, list, err)
 	if most > before && (most-before)>>20 > 8 {
 		t.Errorf("%d MiB are in memory at a time", (most-before)>>20)
 	}

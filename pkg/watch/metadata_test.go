@@ -46,16 +46,14 @@ func TestHostile_NoNamespaceAndNoNameLeadsElsewhere(t *testing.T) {
 			},
 			"write": func() error { return own.Delete(t.Context(), "x", metav1.DeleteOptions{}) },
 		} {
-			if err := request(); err == nil {
-				t.Errorf("%s with %q: no error", what, text)
-			}
+			err := request()
+			check.That(t, err != nil, "%s with %q: no error", what, text)
 		}
 	}
 	objects := serve(t, unexpected)
 	each := func(*Live) error { return nil }
-	if _, err := objects.List(t.Context(), deployments, "../x", metav1.ListOptions{}, each); err == nil {
-		t.Error("objects of a namespace ../x: no error")
-	}
+	_, err := objects.List(t.Context(), deployments, "../x", metav1.ListOptions{}, each)
+	check.That(t, err != nil, "objects of a namespace ../x: no error")
 }
 
 func TestHostile_AnAnswerIsNoLargerThanWhatWasAskedFor(t *testing.T) {
@@ -71,10 +69,8 @@ func TestHostile_AnAnswerIsNoLargerThanWhatWasAskedFor(t *testing.T) {
 		}
 		return len(found.Items), nil
 	}
-	if n, err := list(t.Context(), 2); n != 1 || err != nil {
-		t.Errorf("3 MiB for two objects: %d items, error %v", n, err)
-	}
-	if _, err := list(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "larger than") {
-		t.Errorf("3 MiB for one object: error %v", err)
-	}
+	n, err := list(t.Context(), 2)
+	check.That(t, n == 1 && err == nil, "3 MiB for two objects: %d items, error %v", n, err)
+	_, err = list(t.Context(), 1)
+	check.That(t, err != nil && strings.Contains(err.Error(), "larger than"), "3 MiB for one object: error %v", err)
 }

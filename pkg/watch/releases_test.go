@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/metadata/fake"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 var web = release.Key{Namespace: "apps", Name: "web"}
@@ -45,9 +46,7 @@ func newest(t *testing.T, r *Releases, want string) {
 	if found {
 		got = rec.ObjectName + " " + rec.ResourceVersion + " " + string(rec.Status)
 	}
-	if got != want {
-		t.Errorf("newest is %q, want %q", got, want)
-	}
+	check.Equal(t, got, want, "newest")
 }
 
 func TestReleasesFollowsAnUpgradeAndAnUninstall(t *testing.T) {
@@ -64,12 +63,9 @@ func TestReleasesFollowsAnUpgradeAndAnUninstall(t *testing.T) {
 	newest(t, r, "sh.helm.release.v1.web.v1 21 superseded")
 	r.stores[0].gone(secret("1", "a", "24", "superseded"))
 	newest(t, r, "")
-	if len(*changed) != 6 || slices.ContainsFunc(*changed, func(k release.Key) bool { return k != web }) {
-		t.Errorf("told of %v", *changed)
-	}
-	if len(r.records) != 0 || len(r.keys) != 0 {
-		t.Errorf("remembers %v, %v", r.records, r.keys)
-	}
+	check.That(t, len(*changed) == 6 && !slices.ContainsFunc(*changed, func(k release.Key) bool { return k != web }),
+		"told of %v", *changed)
+	check.That(t, len(r.records) == 0 && len(r.keys) == 0, "remembers %v, %v", r.records, r.keys)
 }
 
 func TestAReinstallOfTheSameRevisionReplacesTheRecord(t *testing.T) {
@@ -77,9 +73,7 @@ func TestAReinstallOfTheSameRevisionReplacesTheRecord(t *testing.T) {
 	r.stores[0].observed(secret("1", "a", "10", "deployed"))
 	r.stores[0].observed(secret("1", "b", "30", "pending-install")) // the deletion between was missed
 	newest(t, r, "sh.helm.release.v1.web.v1 30 pending-install")
-	if len(r.records[web]) != 1 {
-		t.Errorf("remembers %v", r.records[web])
-	}
+	check.Equal(t, len(r.records[web]), 1, "remembers %v", r.records[web])
 }
 
 func TestAListForgetsWhatWentDuringAGap(t *testing.T) {
@@ -89,9 +83,7 @@ func TestAListForgetsWhatWentDuringAGap(t *testing.T) {
 	*changed = nil
 	r.stores[0].listed(map[types.NamespacedName]struct{}{{Namespace: "apps", Name: "sh.helm.release.v1.web.v1"}: {}})
 	newest(t, r, "sh.helm.release.v1.web.v1 10 superseded")
-	if !slices.Equal(*changed, []release.Key{web}) {
-		t.Errorf("told of %v", *changed)
-	}
+	check.That(t, slices.Equal(*changed, []release.Key{web}), "told of %v", *changed)
 }
 
 func TestATamperedRecordIsReportedUntilItIsPutRight(t *testing.T) {
@@ -102,13 +94,9 @@ func TestATamperedRecordIsReportedUntilItIsPutRight(t *testing.T) {
 	r.stores[0].observed(tampered)
 	newest(t, r, "")
 	bad := r.Malformed(web)
-	if len(bad) != 1 || bad[0].Revision != 1 || bad[0].Err == nil {
-		t.Errorf("malformed: %v", bad)
-	}
+	check.That(t, len(bad) == 1 && bad[0].Revision == 1 && bad[0].Err != nil, "malformed: %v", bad)
 	r.stores[0].observed(secret("1", "a", "12", "deployed"))
-	if len(r.Malformed(web)) != 0 {
-		t.Error("the record that was put right is still malformed")
-	}
+	check.Equal(t, len(r.Malformed(web)), 0, "the record that was put right is still malformed")
 	newest(t, r, "sh.helm.release.v1.web.v1 12 deployed")
 }
 
@@ -123,16 +111,14 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 	posing.Labels["name"] = "api"
 	r.stores[0].observed(posing)
 	for _, key := range []release.Key{web, api} {
-		if bad := r.Malformed(key); len(bad) != 1 || bad[0].Revision != 9 {
-			t.Errorf("malformed of %s: %v", key, bad)
-		}
+		bad := r.Malformed(key)
+		check.That(t, len(bad) == 1 && bad[0].Revision == 9, "malformed of %s: %v", key, bad)
 		if _, _, err := r.Current(key); !errors.Is(err, release.ErrRecord) {
 			t.Errorf("current of %s: %v", key, err)
 		}
 	}
-	if len(*changed) != 2 || !slices.Contains(*changed, web) || !slices.Contains(*changed, api) {
-		t.Errorf("told of %v", *changed)
-	}
+	check.That(t, len(*changed) == 2 && slices.Contains(*changed, web) && slices.Contains(*changed, api), "told of %v",
+		*changed)
 	for name, forget := range map[string]func(){
 		"deleted": func() { r.stores[0].gone(posing) },
 		"gone in a list": func() {
@@ -143,17 +129,13 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 		r.stores[0].observed(posing)
 		*changed = nil
 		forget()
-		if len(*changed) != 2 || len(r.keys) != 1 || len(r.records) != 1 {
-			t.Errorf("%s: told of %v, remembers %v, %v", name, *changed, r.records, r.keys)
-		}
+		check.That(t, len(*changed) == 2 && len(r.keys) == 1 && len(r.records) == 1, "%s: told of %v, remembers %v, %v", name,
+			*changed, r.records, r.keys)
 	}
 	rec, found, err := r.Current(web)
-	if err != nil || !found || rec.Revision != 1 {
-		t.Errorf("current is %v, %v, %v", rec, found, err)
-	}
-	if _, found, err = r.Current(api); err != nil || found {
-		t.Errorf("current of a release without records: %v, %v", found, err)
-	}
+	check.That(t, err == nil && found && rec.Revision == 1, "current is %v, %v, %v", rec, found, err)
+	_, found, err = r.Current(api)
+	check.That(t, err == nil && !found, "current of a release without records: %v, %v", found, err)
 }
 
 // Two storages have objects of the same names, and each list concerns its own storage only.
@@ -167,9 +149,7 @@ func TestEachStorageIsFollowedForItself(t *testing.T) {
 	}
 	secrets.listed(nil)
 	rec, found := r.Newest(web)
-	if !found || rec.Storage != release.ConfigMaps || rec.Contested || rec.UID != "b" {
-		t.Errorf("newest is %+v", rec)
-	}
+	check.That(t, found && rec.Storage == release.ConfigMaps && !rec.Contested && rec.UID == "b", "newest is %+v", rec)
 	secrets.observed(secret("7", "c", "12", "uninstalled"))
 	configMaps.observed(secret("8", "d", "13", "deployed"))
 	if rec, _ := r.Newest(web); len(r.Before(rec)) != 1 || r.Before(rec)[0].UID != "b" {

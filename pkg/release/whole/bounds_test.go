@@ -40,9 +40,7 @@ func (m member) packed(t *testing.T) []byte {
 	zipped.Write(bytes.Repeat(repeated, m.times/chunk))
 	compress(m.after + "," + strings.TrimPrefix(detailed, "{"))
 	payload := []byte(base64.StdEncoding.EncodeToString(zipped.Bytes()))
-	if len(payload) > 1<<20 {
-		t.Fatalf("the payload has %d bytes, more than a Secret", len(payload))
-	}
+	check.Must(t, len(payload) <= 1<<20, "the payload has %d bytes, more than a Secret", len(payload))
 	return payload
 }
 
@@ -80,13 +78,10 @@ func TestPayloadsThatExhaustMemory(t *testing.T) {
 			payload := test.member.packed(t)
 			check := func(decoder, want string, mib uint64, err error) {
 				t.Helper()
-				if want == "" && err != nil || want != "" &&
-					(!errors.Is(err, release.ErrTooLarge) || !strings.Contains(err.Error(), want)) {
-					t.Errorf("%s: error is %v, want %q", decoder, err, want)
-				}
-				if mib > 120 {
-					t.Errorf("%s: %d MiB for a payload of %d KiB", decoder, mib, len(payload)>>10)
-				}
+				check.That(t,
+					(want != "" || err == nil) && (want == "" || errors.Is(err, release.ErrTooLarge) &&
+						strings.Contains(err.Error(), want)), "%s: error is %v, want %q", decoder, err, want)
+				check.That(t, mib <= 120, "%s: %d MiB for a payload of %d KiB", decoder, mib, len(payload)>>10)
 			}
 			var err error
 			mib := spent(func() { _, err = release.Decode(payload, release.DefaultLimit, nil) })

@@ -24,25 +24,19 @@ const detailed = `{"name":"web","namespace":"apps","version":3,
 func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
 	d, err := Decode(encoded(detailed), release.DefaultLimit)
 	check.NoError(t, err)
-	if d.Name != "web" || d.Revision != 3 || d.Status != release.StatusFailed || d.AppVersion != "v9" ||
-		d.ChartVersion != "1.2.3" || d.Notes != "hello" {
-		t.Errorf("release is %+v", d.Release)
-	}
-	if string(d.Values) != `{"a":{"b":1},"c":"d"}` {
-		t.Errorf("values are %s", d.Values)
-	}
+	check.That(t,
+		d.Name == "web" && d.Revision == 3 && d.Status == release.StatusFailed && d.AppVersion == "v9" &&
+			d.ChartVersion == "1.2.3" && d.Notes == "hello", "release is %+v", d.Release)
+	check.Equal(t, string(d.Values), `{"a":{"b":1},"c":"d"}`, "values are %s", d.Values)
 	want := []Hook{{Name: "migrate", Kind: "Job", Path: "web/templates/job.yaml", Manifest: "kind: Secret",
 		Events: []helmrelease.HookEvent{helmrelease.HookPreUpgrade}, Weight: -5}}
-	if !reflect.DeepEqual(d.Hooks, want) {
-		t.Errorf("hooks are %+v", d.Hooks)
-	}
+	check.That(t, reflect.DeepEqual(d.Hooks, want), "hooks are %+v", d.Hooks)
 }
 
 func TestDetailsOfHooksOnlyComeWithAnError(t *testing.T) {
 	d, err := Decode(encoded(strings.Replace(detailed, "kind: X\\n", "", 1)), release.DefaultLimit)
-	if !errors.Is(err, release.ErrNoManifest) || d == nil || len(d.Hooks) != 1 {
-		t.Errorf("details are %+v, error is %v", d, err)
-	}
+	check.That(t, errors.Is(err, release.ErrNoManifest) && d != nil && len(d.Hooks) == 1, "details are %+v, error is %v",
+		d, err)
 }
 
 func TestDetailsAreBoundedAndNeverQuoted(t *testing.T) {
@@ -61,9 +55,7 @@ func TestDetailsAreBoundedAndNeverQuoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := Decode(encoded(tc.payload), tc.limit)
-			if !errors.Is(err, tc.want) || d != nil {
-				t.Errorf("details are %+v, error is %v", d, err)
-			}
+			check.That(t, errors.Is(err, tc.want) && d == nil, "details are %+v, error is %v", d, err)
 			if err != nil && strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error quotes the payload: %v", err)
 			}

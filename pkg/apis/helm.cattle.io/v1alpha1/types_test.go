@@ -28,9 +28,7 @@ func TestSuspendedAt(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.spec.SuspendedAt(now); got != test.want {
-				t.Errorf("got %v, want %v", got, test.want)
-			}
+			check.Equal(t, test.spec.SuspendedAt(now), test.want)
 		})
 	}
 }
@@ -47,16 +45,12 @@ func TestDriftedObjectString(t *testing.T) {
 			"ClusterRole.rbac.authorization.k8s.io podinfo"},
 	}
 	for _, test := range tests {
-		if got := test.object.String(); got != test.want {
-			t.Errorf("got %q, want %q", got, test.want)
-		}
+		check.Equal(t, test.object.String(), test.want)
 	}
 }
 
 func TestReleaseReferenceString(t *testing.T) {
-	if got := (ReleaseReference{Name: "podinfo", Namespace: "apps"}).String(); got != "apps/podinfo" {
-		t.Errorf("got %q", got)
-	}
+	check.Equal(t, (ReleaseReference{Name: "podinfo", Namespace: "apps"}).String(), "apps/podinfo")
 }
 
 // A client that creates a HelmRelease must not send an empty status along. Counts of 0 are for compared objects only.
@@ -78,9 +72,7 @@ func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := json.Marshal(HelmRelease{Status: test.status})
 			check.NoError(t, err)
-			if string(got) != test.want {
-				t.Errorf("got  %s\nwant %s", got, test.want)
-			}
+			check.That(t, string(got) == test.want, "got  %s\nwant %s", got, test.want)
 		})
 	}
 }
@@ -89,8 +81,6 @@ func TestAddToScheme(t *testing.T) {
 	scheme := runtime.NewScheme()
 	check.NoError(t, AddToScheme(scheme))
 	for _, kind := range []string{Kind, Kind + "List"} {
-		if !scheme.Recognizes(SchemeGroupVersion.WithKind(kind)) {
-			t.Errorf("%s is not registered", kind)
-		}
+		check.That(t, scheme.Recognizes(SchemeGroupVersion.WithKind(kind)), "%s is not registered", kind)
 	}
 }
