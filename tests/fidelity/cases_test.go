@@ -1,9 +1,7 @@
 package fidelity
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,48 +15,80 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// TestCases_Drifts makes the drifts of testdata/cases one after the other. A line of drifts.tsv has an object, the type
-// of a patch, the patch, and the result, as described at drifts.
-func TestCases_Drifts(t *testing.T) {
-	for _, name := range []string{"10-mutator", "25-unions", "27-crossfield"} {
-		t.Run(name, func(t *testing.T) {
-			kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
-				w := newFixture(t)
-				scope := w.policy(name)
-				w.Helm(helm, "install", "app", casePath(name, "chart"))
-				w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
-				drifts, err := os.ReadFile(casePath(name, "drifts.tsv"))
-				check.NoError(t, err)
-				for line := range strings.Lines(strings.ReplaceAll(string(drifts), "NAMESPACE", w.Apps)) {
-					columns := strings.Split(strings.TrimSpace(line), "\t")
-					t.Run(columns[0], func(t *testing.T) { w.on(t).drifts(columns) })
-				}
-				w.WaitReady("app", 1)
-			})
+// cases are the tests of the folders of testdata/cases: small charts, after public bug reports of other projects.
+var cases = map[string]func(w *fixture, helm cluster.Helm){
+	"07-refused-field":       refusedFields,
+	"10-mutator":             mutator,
+	"11-pull-secrets":        pullSecrets,
+	"12-to-hook":             toHook,
+	"13-copied-live":         copiedLive,
+	"23-once":                once,
+	"25-unions":              func(w *fixture, helm cluster.Helm) { w.reverts("25-unions", helm, v1alpha1.ScopeDeclared) },
+	"27-crossfield":          func(w *fixture, helm cluster.Helm) { w.reverts("27-crossfield", helm, v1alpha1.ScopeDeclared) },
+	"29-digest":              digest,
+	"32-replaced-while-down": replacedWhileDown,
+	"41-nulls":               func(w *fixture, helm cluster.Helm) { w.upgrades("41-nulls", helm, "deployment/web", "image") },
+	"42-string-data":         func(w *fixture, helm cluster.Helm) { w.upgrades("42-string-data", helm, "secret/s", "v") },
+}
+
+// TestCases runs the test of each folder of testdata/cases with each Helm.
+func TestCases(t *testing.T) {
+	folders, err := os.ReadDir(filepath.Join("testdata", "cases"))
+	check.NoError(t, err)
+	if len(folders) != len(cases) {
+		t.Errorf("there are %d folders for %d tests", len(folders), len(cases))
+	}
+	for _, folder := range folders {
+		t.Run(folder.Name(), func(t *testing.T) {
+			t.Parallel()
+			kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) { cases[folder.Name()](newFixture(t), helm) })
 		})
 	}
 }
 
 func casePath(name, file string) string { return filepath.Join("testdata", "cases", name, file) }
 
-// policy applies the policy.yaml of a case that has one, and waits until it is effective. It returns the scope for the
-// case: Strict if it has a policy.
-func (w *fixture) policy(name string) v1alpha1.Scope {
+// installs installs the chart of a case as release app, and locks it.
+func (w *fixture) installs(name string, helm cluster.Helm, change ...func(*v1alpha1.HelmRelease)) {
 	w.Helper()
-	text, err := os.ReadFile(casePath(name, "policy.yaml"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return v1alpha1.ScopeDeclared
-	}
+	w.Helm(helm, "install", "app", casePath(name, "chart"))
+	w.Lock("app", change...)
+}
+
+// inCase returns a file of a case, with the namespace of the test in it.
+func (w *fixture) inCase(name, file string) string {
+	w.Helper()
+	text, err := os.ReadFile(casePath(name, file))
 	check.NoError(w, err)
-	file := filepath.Join(w.TempDir(), "policy.yaml")
-	check.NoError(w, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "NAMESPACE", w.Apps)), 0o600))
-	w.Kubectl("apply", "-f", file)
+	return strings.ReplaceAll(string(text), "NAMESPACE", w.Apps)
+}
+
+// policy applies a policy of a case, and waits until a field of its probe.yaml says that it is effective.
+func (w *fixture) policy(name, file, field, want string) {
+	w.Helper()
+	w.kubectl(w.inCase(name, file), nil, "apply", "-f", "-")
+	w.probe(name, field, func(got string) bool { return strings.Contains(got, want) })
+}
+
+// probe waits until a field of the probe.yaml of a case has a value on arrival.
+func (w *fixture) probe(name, field string, is func(string) bool) {
+	w.Helper()
 	w.Until("the policy is effective", func() (any, bool) {
-		names := w.Kubectl("apply", "--dry-run=server", "-f", casePath(name, "probe.yaml"),
-			"-o", "jsonpath={.spec.template.spec.containers[*].name}")
-		return names, names == "proxy probe"
+		got := w.Kubectl("apply", "--dry-run=server", "-f", casePath(name, "probe.yaml"),
+			"-o", "jsonpath={.spec.template.spec.containers[*]."+field+"}")
+		return got, is(got)
 	})
-	return v1alpha1.ScopeStrict
+}
+
+// reverts makes the drifts of a case one after the other. A line of drifts.tsv has an object, the type of a patch, the
+// patch, and the result, as described at drifts.
+func (w *fixture) reverts(name string, helm cluster.Helm, scope v1alpha1.Scope) {
+	w.Helper()
+	w.installs(name, helm, func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
+	for line := range strings.Lines(w.inCase(name, "drifts.tsv")) {
+		w.drifts(strings.Split(strings.TrimSpace(line), "\t"))
+	}
+	w.WaitReady("app", 1)
 }
 
 // drifts makes one drift, and waits until it has the result of its last column: the object is as before ("restored"),
@@ -89,59 +119,30 @@ func (w *fixture) drifts(columns []string) {
 func (w *fixture) kubectlGet(object string) *unstructured.Unstructured {
 	w.Helper()
 	u := &unstructured.Unstructured{}
-	check.NoError(w, u.UnmarshalJSON([]byte(w.Kubectl("get", object, "-o", "json"))))
+	check.NoError(w, u.UnmarshalJSON([]byte(w.Kubectl("get", object, "-o", "json", "--show-managed-fields"))))
 	return u
 }
 
-const growable = `
-apiVersion: storage.k8s.io/v1
-kind: StorageClass
-metadata: {name: growable}
-provisioner: none.example
-allowVolumeExpansion: true
-`
-
-// TestCases_AGrownClaim grows a bound claim, which nothing can shrink again, and then changes a label of it.
-func TestCases_AGrownClaim(t *testing.T) {
-	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
-		w := newFixture(t)
-		class := filepath.Join(t.TempDir(), "class.yaml")
-		check.NoError(t, os.WriteFile(class, []byte(growable), 0o600))
-		// On the server, because the subtests apply it at once.
-		w.Kubectl("apply", "--server-side", "-f", class)
-		w.Helm(helm, "install", "app", casePath("07-refused-field", "chart"))
-		// No controller binds claims here.
-		w.Kubectl("patch", "pvc", "disk", "--subresource=status", "--type=merge", "-p",
-			`{"status":{"phase":"Bound","capacity":{"storage":"1Gi"}}}`)
-		w.Lock("app")
-		claims := resource("persistentvolumeclaims")
-		w.Patch(claims, "disk", `{"spec":{"resources":{"requests":{"storage":"3Gi"}}}}`)
-		w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonRevertFailed, "2 of 3 objects protected, 1 in part", "disk")
-		w.Patch(claims, "disk", `{"metadata":{"labels":{"tier":"evil"}}}`)
-		w.WaitField(claims, "disk", "metadata.labels.tier", "gold")
-		w.WaitField(claims, "disk", "spec.resources.requests.storage", "3Gi")
-		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "disk", "storage")
+// upgrades applies the chart of a case by another manager with another value, which is reverted. The next upgrade by
+// Helm succeeds without a flag.
+func (w *fixture) upgrades(name string, helm cluster.Helm, object, value string) {
+	w.Helper()
+	w.installs(name, helm)
+	before := contentOf(w.kubectlGet(object))
+	w.kubectl(w.Helm(helm, "template", "app", casePath(name, "chart"), "--set", value+"=evil"), nil,
+		"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "-")
+	w.Eventually("it is as before, and Helm's", func() error {
+		now := w.kubectlGet(object)
+		for _, e := range now.GetManagedFields() {
+			if e.Manager == "other" && helm == kit.Shared.Helm4() {
+				return fmt.Errorf("the other manager owns %s", e.FieldsV1.GetRawBytes())
+			}
+		}
+		return kit.Difference(before, contentOf(now), "", func(string, string) bool { return false })
 	})
-}
-
-// TestCases_CopiedLive locks objects that were exported from a cluster, with their metadata and status of then. Their
-// controllers keep these, and nothing is written.
-func TestCases_CopiedLive(t *testing.T) {
-	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", casePath("13-copied-live", "chart"))
-	revision := func() any {
-		return w.Get(kit.Deployments, "exported").GetAnnotations()["deployment.kubernetes.io/revision"]
-	}
-	w.Until("the controller has written the revision", func() (any, bool) { return revision(), revision() == "1" })
-	w.Proxy.Reset()
-	w.Lock("app")
-	w.expectNoWrites("to objects as Helm left them")
-	w.Patch(kit.Deployments, "exported", `{"spec":{"minReadySeconds":7,"replicas":1}}`)
-	w.WaitField(kit.Deployments, "exported", "spec.replicas", int64(0))
-	w.Patch(kit.ConfigMaps, "exported", `{"data":{"a":"evil"}}`)
-	w.WaitField(kit.ConfigMaps, "exported", "data.a", "1")
-	w.WaitReady("app", 1)
-	if got := revision(); got != "1" {
-		t.Errorf("the revision is %v", got)
+	w.Helm(helm, "upgrade", "app", casePath(name, "chart"), "--set", value+"=two")
+	w.WaitReady("app", 2)
+	if text := w.Kubectl("get", object, "-o", "yaml"); !strings.Contains(text, "two") && !strings.Contains(text, "dHdv") {
+		w.Errorf("after the upgrade %s is %s", object, text)
 	}
 }

@@ -87,12 +87,7 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 		t.Run("replaced with larger claims", func(t *testing.T) {
 			w := w.on(t)
 			sets := resource("statefulsets")
-			larger := anew(w.Get(sets, "db"))
-			claims, _, err := unstructured.NestedSlice(larger.Object, "spec", "volumeClaimTemplates")
-			check.NoError(t, err)
-			check.NoError(t, unstructured.SetNestedField(claims[0].(map[string]any), "3Gi",
-				"spec", "resources", "requests", "storage"))
-			check.NoError(t, unstructured.SetNestedSlice(larger.Object, claims, "spec", "volumeClaimTemplates"))
+			larger := withLargerClaims(w.Get(sets, "db"))
 			larger.SetLabels(map[string]string{"app.kubernetes.io/managed-by": "Helm", "tier": "evil"})
 			w.replaceWhileSuspended("statefulsets", larger)
 			w.refusedIn(sets, "db", "spec.volumeClaimTemplates", func() {
