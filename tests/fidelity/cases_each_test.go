@@ -52,7 +52,7 @@ func refusedFields(w *fixture, helm cluster.Helm) {
 func mutator(w *fixture, helm cluster.Helm) {
 	const name = "10-mutator"
 	w.policy(name, "policy.yaml", "name", "proxy probe")
-	w.reverts(name, helm, v1alpha1.ScopeStrict)
+	reverts(name, v1alpha1.ScopeStrict)(w, helm)
 	w.kubectl(w.inCase(name, "policy.yaml"), nil, "delete", "-f", "-")
 	w.probe(name, "name", func(got string) bool { return got == "probe" })
 	w.Running.Stop()
@@ -141,22 +141,13 @@ func once(w *fixture, helm cluster.Helm) {
 	w.LockFence()
 	w.installs("23-once", helm)
 	pods := resource("pods")
-	succeed := func(name string) {
-		w.Kubectl("patch", "pod", name, "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Succeeded"}}`)
-	}
-	w.Until("the Job has a Pod", func() (any, bool) {
-		name := w.Kubectl("get", "pods", "-l", "batch.kubernetes.io/job-name=seed", "-o", "jsonpath={.items[*].metadata.name}")
-		if name != "" {
-			succeed(name)
-		}
-		return name, name != ""
-	})
+	w.succeed("seed", func() {})
 	w.Until("the Job is gone", func() (any, bool) {
 		u := w.Get(resource("jobs"), "seed")
 		return u, u == nil
 	})
 	agent := w.Get(pods, "agent").GetUID()
-	succeed("migrate")
+	w.Kubectl("patch", "pod", "migrate", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Succeeded"}}`)
 	w.Kubectl("delete", "pod", "migrate", "agent", "--grace-period=0", "--force")
 	w.WaitNewObject(pods, "agent", agent)
 	w.PassFence()

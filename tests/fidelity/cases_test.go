@@ -23,12 +23,12 @@ var cases = map[string]func(w *fixture, helm cluster.Helm){
 	"12-to-hook":             toHook,
 	"13-copied-live":         copiedLive,
 	"23-once":                once,
-	"25-unions":              func(w *fixture, helm cluster.Helm) { w.reverts("25-unions", helm, v1alpha1.ScopeDeclared) },
-	"27-crossfield":          func(w *fixture, helm cluster.Helm) { w.reverts("27-crossfield", helm, v1alpha1.ScopeDeclared) },
+	"25-unions":              reverts("25-unions", v1alpha1.ScopeDeclared),
+	"27-crossfield":          reverts("27-crossfield", v1alpha1.ScopeDeclared),
 	"29-digest":              digest,
 	"32-replaced-while-down": replacedWhileDown,
-	"41-nulls":               func(w *fixture, helm cluster.Helm) { w.upgrades("41-nulls", helm, "deployment/web", "image") },
-	"42-string-data":         func(w *fixture, helm cluster.Helm) { w.upgrades("42-string-data", helm, "secret/s", "v") },
+	"41-nulls":               upgrades("41-nulls", "deployment/web", "image"),
+	"42-string-data":         upgrades("42-string-data", "secret/s", "v"),
 }
 
 // TestCases runs the test of each folder of testdata/cases with each Helm.
@@ -80,15 +80,16 @@ func (w *fixture) probe(name, field string, is func(string) bool) {
 	})
 }
 
-// reverts makes the drifts of a case one after the other. A line of drifts.tsv has an object, the type of a patch, the
-// patch, and the result, as described at drifts.
-func (w *fixture) reverts(name string, helm cluster.Helm, scope v1alpha1.Scope) {
-	w.Helper()
-	w.installs(name, helm, func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
-	for line := range strings.Lines(w.inCase(name, "drifts.tsv")) {
-		w.drifts(strings.Split(strings.TrimSpace(line), "\t"))
+// reverts returns a test that makes the drifts of a case one after the other. A line of drifts.tsv has an object, the
+// type of a patch, the patch, and the result, as described at drifts.
+func reverts(name string, scope v1alpha1.Scope) func(*fixture, cluster.Helm) {
+	return func(w *fixture, helm cluster.Helm) {
+		w.installs(name, helm, func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
+		for line := range strings.Lines(w.inCase(name, "drifts.tsv")) {
+			w.drifts(strings.Split(strings.TrimSpace(line), "\t"))
+		}
+		w.WaitReady("app", 1)
 	}
-	w.WaitReady("app", 1)
 }
 
 // drifts makes one drift, and waits until it has the result of its last column: the object is as before ("restored"),
@@ -123,26 +124,28 @@ func (w *fixture) kubectlGet(object string) *unstructured.Unstructured {
 	return u
 }
 
-// upgrades applies the chart of a case by another manager with another value, which is reverted. The next upgrade by
-// Helm succeeds without a flag.
-func (w *fixture) upgrades(name string, helm cluster.Helm, object, value string) {
-	w.Helper()
-	w.installs(name, helm)
-	before := contentOf(w.kubectlGet(object))
-	w.kubectl(w.Helm(helm, "template", "app", casePath(name, "chart"), "--set", value+"=evil"), nil,
-		"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "-")
-	w.Eventually("it is as before, and Helm's", func() error {
-		now := w.kubectlGet(object)
-		for _, e := range now.GetManagedFields() {
-			if e.Manager == "other" && helm == kit.Shared.Helm4() {
-				return fmt.Errorf("the other manager owns %s", e.FieldsV1.GetRawBytes())
+// upgrades returns a test that applies the chart of a case by another manager with another value, which is reverted. The
+// next upgrade by Helm succeeds without a flag.
+func upgrades(name, object, value string) func(*fixture, cluster.Helm) {
+	return func(w *fixture, helm cluster.Helm) {
+		w.installs(name, helm)
+		before := contentOf(w.kubectlGet(object))
+		w.kubectl(w.Helm(helm, "template", "app", casePath(name, "chart"), "--set", value+"=evil"), nil,
+			"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "-")
+		w.Eventually("it is as before, and Helm's", func() error {
+			now := w.kubectlGet(object)
+			for _, e := range now.GetManagedFields() {
+				if e.Manager == "other" && helm == kit.Shared.Helm4() {
+					return fmt.Errorf("the other manager owns %s", e.FieldsV1.GetRawBytes())
+				}
 			}
+			return kit.Difference(before, contentOf(now), "", func(string, string) bool { return false })
+		})
+		w.Helm(helm, "upgrade", "app", casePath(name, "chart"), "--set", value+"=two")
+		w.WaitReady("app", 2)
+		text := w.Kubectl("get", object, "-o", "yaml")
+		if !strings.Contains(text, "two") && !strings.Contains(text, "dHdv") {
+			w.Errorf("after the upgrade %s is %s", object, text)
 		}
-		return kit.Difference(before, contentOf(now), "", func(string, string) bool { return false })
-	})
-	w.Helm(helm, "upgrade", "app", casePath(name, "chart"), "--set", value+"=two")
-	w.WaitReady("app", 2)
-	if text := w.Kubectl("get", object, "-o", "yaml"); !strings.Contains(text, "two") && !strings.Contains(text, "dHdv") {
-		w.Errorf("after the upgrade %s is %s", object, text)
 	}
 }
