@@ -28,6 +28,8 @@ type result struct {
 	// unknown is the reason why the live autoscalers are unknown; nil when they are known or do not matter.
 	unknown error
 	revert  *enforce.Revert
+	// refused are the changes that cannot be restored, as dry runs have shown; nil if dry runs have not.
+	refused []drift.Change
 }
 
 // judge judges an object. It returns the outcome if there is nothing to do, and otherwise the result to act on.

@@ -48,6 +48,7 @@ func (rv *reverter) salvage(ctx context.Context, l *lock.Lock, v *result, refusa
 	case len(refused) > 0 && len(refused) < len(v.Found.Changes):
 		rv.restoreBut(ctx, l, v, refused, search.Refusal())
 	default:
+		v.refused = refused
 		rv.replaceOrRefuse(ctx, l, v, refusal)
 	}
 }
@@ -82,15 +83,14 @@ func (rv *reverter) restoreWithout(
 func (rv *reverter) restoreBut(
 	ctx context.Context, l *lock.Lock, v *result, refused []drift.Change, refusal error,
 ) {
-	p := rv.refusalOf(ctx, l, v, refusal)
-	p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s", drift.Describe(refused, plain.MaxNamed),
-		p.Message)
 	rest := v.in.Leaving(refused)
 	found := judge.Judge(rest)
 	if found.Target == nil { // all other changes go with the refused ones, so that there is nothing to write
 		rv.refused(ctx, l, v, refusal)
 		return
 	}
+	v.refused = refused
+	p := rv.refusalOf(ctx, l, v, refusal)
 	v.in = rest
 	v.becomes(found, l)
 	restored, _ := rv.writeAgain(ctx, l, v) // it is judged again whether or not Helm owns all of it

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -87,6 +88,10 @@ func (rv *reverter) refusalOf(ctx context.Context, l *lock.Lock, v *result, err 
 		p.Refused = lock.RefusedObject
 	default:
 		p.Refused = lock.RefusedFields
+	}
+	if len(v.refused) > 0 {
+		p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s",
+			drift.Describe(v.refused, plain.MaxNamed), p.Message)
 	}
 	if v.Found.Deletion != "" {
 		p.Message += "; " + plain.Line(v.Found.Deletion)

@@ -17,6 +17,7 @@ import (
 // condition names the field, and all others of the definition are restored. The change of that field by a user, as the
 // documents show it, lets the revert succeed.
 func TestStoredVersion_IsReportedAndLeftByHand(t *testing.T) {
+	const sentence = "spec.versions cannot be restored, all else is protected"
 	w := newFixture(t)
 	definitions := w.In(resource("customresourcedefinitions"), "")
 	patch := func(name, text string, subresource ...string) {
@@ -43,7 +44,7 @@ spec:
 		patch(name, `[{"op":"replace","path":"/spec/versions/0/storage","value":false},
 			{"op":"add","path":"/spec/versions/-","value":
 				{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}}]`)
-		w.Says(release, v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, name, "status.storedVersions")
+		w.Says(release, v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, name, "status.storedVersions", sentence)
 		patch(name, `[{"op":"replace","path":"/spec/names/shortNames","value":["evil"]},
 			{"op":"replace","path":"/metadata/labels/tier","value":"evil"}]`)
 		w.Eventually("the other fields are restored", func() error {
@@ -54,6 +55,7 @@ spec:
 			}
 			return err
 		})
+		w.Says(release, v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, name, sentence)
 		patch(name, `[{"op":"replace","path":"/spec/versions/0/storage","value":true},
 			{"op":"replace","path":"/spec/versions/1/storage","value":false}]`)
 		patch(name, `[{"op":"replace","path":"/status/storedVersions","value":["v1"]}]`, "status")
