@@ -1,7 +1,8 @@
-// Package controller gathers the input of the pure packages, calls them, and acts: it locks and unlocks releases,
-// reverts drift, and writes status and events. It decides nothing itself.
+// Package controller connects the watches of the operator with its workers.
 //
-// Two queues hold keys of HelmReleases. The release queue has one worker at a time for a key and locks or unlocks. The
-// drift queue hands out locked releases with dirty objects. Its workers take these objects out of the lock. So the work
-// is proportional to the drift, and two workers never hold the same object.
+// Each worker is a package with a queue of keys: pkg/locking begins and ends locks, pkg/remediate reverts drift,
+// pkg/proving proves the writes, pkg/prune deletes leftovers, and pkg/reporting writes the statuses. A worker gathers
+// the input of a pure package, and carries out the decision. The queue of drift has locked releases with dirty objects,
+// which its worker takes out of the lock: so the work is proportional to the drift, and no two goroutines hold the same
+// object.
 package controller

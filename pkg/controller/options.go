@@ -16,6 +16,7 @@ import (
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/reporting"
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
@@ -60,5 +61,5 @@ type Options struct {
 	Metrics *metrics.Metrics
 	Events  record.EventRecorder
 	// Notify receives the content of the events, for people and programs outside the cluster; nil for none.
-	Notify Notifier
+	Notify reporting.Notifier
 }

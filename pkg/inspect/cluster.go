@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/proof"
@@ -73,7 +74,7 @@ func Connect(config *rest.Config, accounts *enforce.Accounts, storages ...releas
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	c.kinds = watch.NewKinds(c.Discovery)
+	c.kinds = watch.NewKinds(c.Discovery, clock.RealClock{})
 	silent := logrus.New()
 	silent.SetOutput(io.Discard)
 	guard := proof.New(proof.Options{Metadata: c.metadata, Storages: storages})

@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
-	"github.com/rancher/helm-locker/pkg/controller"
 	leases "github.com/rancher/helm-locker/pkg/lease"
+	"github.com/rancher/helm-locker/pkg/reporting"
 	"github.com/rancher/helm-locker/pkg/serving"
 	eventstream "github.com/rancher/helm-locker/pkg/stream"
 	"github.com/rancher/helm-locker/pkg/viewer"
@@ -63,7 +63,7 @@ func newEvents(conn *connection, o ControllerOptions) (*events, error) {
 }
 
 // notifier returns the events for the controller; nil for none.
-func (e *events) notifier() controller.Notifier {
+func (e *events) notifier() reporting.Notifier {
 	if e == nil {
 		return nil
 	}

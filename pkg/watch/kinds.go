@@ -3,12 +3,14 @@ package watch
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/utils/clock"
 )
 
 // Kind is how the API server serves a kind.
@@ -21,16 +23,21 @@ type Kind struct {
 type Kinds struct {
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
+	clock     clock.PassiveClock
+	// definitionsAt is the time of the last creation, change or deletion of a CustomResourceDefinition, and discoveredAt
+	// that of the last Rediscover, in Unix nanoseconds.
+	definitionsAt, discoveredAt atomic.Int64
 
 	mu    sync.Mutex
 	known map[schema.GroupVersionKind]Kind
 }
 
 // NewKinds returns Kinds with client for discovery.
-func NewKinds(client discovery.DiscoveryInterface) *Kinds {
+func NewKinds(client discovery.DiscoveryInterface, clock clock.PassiveClock) *Kinds {
 	cached := memory.NewMemCacheClient(client)
 	return &Kinds{
 		discovery: cached,
+		clock:     clock,
 		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(cached),
 		known:     map[schema.GroupVersionKind]Kind{},
 	}

@@ -132,6 +132,23 @@ func (r *Releases) Current(key release.Key) (release.Record, bool, error) {
 	return rec, found, nil
 }
 
+// NewestNamed returns the newest record of the release that the objects of rec name, or else that of rec: it is
+// proof.Verifier.Current as of the last event.
+func (r *Releases) NewestNamed(rec release.Record) release.Record {
+	if now, found := r.Newest(rec.As); found && now.Status != release.StatusUninstalled {
+		return now
+	}
+	now, _ := r.Newest(rec.Key)
+	return now
+}
+
+// WorkBefore reports whether Helm works on an earlier revision than that of a record.
+func (r *Releases) WorkBefore(rec release.Record) bool {
+	return slices.ContainsFunc(r.Before(rec), func(rec release.Record) bool {
+		return release.Transitioning(rec.Status)
+	})
+}
+
 // Before returns the records of a release with a lower revision than the given one, newest first. Records in another
 // storage are not part of its history.
 func (r *Releases) Before(rec release.Record) []release.Record {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	module     = "github.com/rancher/helm-locker/"
-	controller = module + "pkg/controller"
+	module = "github.com/rancher/helm-locker/"
+	queues = module + "pkg/queues.Queues"
 	// generated are wrangler's clients and handlers: a call of a client is a write, and a handler has to be registered.
 	generated = module + "pkg/generated/"
 )
@@ -207,7 +207,7 @@ func queueOf(c *ssa.CallCommon) string {
 		return ""
 	}
 	field, ok := load.X.(*ssa.FieldAddr)
-	if !ok || typeName(field.X.Type()) != controller+".queues" {
+	if !ok || typeName(field.X.Type()) != queues {
 		return ""
 	}
 	return fieldName(field.X.Type(), field.Field)

@@ -52,23 +52,28 @@ func fieldOf(address ssa.Value) string {
 	return typeName(field.X.Type()) + "." + fieldName(field.X.Type(), field.Field)
 }
 
-// functions returns the possible functions of a value: of a parameter those of its callers.
-func (g *graph) functions(value ssa.Value) (found []*ssa.Function) {
+// functions returns the possible functions of a value: of a parameter those of its callers, and of theirs.
+func (g *graph) functions(value ssa.Value) []*ssa.Function {
+	return g.functionsOf(value, map[*ssa.Parameter]bool{})
+}
+
+func (g *graph) functionsOf(value ssa.Value, seen map[*ssa.Parameter]bool) (found []*ssa.Function) {
 	switch v := value.(type) {
 	case *ssa.MakeClosure:
 		return []*ssa.Function{v.Fn.(*ssa.Function)}
 	case *ssa.Function:
 		return []*ssa.Function{v}
 	case *ssa.ChangeType:
-		return g.functions(v.X)
+		return g.functionsOf(v.X, seen)
 	case *ssa.Parameter:
+		if seen[v] {
+			return nil
+		}
+		seen[v] = true
 		position := slices.Index(v.Parent().Params, v)
 		for _, caller := range g.callers(v.Parent()) {
-			if position >= len(caller.Args) {
-				continue
-			}
-			if _, passedOn := caller.Args[position].(*ssa.Parameter); !passedOn {
-				found = append(found, g.functions(caller.Args[position])...)
+			if position < len(caller.Args) {
+				found = append(found, g.functionsOf(caller.Args[position], seen)...)
 			}
 		}
 	}

@@ -31,10 +31,16 @@ const (
 	policies   = "pkg/policies"
 
 	controller = "pkg/controller"
-	locking    = controller // the worker that locks and unlocks
-	remediate  = controller // the worker that reverts
-	pruning    = controller // the worker that prunes
-	proving    = controller // the worker that proves writes
+	locking    = "pkg/locking"
+	remediate  = "pkg/remediate"
+	pruning    = "pkg/prune"
+	proving    = "pkg/proving"
+	writing    = "pkg/writing"
+	reporting  = "pkg/reporting"
+	loading    = "pkg/load"
+	observing  = "pkg/observe"
+	rosters    = "pkg/roster"
+	ledgers    = "pkg/ledger"
 )
 
 // mutants returns the lists. Where two safeguards keep a promise, and breaking one of them breaks nothing, the mutant

@@ -5,8 +5,8 @@ func noRightByARecord() []mutant {
 	const forged = "TestI14_AForgedRecordGivesItsWriterNoRight"
 	return []mutant{
 		breaks("I14", "the controller deletes an object without the kernel",
-			in(pruning, "pruning.deleteCandidate").becomes("Prune", "pr.clients.Dynamic.Resource(v.GVR)."+
-				"Namespace(v.ID.Namespace).Delete(ctx, v.ID.Name, metav1.DeleteOptions{})"), "tests/callgraph",
+			in(pruning, "Pruner.deleteCandidate").becomes("Prune", "pr.Metadata.Resource(d.GVR)."+
+				"Namespace(d.ID.Namespace).Delete(ctx, d.ID.Name, metav1.DeleteOptions{})"), "tests/callgraph",
 			"TestI14_EveryWriteGoesThroughTheKernel"),
 		breaks("I14", "what annotations say is taken for a release",
 			in(judging, "ClaimedBy").becomes("KeyOf", "release.Key{Name: annotations[manifest.ReleaseNameAnnotation], "+
@@ -15,9 +15,9 @@ func noRightByARecord() []mutant {
 		breaks("I14", "a writer without rights is trusted",
 			in(witnessing, "hearing.lacks").returns("nil, nil"), guardSuite, forged),
 		breaks("I14", "a doubted record is enforced",
-			in(locking, "releases.lock").never("doubt"), guardSuite, forged),
+			in(locking, "Locker.lock").never("loaded", "Doubt"), guardSuite, forged),
 		breaks("I14", "a doubted record is trusted although something is to be written",
-			in(pruning, "pruning.wouldWrite").returns("false"), guardSuite, "TestI14_AnEarlierManifestIsNotReplayed"),
+			in(pruning, "Pruner.wouldWrite").returns("false"), guardSuite, "TestI14_AnEarlierManifestIsNotReplayed"),
 		breaks("I14", "the writes of all users count",
 			in(witnessing, "hearing.judge").never("NeverWriters"), guardSuite,
 			"TestI14_NeverWritersMakeNoRecordTrusted"),
@@ -36,7 +36,7 @@ func noBorrowedRights() []mutant {
 			in(locking, "rights.admit").returns("objects, nil, nil"), tenancy,
 			"TestAttack_ForgedRecordTakesNoObjectOfAnother"),
 		breaks("T1", "leftovers are not deleted in the name of the account",
-			in(pruning, "pruning.prune").sets("Account", `""`), tenancy, "TestAttack_ForgedHistoryDeletesNothingOfOthers"),
+			in(pruning, "Pruner.prune").sets("Account", `""`), tenancy, "TestAttack_ForgedHistoryDeletesNothingOfOthers"),
 	}
 }
 

@@ -4,7 +4,7 @@ package main
 func leaveNoTrace() []mutant {
 	return []mutant{
 		breaks("I3", "wrangler's ObjectSet metadata is written without being asked for",
-			in(locking, "loader.marks").always("ObjectSetMetadata"), integration,
+			in(loading, "Loader.Marks").always("ObjectSetMetadata"), integration,
 			"TestI3_LockingWritesNothing/to_the_objects.*3"),
 		breaks("I3", "the finalizer of older operators stays",
 			in(locking, "claimer.claim").never("Contains"), integration, "TestI3_LockingWritesNothing/and_takes"),
@@ -38,7 +38,7 @@ func asHelmLeftIt() []mutant {
 		breaks("I4", "the writer that took an object away from its release is taken for Helm",
 			in(judging, "Helm.on").becomes("ManagedBy", "drift.ManagedBy(managed)"), order, "TestI4_TakenAwayBeforeTheLock"),
 		breaks("I4", "an object that was judged before the others is created by the writer of the record",
-			in(remediate, "writer.writeAsHelm").skips("manager"), controller,
+			in(remediate, "reverter.writeAsHelm").skips("manager"), remediate,
 			"TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
 	}
 }

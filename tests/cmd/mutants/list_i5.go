@@ -4,10 +4,10 @@ package main
 func noDriftLost() []mutant {
 	return []mutant{
 		breaks("I5", "what a new list does not show is not looked at",
-			in(controller, "observer.Listed").becomes("Recheck", "false"), integration,
+			in(observing, "Observer.Listed").becomes("Recheck", "false"), integration,
 			"TestI5_DriftDuringAWatchGap/that_ends_with_a_new_list"),
 		breaks("I5", "objects of a kind that is watched already are not looked at when they are locked",
-			in(locking, "releases.watchAll").becomes("Recheck", "false"), integration, "TestI5_DriftDuringARelock"),
+			in(locking, "Locker.watchAll").becomes("Recheck", "false"), integration, "TestI5_DriftDuringARelock"),
 		breaks("I5", "an object is not read again after an attempt that failed",
 			in(remediate, "result.readAgain").returns("nil"), integration,
 			"TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain"),
@@ -32,7 +32,7 @@ func noDriftLost() []mutant {
 			in("pkg/process", "Election.Run").sets("ReleaseOnCancel", "false"), ha,
 			"TestHA_ThreeReplicasStoppedOneAfterTheOther"),
 		breaks("I5", "the HelmReleases of another shard are looked after, too",
-			in(controller, "common.inShard").always("Matches"), ha, "TestShards_EachLooksAfterItsOwn"),
+			in(rosters, "Roster.InShard").always("Matches"), ha, "TestShards_EachLooksAfterItsOwn"),
 		breaks("I5", "what is observed after a restored backup is older than what was before",
 			in(locks, "Lock.Rewind").returns(""), ha, "TestHostile_EtcdIsRestoredFromABackup"),
 	}
@@ -42,12 +42,12 @@ func noDriftLost() []mutant {
 func noWriteLoops() []mutant {
 	return []mutant{
 		breaks("I6", "an object that differs at the first look is written without asking what a write would change",
-			in(remediate, "remediation.revert").never("Unclear"), integration,
+			in(remediate, "Remediation.revert").never("Unclear"), integration,
 			"TestI6_NormalisedValuesAreNotFought/helm_3"),
 		breaks("I6", "a fight is noticed and not slowed down",
 			in(locks, "state.wait").becomes("Wait", "0"), integration, "TestI6_FightIsNamedAndSlowedDown"),
 		breaks("I6", "a definition that changes while a release is loaded is missed",
-			in(locking, "releases.begin").never("changesSoFar"), integration,
+			in(locking, "Locker.begin").always("IsCurrent"), integration,
 			"TestI6_ADefinitionChangesWhileAReleaseIsLoaded"),
 		breaks("I6", "what was settled once is not remembered",
 			in(judging, "Unsettled.Recall").returns("u.r"), fidelity, "TestI6_WhatWasSettledOnceStays/restart"),

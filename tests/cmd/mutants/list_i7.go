@@ -49,9 +49,9 @@ func badInput() []mutant {
 			in("pkg/reading", "Reading.Decode").becomes("Matches", "nil"), integration,
 			"TestI10_BadRecordsEndInAConditionAndOthersGoOn"),
 		breaks("I10", "a newer record that cannot be read is overlooked",
-			in(locking, "releases.malformed").returns("nil"), integration, "TestI10_UnreadableNewerRecordUnlocks"),
+			in(locking, "Locker.malformed").returns("nil"), integration, "TestI10_UnreadableNewerRecordUnlocks"),
 		breaks("I10", "a kind that was not served is not asked for again",
-			in(locking, "releases.kindArrived").returns("false"), integration, "TestI10_MissingKindIsWaitedFor"),
+			in(locking, "Locker.kindArrived").returns("false"), integration, "TestI10_MissingKindIsWaitedFor"),
 		breaks("I10", "conditions and events quote escape sequences",
 			in("pkg/plain", "Line").returns("text"), integration, "TestI10_TextOfOthersIsNeutral"),
 		breaks("I10", "a payload may decompress to any size",
@@ -81,7 +81,7 @@ func tenantsApart() []mutant {
 		breaks("I12", "slow writes count for all",
 			in(fair, "Semaphore.hold").never("Slow"), tenancy, "TestI12_SlowWebhooksOfManyTenants"),
 		breaks("I12", "a manifest that does not parse is parsed at each event of its HelmRelease",
-			in(locking, "releases.refusedBefore").returns("false"), integration,
+			in(locking, "Locker.refusedBefore").returns("false"), integration,
 			"TestI12_ManifestThatDoesNotParseIsReadOnce"),
 	}
 }

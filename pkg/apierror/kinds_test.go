@@ -1,0 +1,29 @@
+package apierror
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestTransientErrorsAreThoseWithoutARefusal(t *testing.T) {
+	gr := schema.GroupResource{Resource: "configmaps"}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"connection refused": {errors.New("connect: connection refused"), true},
+		"server error":       {apierrors.NewInternalError(errors.New("etcd")), true},
+		"too many requests":  {apierrors.NewTooManyRequests("later", 1), true},
+		"time-out":           {apierrors.NewTimeoutError("slow", 1), true},
+		"invalid":            {apierrors.NewInvalid(schema.GroupKind{}, "x", nil), false},
+		"forbidden":          {apierrors.NewForbidden(gr, "x", errors.New("rbac")), false},
+	} {
+		if got := Transient(fmt.Errorf("wrapped: %w", tc.err)); got != tc.want {
+			t.Errorf("%s: transient is %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package proving
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/writing"
+)
+
+// Hours later an object may differ for other reasons, so nothing is asked, and nothing written.
+func TestI1_AWriteThatNothingProvesIsForgotten(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	pr := New(Options{Clock: clock, Log: log, Writer: &writing.Writer{Unproven: &lock.Writes{}}})
+	key := release.Key{Namespace: "apps", Name: "app"}
+	w := &lock.Write{Object: &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Name: "app"}},
+		Record: release.Record{Key: key}, Begun: clock.Now()}
+	pr.Writer.Unproven.Begin(w)
+	pr.Writer.Unproven.Answered(w, nil, true)
+	clock.Step(writePatience + time.Second)
+	if err := pr.prove(t.Context(), key); err != nil {
+		t.Error(err)
+	}
+	if left := pr.Writer.Unproven.Of(key); len(left) > 0 {
+		t.Errorf("it is remembered: %v", left)
+	}
+}

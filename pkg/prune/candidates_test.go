@@ -1,0 +1,73 @@
+package prune
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func revision(n int) release.Record {
+	return release.Record{Revision: n, UID: types.UID(fmt.Sprint("uid of ", n))}
+}
+
+func configMapID(name string) manifest.ID {
+	return manifest.ID{Kind: "ConfigMap", Namespace: "apps", Name: name}
+}
+
+// Helm keeps ten revisions, and a release may have thousands in its life.
+func TestWhatIsKnownOfARevisionIsForgottenWithItsRecord(t *testing.T) {
+	known := &candidates{read: map[types.UID][]schema.GroupVersionKind{}, removed: map[manifest.ID]removed{}}
+	var earlier []release.Record
+	for n := 1; n <= 100; n++ {
+		if earlier = append(earlier, revision(n)); len(earlier) > 10 {
+			earlier = earlier[1:]
+		}
+		known.forget(earlier)
+		known.read[revision(n).UID] = nil
+		known.add(configMapID(fmt.Sprint("of ", n)), removed{uid: revision(n).UID, revision: n})
+		known.add(configMapID("of all"), removed{uid: revision(n).UID, revision: n, keep: n == 1})
+	}
+	if len(known.read) != 10 || len(known.removed) != 11 {
+		t.Errorf("%d revisions and %d objects are remembered", len(known.read), len(known.removed))
+	}
+	if _, ok := known.removed[configMapID("of 91")]; !ok {
+		t.Error("what the oldest revision declared is forgotten")
+	}
+	if all := known.removed[configMapID("of all")]; !all.keep || all.uid != revision(100).UID {
+		t.Errorf("what all revisions declared is %+v", all)
+	}
+	// The history is read beginning with the newest revision.
+	known.add(configMapID("of all"), removed{uid: revision(95).UID, revision: 95})
+	if all := known.removed[configMapID("of all")]; all.revision != 100 {
+		t.Errorf("what all revisions declared is of revision %d", all.revision)
+	}
+}
+
+// Forty earlier revisions may declare twenty thousand other objects each; that many of all of them are remembered.
+func TestWhatIsRememberedOfEarlierRevisionsIsBounded(t *testing.T) {
+	l := lock.New(&lock.Lock{}, nil)
+	known := &candidates{removed: map[manifest.ID]removed{}}
+	for n := range 3 {
+		var objects []manifest.Object
+		for i := range maxRemoved / 2 {
+			objects = append(objects, manifest.Object{ID: configMapID(fmt.Sprintf("r%d-%d", n, i)), Keep: true})
+		}
+		if all := known.addAll(l, revision(n), objects); all != (n < 2) {
+			t.Errorf("revision %d: all of it is remembered: %v", n, all)
+		}
+	}
+	if len(known.removed) != maxRemoved {
+		t.Errorf("%d objects are remembered", len(known.removed))
+	}
+	// A known object takes no room.
+	if id := configMapID("r0-0"); !known.addAll(l, revision(3), []manifest.Object{{ID: id}}) ||
+		!known.removed[id].keep {
+		t.Error("an object that is known is not added to, or is not kept any more")
+	}
+}

@@ -1,0 +1,159 @@
+package reporting
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/pkg/admit"
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/events"
+	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/ledger"
+	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/message"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/roster"
+	"github.com/rancher/helm-locker/pkg/status"
+	"github.com/rancher/helm-locker/pkg/trust"
+)
+
+// Notifier receives messages about releases. Send must return at once, even if the message cannot be delivered.
+type Notifier interface {
+	Send(*message.Message)
+}
+
+// sent is the last report about the lock of a HelmRelease.
+type sent struct {
+	uid       types.UID // of the HelmRelease
+	release   release.Key
+	lock      message.Lock
+	contended bool
+	writer    string // the message of ExpectedWriter while it is False
+}
+
+// send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the
+// same drift, and would repeat it. A controller that has just lost the lead sends those about its last writes.
+func (rep *Reporter) send(key string, of release.Key, m message.Message) {
+	if rep.Notify == nil {
+		return
+	}
+	namespace, name, _ := strings.Cut(key, "/")
+	m.HelmRelease, m.Release = &message.Reference{Namespace: namespace, Name: name}, new(message.Reference(of))
+	if m.Time.IsZero() {
+		m.Time = rep.Clock.Now()
+	}
+	rep.Notify.Send(&m)
+}
+
+// sendDrift sends a record of the drift history. The record must not be changed afterwards.
+func (rep *Reporter) sendDrift(l *lock.Lock, r *v1alpha1.DriftRecord) {
+	rep.send(l.Key, l.Release, message.Message{Type: message.TypeOf(r.Action), Time: r.Time.Time, Drift: r})
+}
+
+func (rep *Reporter) sendFight(l *lock.Lock, d *events.Drift) {
+	object := judge.ObjectOf(d.ID)
+	paths, more := events.Paths(d.Found.Changes)
+	manager := ""
+	if all := d.Portions(); len(all) == 1 { // of several, the message says who changed what
+		manager = all[0].Manager
+	}
+	rep.send(l.Key, l.Release, message.Message{Type: message.ContentionBegan, Contention: &message.Contention{
+		Object: &object, Paths: paths, MorePaths: more, FieldManager: manager,
+		Message: d.Summary() + ", again and again; " + status.Paced,
+	}})
+}
+
+// sendChanges sends the differences between a status that was just written and the last report. That report is from
+// this process, or from the writer of the status found at the start, so a restart repeats no message.
+func (rep *Reporter) sendChanges(hr *v1alpha1.HelmRelease, now v1alpha1.HelmReleaseStatus, by *trust.Writer) {
+	key := roster.KeyOf(hr)
+	rep.mu.Lock()
+	before, known := rep.sent[key]
+	if !known || before.uid != hr.UID {
+		before = sentBy(hr, hr.Status)
+	}
+	after := sentBy(hr, now)
+	rep.sent[key] = after
+	rep.mu.Unlock()
+
+	of := roster.ReleaseOf(hr)
+	if b, a := before.lock, after.lock; b.Locked != a.Locked || b.Reason != a.Reason || b.Revision != a.Revision {
+		rep.send(key, of, message.Message{Type: message.LockChanged, Lock: &after.lock})
+	}
+	if after.writer != "" && after.writer != before.writer && by != nil {
+		e, _ := events.Problem(status.Problem{Reason: v1alpha1.ReasonUnexpectedWriter, Message: after.writer})
+		rep.Event(hr, e)
+		rep.send(key, of, message.Message{Type: message.WriterUnexpected,
+			Unexpected: &message.Writer{Revision: by.Revision, User: by.Writer}})
+	}
+	if before.contended && !after.contended {
+		m := message.Contention{}
+		if cond := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionContended); cond != nil {
+			m.Message = cond.Message
+		}
+		rep.send(key, of, message.Message{Type: message.ContentionEnded, Contention: &m})
+	}
+}
+
+// sentBy returns the report in a status.
+func sentBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) sent {
+	t := sent{uid: hr.UID, release: roster.ReleaseOf(hr),
+		contended: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionContended)}
+	t.lock = message.Lock{State: s.State, Revision: s.Revision}
+	if cond := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionLocked); cond != nil {
+		t.lock.Locked, t.lock.Reason, t.lock.Message = cond.Status == metav1.ConditionTrue, cond.Reason, cond.Message
+	}
+	if kind := v1alpha1.ConditionExpectedWriter; meta.IsStatusConditionFalse(s.Conditions, kind) {
+		t.writer = meta.FindStatusCondition(s.Conditions, kind).Message
+	}
+	return t
+}
+
+// forgetSent forgets the last report about a HelmRelease.
+func (rep *Reporter) forgetSent(key string) {
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	delete(rep.sent, key)
+}
+
+// sendGone reports that this operator no longer manages a HelmRelease.
+func (rep *Reporter) sendGone(key string) {
+	rep.mu.Lock()
+	before, known := rep.sent[key]
+	delete(rep.sent, key)
+	rep.mu.Unlock()
+	if !known {
+		return
+	}
+	rep.send(key, before.release, message.Message{Type: message.LockChanged, Lock: &message.Lock{
+		Reason: v1alpha1.EventReasonUntracked, Message: "no longer locked by this operator"}})
+}
+
+// Denied records a refused request. It is not drift: the object is unchanged.
+func (rep *Reporter) Denied(q *admit.Denial) {
+	l, id := q.Lock, q.Object.ID
+	d := &events.Drift{Work: &lock.Work{Object: q.Object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
+	p := events.Portion{Attribution: drift.Attribution{Changes: q.Changes}, Did: events.OperationOf(q.Changes),
+		Users: []string{q.Sender}, Groups: q.Groups}
+	r := d.Record(p, v1alpha1.DriftActionDenied, events.Life{})
+	r.Count = 1
+	rep.Ledger.Update(l.Key, func(e *ledger.Entry) {
+		e.History.AddDenied(r)
+		rep.Metrics.Drift(l.Release, id.Kind, string(r.Action), 0, false)
+	})
+	rep.Log.WithFields(p.Logged(l, id, events.Life{})).Info("denied")
+	rep.Queues.StatusChanged(l.Key)
+	if hr := rep.Roster.Get(l.Key); hr != nil && rep.mayRecord(l) {
+		rep.emit(reference(hr), events.RequestDenied(id, p))
+		rep.sendDrift(l, &r)
+	}
+	if q.Live != nil && rep.mayRecord(l) {
+		rep.emit(&corev1.ObjectReference{APIVersion: q.Object.GVK.GroupVersion().String(), Kind: id.Kind,
+			Namespace: id.Namespace, Name: id.Name, UID: q.Live.GetUID()}, events.RequestDenied(id, p))
+	}
+}

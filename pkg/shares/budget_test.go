@@ -1,0 +1,93 @@
+package shares
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/pkg/release"
+)
+
+func TestBudget(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	key := func(namespace, name string) release.Key { return release.Key{Namespace: namespace, Name: name} }
+	for _, test := range []struct {
+		name  string
+		spent map[release.Key]time.Duration
+		want  time.Duration // that the next record of a/one waits
+	}{
+		{"nothing", nil, 0},
+		{"less than a release may", map[release.Key]time.Duration{key("a", "one"): releaseBurst - 1}, 0},
+		{"more than a release may", map[release.Key]time.Duration{key("a", "one"): releaseBurst + time.Second},
+			4 * time.Second},
+		{"less than a namespace may", map[release.Key]time.Duration{key("a", "two"): namespaceBurst - 1}, 0},
+		{"more than a namespace may", map[release.Key]time.Duration{key("a", "two"): namespaceBurst + time.Second},
+			4 * time.Second},
+		{"another namespace", map[release.Key]time.Duration{key("b", "one"): time.Hour}, 0},
+	} {
+		b := NewBudget(clock.RealClock{})
+		for k, took := range test.spent {
+			b.Spend(k, now, took)
+		}
+		wait := b.Wait(key("a", "one"), now)
+		if wait < test.want || wait > test.want+2*time.Millisecond {
+			t.Errorf("%s spent: the next record waits %s, want %s", test.name, wait, test.want)
+		}
+		if again := b.Wait(key("a", "one"), now.Add(wait)); again != 0 {
+			t.Errorf("%s spent: and then %s again", test.name, again)
+		}
+	}
+}
+
+// Comparing goes on when all is spent, as drift is reverted. The debt of that has a limit.
+func TestBudgetOwesLittle(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	b := NewBudget(clock.RealClock{})
+	for range 3600 {
+		b.Spend(release.Key{Namespace: "a", Name: "one"}, now, time.Second)
+		now = now.Add(time.Second)
+	}
+	if wait := b.Wait(release.Key{Namespace: "a", Name: "one"}, now); wait < 15*time.Second || wait > 21*time.Second {
+		t.Errorf("after an hour of comparing the next record waits %s", wait)
+	}
+}
+
+// A clock that is set back neither empties the budget nor stops it.
+func TestBudgetWhenTheClockIsSetBack(t *testing.T) {
+	now, key := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), release.Key{Namespace: "a", Name: "one"}
+	b := NewBudget(clock.RealClock{})
+	b.Spend(key, now.AddDate(1, 0, 0), time.Second)
+	if wait := b.Wait(key, now); wait != 0 {
+		t.Errorf("a record within the burst waits %s", wait)
+	}
+	b.Spend(key, now.AddDate(1, 0, 0), releaseBurst)
+	wait := b.Wait(key, now)
+	if wait == 0 || wait > time.Minute {
+		t.Errorf("a record beyond the burst waits %s", wait)
+	}
+	if again := b.Wait(key, now.Add(wait)); again != 0 {
+		t.Errorf("and then %s again", again)
+	}
+}
+
+func TestAwaitWaitsForTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := release.Key{Namespace: "a", Name: "one"}
+		b := NewBudget(clock.RealClock{})
+		begin := time.Now()
+		b.Spend(key, begin, releaseBurst+time.Second)
+		if err := b.Await(t.Context(), key); err != nil || time.Since(begin) < 4*time.Second {
+			t.Errorf("after %s: %v", time.Since(begin), err)
+		}
+		b.Spend(key, time.Now(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := b.Await(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+	})
+}
