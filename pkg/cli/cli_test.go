@@ -43,9 +43,7 @@ func TestMistakesOfCommandsAreClearErrors(t *testing.T) {
 		},
 		"an unknown flag": {[]string{"inspect", "--foo"},
 			"helm-locker: flag provided but not defined: --foo\n  see helm-locker inspect --help\n"},
-		"no release": {
-			[]string{"lock"}, "helm-locker: the name of a release is missing\n  see helm-locker lock --help\n",
-		},
+		"no release": {[]string{"lock"}, "helm-locker: the name of a release is missing\n  see helm-locker lock --help\n"},
 		"two releases": {[]string{"inspect", "a", "b"},
 			"helm-locker: unexpected argument \"b\"\n  see helm-locker inspect --help\n"},
 		"names and a selector": {[]string{"unlock", "a", "--all"},

@@ -72,8 +72,7 @@ items:
 }
 
 func TestSummary(t *testing.T) {
-	d, err := whole.Decode([]byte(base64.StdEncoding.EncodeToString(savedRelease(t, nil))),
-		release.DefaultLimit)
+	d, err := whole.Decode([]byte(base64.StdEncoding.EncodeToString(savedRelease(t, nil))), release.DefaultLimit)
 	check.NoError(t, err)
 	want := `Name:            web
 Namespace:       apps

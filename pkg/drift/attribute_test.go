@@ -52,8 +52,7 @@ func TestManagedBy(t *testing.T) {
 		},
 		"somebody edited the release name": {
 			fields: []metav1.ManagedFieldsEntry{
-				wrote("kubectl-edit", update, "", 9,
-					`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`),
+				wrote("kubectl-edit", update, "", 9, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`),
 				wrote("helm", update, "", 1,
 					`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-namespace":{}},"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`),
 			},
@@ -114,8 +113,7 @@ func TestAttribute(t *testing.T) {
 		"the owner of a field in a list element, by the element's key and its default": {
 			fields: []metav1.ManagedFieldsEntry{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:name":{}}}}}`),
-				wrote("udp", update, "", 50,
-					`{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`)},
+				wrote("udp", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`)},
 			changes: []Change{{"/spec/ports/0/name", Modified}},
 			manager: "kubectl-edit", minute: 12,
 		},
@@ -123,8 +121,7 @@ func TestAttribute(t *testing.T) {
 			live: `{spec: {ports: [{port: 9}, {port: 81, protocol: TCP}]}}`,
 			fields: []metav1.ManagedFieldsEntry{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{}}}}}`),
-				wrote("other", update, "", 50,
-					`{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`)},
+				wrote("other", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`)},
 			changes: []Change{{"/spec/ports/0", Removed}, {"/spec/ports/1", Added}},
 			manager: "kubectl-edit", minute: 12,
 		},
@@ -134,8 +131,7 @@ func TestAttribute(t *testing.T) {
 			manager: "kubectl-edit", minute: 12,
 		},
 		"scaling through its subresource": {
-			fields: []metav1.ManagedFieldsEntry{helm,
-				wrote("kubectl", update, "scale", 12, `{"f:spec":{"f:type":{}}}`)},
+			fields:  []metav1.ManagedFieldsEntry{helm, wrote("kubectl", update, "scale", 12, `{"f:spec":{"f:type":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
 			manager: "kubectl", minute: 12,
 		},
@@ -162,8 +158,7 @@ func TestAttribute(t *testing.T) {
 			manager: "helm", minute: 30,
 		},
 		"managed fields that cannot be read": {
-			fields: []metav1.ManagedFieldsEntry{kubectl(12, `{"f:spec"`), {Manager: "x"}, kubectl(13, `{}`),
-				kubectl(14, `[]`)},
+			fields:  []metav1.ManagedFieldsEntry{kubectl(12, `{"f:spec"`), {Manager: "x"}, kubectl(13, `{}`), kubectl(14, `[]`)},
 			changes: []Change{{"/spec/type", Modified}},
 		},
 	} {
@@ -218,8 +213,7 @@ func TestEachChangeIsItsAuthors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]Change{}
-			for _, a := range Attribute(tc.fields, obj(t, service), map[string]any{}, tc.changes,
-				ManagedBy(tc.fields)) {
+			for _, a := range Attribute(tc.fields, obj(t, service), map[string]any{}, tc.changes, ManagedBy(tc.fields)) {
 				got[a.Manager] = a.Changes
 			}
 			check.That(t, reflect.DeepEqual(got, tc.want), "got %v, want %v", got, tc.want)

@@ -29,9 +29,8 @@ func TestCompare(t *testing.T) {
 		"a custom resource keeps zero values, so losing one is drift": {
 			desired: `{apiVersion: x.io/v1, kind: X, spec: {yes1: false, num: 0, s: "", m: {}, l: []}}`,
 			live:    `{apiVersion: x.io/v1, kind: X, spec: {}}`,
-			want: []string{"Removed /spec/l", "Removed /spec/m", "Removed /spec/num", "Removed /spec/s",
-				"Removed /spec/yes1"},
-			target: `{apiVersion: x.io/v1, kind: X, spec: {yes1: false, num: 0, s: "", m: {}, l: []}}`,
+			want:    []string{"Removed /spec/l", "Removed /spec/m", "Removed /spec/num", "Removed /spec/s", "Removed /spec/yes1"},
+			target:  `{apiVersion: x.io/v1, kind: X, spec: {yes1: false, num: 0, s: "", m: {}, l: []}}`,
 		},
 		"empty labels, annotations and data are dropped by the server": {
 			desired: `{apiVersion: v1, kind: ConfigMap, metadata: {labels: {}, annotations: {}}, data: {}}`,

@@ -26,8 +26,7 @@ func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
 			desired: balanced + "[{port: 80, nodePort: 30001}, {port: 443}]}}",
 			live:    "{apiVersion: v1, kind: Service, spec: {type: NodePort, ports: [{port: 80, nodePort: 30001}, {port: 443, nodePort: 30002}]}}",
 			target:  balanced + "[{port: 80, nodePort: 30001}, {port: 443}]}}",
-			want: []string{"Removed /spec/allocateLoadBalancerNodePorts", "Added /spec/ports/1/nodePort",
-				"Modified /spec/type"},
+			want:    []string{"Removed /spec/allocateLoadBalancerNodePorts", "Added /spec/ports/1/nodePort", "Modified /spec/type"},
 		},
 		"a node port that somebody chose, beside another change": {
 			desired: balanced + "[{port: 80}], sessionAffinity: None}}",
@@ -61,11 +60,9 @@ func TestWhatAChangeBroughtAlongGoesWithIt(t *testing.T) {
 		},
 		"a label was removed, and others had been added": {
 			desired: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {own: x}}, " + template,
-			live: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, other: b}}, " +
-				template,
-			target: "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, other: b, own: x}}, " +
-				template,
-			want: []string{"Removed /metadata/labels/own"},
+			live:    "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, other: b}}, " + template,
+			target:  "{apiVersion: v1, kind: ReplicationController, metadata: {labels: {app: a, other: b, own: x}}, " + template,
+			want:    []string{"Removed /metadata/labels/own"},
 		},
 		"the selector was removed": {
 			desired: "{apiVersion: v1, kind: ReplicationController, spec: {selector: {app: a}}}",

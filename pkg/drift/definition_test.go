@@ -56,9 +56,7 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 		"a removed element of a list-map comes back": {
 			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1}, {name: c}]}`,
 			live: `{l: [{name: b, x: 1}, {name: c}, {name: d}]}`,
-			want: []string{
-				"Removed /spec/l/0",
-			}, target: `{l: [{name: b, x: 1}, {name: a, v: 1}, {name: c}, {name: d}]}`,
+			want: []string{"Removed /spec/l/0"}, target: `{l: [{name: b, x: 1}, {name: a, v: 1}, {name: c}, {name: d}]}`,
 		},
 		"an element whose key was edited goes, and the declared one comes back": {
 			schema: `{l: ` + listMap + `}`, desired: `{l: [{name: a, v: 1, w: 2}, {name: c}]}`,
@@ -123,20 +121,16 @@ func TestCustomKindsAreComparedAsTheirDefinitionSays(t *testing.T) {
 			target:  `{o: {apiVersion: v1, kind: X, metadata: {finalizers: [b, a], labels: {b: x}}, l: [1]}}`,
 		},
 		"below unknown fields every list is atomic, below known ones not": {
-			schema: `{o: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {l: ` + stringSet +
-				`}}}`,
+			schema:  `{o: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {l: ` + stringSet + `}}}`,
 			desired: `{o: {l: [a], u: [a]}}`, live: `{o: {l: [a, b], u: [a, b]}}`,
 			want: []string{"Modified /spec/o/u"}, target: `{o: {l: [a, b], u: [a]}}`,
 		},
-		"metadata is that of any object": {
-			schema: `{}`, desired: `{a: ""}`, live: `{}`, want: []string{"Removed /spec/a"},
-		},
+		"metadata is that of any object": {schema: `{}`, desired: `{a: ""}`, live: `{}`, want: []string{"Removed /spec/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := func(spec string) map[string]any {
 				return obj(
-					t, `{apiVersion: x.io/v1, kind: X, metadata: {name: x, labels: {a: b}, finalizers: [a]}, spec: `+
-						spec+`}`,
+					t, `{apiVersion: x.io/v1, kind: X, metadata: {name: x, labels: {a: b}, finalizers: [a]}, spec: `+spec+`}`,
 				)
 			}
 			if tc.target == "" {
@@ -170,8 +164,7 @@ func TestStrictGoesIntoTheListsOfACustomKind(t *testing.T) {
 	opt := strictOptions(t, desired, []metav1.ManagedFieldsEntry{by(`{"f:spec":{"f:l":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}},` +
 		`"k:{\"name\":\"a\"}":{"f:v":{}}},"f:s":{"v:\"a\"":{},"v:\"b\"":{}}}}`)})
 	opt.Schema = compiled(t, `{l: `+listMap+`, s: `+stringSet+`}`)
-	sameChanges(t, checkStrict(t, desired, live, opt).Changes, "Added /spec/l/0", "Added /spec/l/0/v",
-		"Added /spec/s/1")
+	sameChanges(t, checkStrict(t, desired, live, opt).Changes, "Added /spec/l/0", "Added /spec/l/0/v", "Added /spec/s/1")
 }
 
 func TestDefinitionsThatMakeNoSense(t *testing.T) {

@@ -93,15 +93,13 @@ func TestDeployment(t *testing.T) {
 			foreign: true,
 		},
 		"a variable's value that was replaced by a reference loses the reference": {
-			edit: edit{"{name: MODE, value: prod}", "{name: MODE, valueFrom: {fieldRef: {fieldPath: x}}}"},
-			want: []string{"Removed " + pod + "/containers/0/env/0/value", "Added " + pod +
-				"/containers/0/env/0/valueFrom"},
+			edit:    edit{"{name: MODE, value: prod}", "{name: MODE, valueFrom: {fieldRef: {fieldPath: x}}}"},
+			want:    []string{"Removed " + pod + "/containers/0/env/0/value", "Added " + pod + "/containers/0/env/0/valueFrom"},
 			foreign: true,
 		},
 		"an empty value that was replaced by a reference is not taken for the empty value that the server drops": {
-			edit: edit{"{name: EMPTY}", "{name: EMPTY, valueFrom: {fieldRef: {fieldPath: x}}}"},
-			want: []string{"Removed " + pod + "/containers/0/env/1/value", "Added " + pod +
-				"/containers/0/env/1/valueFrom"},
+			edit:    edit{"{name: EMPTY}", "{name: EMPTY, valueFrom: {fieldRef: {fieldPath: x}}}"},
+			want:    []string{"Removed " + pod + "/containers/0/env/1/value", "Added " + pod + "/containers/0/env/1/valueFrom"},
 			foreign: true,
 			target:  edit{"{name: EMPTY}", `{name: EMPTY, value: ""}`},
 		},
@@ -116,8 +114,7 @@ func TestDeployment(t *testing.T) {
 			foreign: true,
 		},
 		"a probe of another sort is replaced and keeps its defaults": {
-			edit: edit{"{httpGet: {path: /healthz, port: http, scheme: HTTP}, periodS",
-				"{tcpSocket: {port: 1}, periodS"},
+			edit: edit{"{httpGet: {path: /healthz, port: http, scheme: HTTP}, periodS", "{tcpSocket: {port: 1}, periodS"},
 			want: []string{"Removed " + pod + "/containers/0/livenessProbe/httpGet", "Added " + pod +
 				"/containers/0/livenessProbe/tcpSocket"},
 			foreign: true,
@@ -129,14 +126,12 @@ func TestDeployment(t *testing.T) {
 			foreign: true,
 		},
 		"an edited port is one port again, and UDP and TCP on one number are two": {
-			edit: edit{"{name: dns, containerPort: 53, protocol: UDP}",
-				"{name: dns, containerPort: 54, protocol: UDP}"},
+			edit:    edit{"{name: dns, containerPort: 53, protocol: UDP}", "{name: dns, containerPort: 54, protocol: UDP}"},
 			want:    []string{"Added " + pod + "/containers/0/ports/1", "Removed " + pod + "/containers/0/ports/1"},
 			foreign: true,
 		},
 		"a port that turned UDP although TCP is only the default is restored as TCP": {
-			edit: edit{"{name: http, containerPort: 80, protocol: TCP}",
-				"{name: http, containerPort: 80, protocol: UDP}"},
+			edit:    edit{"{name: http, containerPort: 80, protocol: TCP}", "{name: http, containerPort: 80, protocol: UDP}"},
 			want:    []string{"Added " + pod + "/containers/0/ports/0", "Removed " + pod + "/containers/0/ports/0"},
 			foreign: true,
 		},

@@ -17,14 +17,13 @@ func TestDigestChangesWithContentOnly(t *testing.T) {
 		edit edit
 		same bool
 	}{
-		"the same content":        {same: true},
-		"another status":          {edit{"readyReplicas: 2", "readyReplicas: 1"}, true},
-		"another resourceVersion": {edit{`"4711"`, `"4712"`}, true},
-		"another generation":      {edit{"generation: 3\n", "generation: 4\n"}, true},
-		"another uid":             {edit{"uid: 0b0f", "uid: 0b10"}, true},
-		"another manager":         {edit{"manager: helm, op", "manager: x, op"}, false},
-		"no managed fields": {edit{"  managedFields: [{manager: helm, operation: Update}]\n", ""},
-			false},
+		"the same content":                   {same: true},
+		"another status":                     {edit{"readyReplicas: 2", "readyReplicas: 1"}, true},
+		"another resourceVersion":            {edit{`"4711"`, `"4712"`}, true},
+		"another generation":                 {edit{"generation: 3\n", "generation: 4\n"}, true},
+		"another uid":                        {edit{"uid: 0b0f", "uid: 0b10"}, true},
+		"another manager":                    {edit{"manager: helm, op", "manager: x, op"}, false},
+		"no managed fields":                  {edit{"  managedFields: [{manager: helm, operation: Update}]\n", ""}, false},
 		"another label":                      {edit{"team: blue", "team: red"}, false},
 		"another replica count":              {edit{"replicas: 2\n  sel", "replicas: 3\n  sel"}, false},
 		"a deletion timestamp":               {edit{"uid: 0b0f", "deletionTimestamp: x"}, false},

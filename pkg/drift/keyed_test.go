@@ -18,8 +18,7 @@ func TestOrderOfPortsOfOneNumber(t *testing.T) {
 			"Modified /spec/ports",
 		},
 	} {
-		got := Compare(desired, obj(t, "{apiVersion: v1, kind: Service, spec: {ports: ["+live+"]}}"),
-			Options{Schema: s})
+		got := Compare(desired, obj(t, "{apiVersion: v1, kind: Service, spec: {ports: ["+live+"]}}"), Options{Schema: s})
 		sameChanges(t, got.Changes, want...)
 		if want != nil && !deepEqual(got.Target, desired) {
 			t.Errorf("target is %v", got.Target)

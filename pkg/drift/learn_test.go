@@ -120,9 +120,7 @@ func TestIgnore(t *testing.T) {
 			want:   []string{"Modified /spec/l/0/b"},
 			target: `{apiVersion: x.io/v1, kind: X, metadata: {labels: {b: x}}, spec: {num: 9, m: {a: 8, b: 7}, l: [{a: 8, b: 1, c: 6}]}}`,
 		},
-		"everything below an ignored path is ignored": {
-			ignore: []string{"/spec", "/metadata/labels/a"},
-		},
+		"everything below an ignored path is ignored": {ignore: []string{"/spec", "/metadata/labels/a"}},
 		"a map that comes back does so without its ignored fields": {
 			ignore: []string{"/spec/num", "/spec/l", "/metadata", "/spec/m/a"},
 			live:   `{apiVersion: x.io/v1, kind: X, metadata: {}, spec: {}}`,
@@ -196,8 +194,7 @@ func TestDuplicatedKeysWithLearntAbsencesSettle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opt := opt
 			opt.Accepted = Learn(desired, obj(t, head+canonical+`}]}}`), opt)
-			for _, later := range []string{canonical, `[]`, `[{name: A, value: "3"}]`,
-				`[{name: B, value: "1"}, {name: A}]`} {
+			for _, later := range []string{canonical, `[]`, `[{name: A, value: "3"}]`, `[{name: B, value: "1"}, {name: A}]`} {
 				checkRestores(t, desired, obj(t, head+later+`}]}}`), opt)
 			}
 		})

@@ -72,8 +72,7 @@ func TestNullsInAListWithKeysAreFoundByTheKey(t *testing.T) {
 	schema := compiled(t, `{l: `+listMap+`}`)
 	desired := obj(t, `{spec: {l: [{name: a, v: null}, {name: b}]}}`)
 	learnt := Learn(desired, obj(t, `{spec: {l: [{name: b}, {name: a, v: null}]}}`), Options{Schema: schema})
-	got := Compare(desired, obj(t, `{spec: {l: [{name: b}, {name: a, v: 1}]}}`),
-		Options{Schema: schema, Accepted: learnt})
+	got := Compare(desired, obj(t, `{spec: {l: [{name: b}, {name: a, v: 1}]}}`), Options{Schema: schema, Accepted: learnt})
 	sameChanges(t, got.Changes, "Modified /spec/l/0/v")
 }
 
@@ -91,8 +90,7 @@ func TestJSONPatch(t *testing.T) {
 		live, target, want string
 		nulls              bool
 	}{
-		"a null is set": {`{a: {b: 1}}`, `{a: {b: null}}`, `[{"op":"add","path":"/a/b","value":null}]`,
-			true},
+		"a null is set":    {`{a: {b: 1}}`, `{a: {b: null}}`, `[{"op":"add","path":"/a/b","value":null}]`, true},
 		"a null is there":  {`{a: null}`, `{a: null}`, `null`, false},
 		"one in a new map": {`{}`, `{a: {b: null}}`, `[{"op":"add","path":"/a","value":{"b":null}}]`, true},
 		"one is taken out": {`{a: null, b: 1}`, `{b: 2}`,

@@ -40,12 +40,10 @@ func TestOfTwoToolsTheOneThatWroteLastIsHelm(t *testing.T) {
 			entry("helm-controller", "Update", at, ""), "helm"},
 		"a tie, and one owns more": {entry("helm", "Apply", at, "") + "," +
 			entry("helm-controller", "Apply", at, `,"f:data":{"f:key":{}}`), "helm-controller"},
-		"a tie in all": {entry("helm-controller", "Apply", at, "") + "," +
-			entry("helm", "Apply", at, ""), "helm"},
+		"a tie in all": {entry("helm-controller", "Apply", at, "") + "," + entry("helm", "Apply", at, ""), "helm"},
 		"a tie in all, the other way": {entry("helm", "Apply", at, "") + "," +
 			entry("helm-controller", "Apply", at, ""), "helm"},
-		"who copied the object later": {entry("helm", "Apply", at, "") + "," +
-			entry("kubectl", "Apply", later, ""), "helm"},
+		"who copied the object later": {entry("helm", "Apply", at, "") + "," + entry("kubectl", "Apply", later, ""), "helm"},
 		"no tool is known by its name": {entry("pulumi", "Apply", at, "") + "," +
 			entry("kubectl", "Apply", later, ""), "pulumi"},
 		"one that owns less, and is late": {entry("helm", "Apply", at, "") + `, {"manager": "xhelm", "time": "` +
@@ -90,10 +88,9 @@ func TestWriterOf(t *testing.T) {
 		"another tool":      {entries{wrote("helm-controller", update, "", 1, data)}, "helm-controller"},
 		"beside a labeller": {entries{
 			wrote("kubectl-label", update, "", 2, labels), wrote("helm", update, "", 1, data)}, "helm"},
-		"our own name": {entries{wrote(RevertManager, update, "", 1, data)}, ""},
-		"Kubernetes":   {entries{wrote("kube-controller-manager", update, "", 1, data)}, ""},
-		"before the server tracked fields": {entries{
-			wrote("before-first-apply", update, "", 1, data)}, ""},
+		"our own name":                     {entries{wrote(RevertManager, update, "", 1, data)}, ""},
+		"Kubernetes":                       {entries{wrote("kube-controller-manager", update, "", 1, data)}, ""},
+		"before the server tracked fields": {entries{wrote("before-first-apply", update, "", 1, data)}, ""},
 	} {
 		check.Equal(t, WriterOf(test.fields), test.want, "%v", name)
 	}

@@ -55,8 +55,7 @@ func TestStrictGivesAServiceItsIPFamilyPolicyBack(t *testing.T) {
 	fields := entries{wrote("helm", update, "", 1, strictHelm), by(`{"f:spec":{"f:ipFamilyPolicy":{}}}`)}
 	for name, tc := range map[string]struct{ spec, live, want string }{
 		"of one family": {"selector: {a: b}", "PreferDualStack", "SingleStack"},
-		"of a headless Service without selector, which has both": {"clusterIP: None", "SingleStack",
-			"RequireDualStack"},
+		"of a headless Service without selector, which has both": {"clusterIP: None", "SingleStack", "RequireDualStack"},
 		"that is the default": {"selector: {a: b}", "SingleStack", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -83,9 +83,7 @@ func TestLifeOfARefusedChange(t *testing.T) {
 	refused, later := drift.Change{Path: "/a", Op: drift.Modified}, drift.Change{Path: "/b", Op: drift.Modified}
 	v := &Drift{Work: &lock.Work{Observation: lock.Observation{Seen: now.Add(-time.Second)},
 		Refusal: &lock.Refusal{Changes: []drift.Change{refused}, Seen: now.Add(-time.Minute)}}}
-	for want, changes := range map[string][]drift.Change{
-		"in 1s": {later}, "in 1m0s": {refused, later},
-	} {
+	for want, changes := range map[string][]drift.Change{"in 1s": {later}, "in 1m0s": {refused, later}} {
 		p := Portion{Attribution: drift.Attribution{Changes: changes}}
 		got := v.Life(&lock.Lock{}, p, now)
 		check.That(t, got.String() == want, "%v: got %s, want %s", changes, got, want)

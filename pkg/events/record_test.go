@@ -25,8 +25,7 @@ func TestTheLogOfADriftHasNoEmptyFields(t *testing.T) {
 		lived Life
 		want  []string
 	}{
-		"changed": {changed, second,
-			[]string{"lived", "manager", "object", "operation", "paths", "release", "since"}},
+		"changed":           {changed, second, []string{"lived", "manager", "object", "operation", "paths", "release", "since"}},
 		"deleted":           {deleted, second, []string{"lived", "object", "operation", "release", "since"}},
 		"only reported":     {changed, Life{}, []string{"manager", "object", "operation", "paths", "release"}},
 		"reported deletion": {deleted, Life{}, []string{"object", "operation", "release"}},

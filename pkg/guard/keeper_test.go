@@ -42,10 +42,7 @@ var (
 		GroupVersionResource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
 			Resource: "clusterroles"},
 	}
-	pods = Resource{
-		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
-		Namespaced:           true,
-	}
+	pods = Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespaced: true}
 )
 
 // keeper returns a leading Keeper that works with a fake API server, whose answers are seen at once.

@@ -51,14 +51,11 @@ func TestCurrentIsTheNewestDeployedRevision(t *testing.T) {
 		records []release.Record
 		want    int
 	}{
-		"none": {nil, 0},
-		"deployed": {[]release.Record{record(2, release.StatusDeployed), record(1, release.StatusSuperseded)},
-			2},
-		"a failed one": {[]release.Record{record(1, release.StatusDeployed), record(2, release.StatusFailed)}, 1},
-		"an upgrade": {[]release.Record{record(3, release.StatusPendingUpgrade),
-			record(2, release.StatusDeployed)}, 2},
-		"all uninstalled": {[]release.Record{record(1, release.StatusSuperseded),
-			record(2, release.StatusUninstalled)}, 2},
+		"none":            {nil, 0},
+		"deployed":        {[]release.Record{record(2, release.StatusDeployed), record(1, release.StatusSuperseded)}, 2},
+		"a failed one":    {[]release.Record{record(1, release.StatusDeployed), record(2, release.StatusFailed)}, 1},
+		"an upgrade":      {[]release.Record{record(3, release.StatusPendingUpgrade), record(2, release.StatusDeployed)}, 2},
+		"all uninstalled": {[]release.Record{record(1, release.StatusSuperseded), record(2, release.StatusUninstalled)}, 2},
 	} {
 		got, _ := Current(tc.records)
 		check.That(t, got.Revision == tc.want, "%s: revision %d", name, got.Revision)

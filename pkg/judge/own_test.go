@@ -10,15 +10,13 @@ import (
 func TestReserved(t *testing.T) {
 	own := Own{Namespace: "system", Name: "helm-locker", Fence: "helm-locker-mark", Guard: "cert"}
 	lease := func(namespace, name string) manifest.Object {
-		return manifest.Object{ID: manifest.ID{Group: "coordination.k8s.io", Kind: "Lease", Namespace: namespace,
-			Name: name}}
+		return manifest.Object{ID: manifest.ID{Group: "coordination.k8s.io", Kind: "Lease", Namespace: namespace, Name: name}}
 	}
 	core := func(kind, namespace, name string) manifest.Object {
 		return manifest.Object{ID: manifest.ID{Kind: kind, Namespace: namespace, Name: name}}
 	}
 	definition := func(name string) manifest.Object {
-		return manifest.Object{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition",
-			Name: name}}
+		return manifest.Object{ID: manifest.ID{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: name}}
 	}
 	registration := func(name string) manifest.Object {
 		return manifest.Object{ID: manifest.ID{Group: "admissionregistration.k8s.io",
@@ -40,8 +38,7 @@ func TestReserved(t *testing.T) {
 		"a secret of that name elsewhere": {own, core("Secret", "apps", "helm-locker-mark"), false},
 		"another secret beside it":        {own, core("Secret", "system", "helm-locker-page"), false},
 		"a HelmRelease": {Own{},
-			manifest.Object{ID: manifest.ID{Group: "helm.cattle.io", Kind: "HelmRelease", Namespace: "any",
-				Name: "x"}}, true},
+			manifest.Object{ID: manifest.ID{Group: "helm.cattle.io", Kind: "HelmRelease", Namespace: "any", Name: "x"}}, true},
 		"a HelmRelease of Flux": {own,
 			manifest.Object{ID: manifest.ID{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Namespace: "system",
 				Name: "x"}}, false},

@@ -43,8 +43,7 @@ func TestScalers(t *testing.T) {
 			spec: `{workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web, scaleDown: progressively}}`},
 		"a Rollout that leaves the number alone": {object: rollout, trusted: true, outside: []int64{0, 1},
 			spec: `{workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web, scaleDown: never}}`},
-		"a Rollout without a reference": {object: rollout, trusted: true, outside: []int64{0, 1},
-			spec: `{replicas: 1}`},
+		"a Rollout without a reference": {object: rollout, trusted: true, outside: []int64{0, 1}, spec: `{replicas: 1}`},
 		"a Rollout of a kind of no group": {object: rollout, trusted: true, outside: []int64{0, 1},
 			spec: `{workloadRef: {name: web, scaleDown: onsuccess}}`},
 	} {

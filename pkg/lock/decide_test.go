@@ -35,8 +35,7 @@ func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
 	}
 	for status, want := range cases {
 		t.Run(string(status), func(t *testing.T) {
-			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch},
-				Now: epoch})
+			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch}, Now: epoch})
 			check.That(t,
 				d.Lock == (status == release.StatusDeployed) && d.State == want.state && d.Reason == want.reason && d.Message != "",
 				"decision %+v", d)
@@ -72,8 +71,7 @@ func TestDecide(t *testing.T) {
 		"suspend unlocks and keeps the state": {
 			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed &&
-					d.Again.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed && d.Again.IsZero()
 			}},
 		"the reason and the author of a suspension are in its message": {
 			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch, SuspendReason: "INC-7",
@@ -95,27 +93,22 @@ func TestDecide(t *testing.T) {
 		"suspendUntil unlocks and decides anew before its time": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Add(-Notice)) &&
-					d.Resumes.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Add(-Notice)) && d.Resumes.IsZero()
 			}},
 		"then drift is reported until its time": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Add(-Notice)},
 			func(d Decision) bool {
-				return d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) &&
-					d.Resumes.Equal(later.Time)
+				return d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.Equal(later.Time)
 			}},
 		"unless there is nothing to compare": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: pending, Now: later.Add(-Notice)},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) &&
-					d.Resumes.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
 			}},
 		"or nothing to revert": {
-			Input{Spec: detecting(suspendedSpec(false, &later)), Found: true, Record: deployed,
-				Now: later.Add(-Notice)},
+			Input{Spec: detecting(suspendedSpec(false, &later)), Found: true, Record: deployed, Now: later.Add(-Notice)},
 			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) &&
-					d.Resumes.IsZero()
+				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
 			}},
 		"suspendUntil in the past has no effect": {
 			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Time},
@@ -130,8 +123,7 @@ func TestDecide(t *testing.T) {
 			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: later.Time},
 			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
 		"suspend outlasts suspendUntil": {
-			Input{Spec: suspendedSpec(true, &later), Found: true, Record: deployed,
-				Now: epoch},
+			Input{Spec: suspendedSpec(true, &later), Found: true, Record: deployed, Now: epoch},
 			func(d Decision) bool {
 				return !d.Lock && d.Again.IsZero() && strings.Contains(d.Message, "spec.suspend")
 			}},

@@ -34,8 +34,7 @@ func TestWhatIsNeededOfAnObjectThatIsGone(t *testing.T) {
 	}}
 	last.SetName("a")
 	last.SetAnnotations(map[string]string{"note": strings.Repeat("a", 1<<18)})
-	last.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm",
-		Operation: metav1.ManagedFieldsOperationUpdate}})
+	last.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate}})
 	kept := Essence(last)
 	check.That(t,
 		kept.GetName() == "a" && kept.GetKind() == "Job" && kept.Object["status"] != nil && len(kept.GetManagedFields()) == 1,

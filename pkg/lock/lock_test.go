@@ -107,8 +107,7 @@ func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
 	l := judged(t)
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
-	l.Done(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true},
-		Now: epoch})
+	l.Done(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true}, Now: epoch})
 	check.That(t, !l.Observe(id("a"), seen(12, 2, epoch)), "the same drift is reported twice")
 	sum := l.Summarize(epoch)
 	check.That(t, sum.Drifted == 1, "drifted is %d", sum.Drifted)

@@ -101,8 +101,7 @@ func TestLargeManifests(t *testing.T) {
 		many += fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-%d}\ndata: {a: b}\n", i)
 	}
 	lines := configMap + "data:\n  words: |\n" + strings.Repeat("    word\n", 150_000)
-	for name, text := range map[string]string{"a dashboard": dashboard, "many objects": many,
-		"a list of words": lines} {
+	for name, text := range map[string]string{"a dashboard": dashboard, "many objects": many, "a list of words": lines} {
 		_, err := Parse(text)
 		check.That(t, err == nil, "%s: %v", name, err)
 	}
@@ -118,13 +117,12 @@ func TestLargeManifests(t *testing.T) {
 // Invalid names of objects are refused by Parse, not in requests, logs and conditions.
 func TestNamesThatNoObjectHas(t *testing.T) {
 	for name, object := range map[string]string{
-		"line end in a name": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\nb\"}\n",
-		"escape in a name":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\e[2Jb\"}\n",
-		"another path":       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n",
-		"dots":               "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ..}\n",
-		"percent":            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%2Fb}\n",
-		"long name": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + strings.Repeat("a", 254) +
-			"}\n",
+		"line end in a name":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\nb\"}\n",
+		"escape in a name":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\e[2Jb\"}\n",
+		"another path":            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ../../kube-system/configmaps/a}\n",
+		"dots":                    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ..}\n",
+		"percent":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a%2Fb}\n",
+		"long name":               "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + strings.Repeat("a", 254) + "}\n",
 		"path in a namespace":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: a/b}\n",
 		"direction in a name":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"a\\u202eb\"}\n",
 		"escape in a kind":        "apiVersion: v1\nkind: \"Config\\eMap\"\nmetadata: {name: a}\n",

@@ -21,9 +21,7 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 		"a port by number or name": {"v1", "Service",
 			"spec: {ports: [{port: 80, targetPort: 8080}, {port: 81, targetPort: http}]}",
 			"spec: {ports: [{port: 80, targetPort: 8080}, {port: 81, targetPort: http}]}"},
-		"base64 in lines": {"v1", "Secret",
-			"data: {k: \"YWJj\\nZGVm\\n\"}",
-			"data: {k: YWJjZGVm}"},
+		"base64 in lines": {"v1", "Secret", "data: {k: \"YWJj\\nZGVm\\n\"}", "data: {k: YWJjZGVm}"},
 		"times": {"v1", "Pod",
 			"spec: {containers: []}\nmetadata: {name: a, annotations: {t: '2026-01-01T01:00:00+01:00'}}",
 			"spec: {containers: []}\nmetadata: {name: a, annotations: {t: '2026-01-01T01:00:00+01:00'}}"},
@@ -33,8 +31,7 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 		"leaves that the type does not know stay": {"v1", "Pod",
 			"spec: {colour: red, containers: [{name: a, colours: [{x: 1}], resources: {limits: {cpu: 1000m}}}]}",
 			"spec: {colour: red, containers: [{name: a, colours: [{x: 1}], resources: {limits: {cpu: '1'}}}]}"},
-		"a field in the wrong case is not known": {"v1", "Pod",
-			"spec: {NodeName: x}", "spec: {NodeName: x}"},
+		"a field in the wrong case is not known": {"v1", "Pod", "spec: {NodeName: x}", "spec: {NodeName: x}"},
 		"a quoted boolean changes nothing at all": {"v1", "Pod",
 			"spec: {hostNetwork: 'true', containers: [{resources: {limits: {cpu: 1000m}}}]}",
 			"spec: {hostNetwork: 'true', containers: [{resources: {limits: {cpu: 1000m}}}]}"},
@@ -48,8 +45,7 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 		"a quantity that is none changes nothing at all": {"v1", "Pod",
 			"spec: {containers: [{resources: {limits: {cpu: lots, memory: 1024Mi}}}]}",
 			"spec: {containers: [{resources: {limits: {cpu: lots, memory: 1024Mi}}}]}"},
-		"base64 that is none changes nothing at all": {"v1", "Secret",
-			"data: {k: '%'}", "data: {k: '%'}"},
+		"base64 that is none changes nothing at all": {"v1", "Secret", "data: {k: '%'}", "data: {k: '%'}"},
 		"null in a list stays": {"v1", "Pod",
 			"spec: {containers: [null, {resources: {limits: {cpu: 1000m}}}]}",
 			"spec: {containers: [null, {resources: {limits: {cpu: '1'}}}]}"},
@@ -62,8 +58,7 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			head := "apiVersion: " + test.apiVersion + "\nkind: " + test.kind + "\n"
-			declared, untouched, want := decode(t, head+test.declared), decode(t, head+test.declared),
-				decode(t, head+test.want)
+			declared, untouched, want := decode(t, head+test.declared), decode(t, head+test.declared), decode(t, head+test.want)
 			gvk := schema.FromAPIVersionAndKind(test.apiVersion, test.kind)
 			got := manifest.Canonical(declared, gvk)
 			if !reflect.DeepEqual(got, want) {

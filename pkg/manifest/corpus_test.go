@@ -59,9 +59,7 @@ func oneMegabyte() string {
 	b.WriteString(strings.Repeat("    a line of some dashboard, as charts have them\n", 6000))
 	for i := 0; b.Len() < 1<<20; i++ {
 		b.WriteString("---\n# Source: big/templates/crd.yaml\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: x" +
-			strconv.Itoa(
-				i,
-			) + "\nspec:\n  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        properties:\n")
+			strconv.Itoa(i) + "\nspec:\n  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        properties:\n")
 		for j := range 200 {
 			b.WriteString(
 				"          field" + strconv.Itoa(

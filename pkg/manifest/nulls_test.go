@@ -12,15 +12,13 @@ import (
 
 func TestNullsStayWhereTheAPIServerMayKeepThem(t *testing.T) {
 	for name, tc := range map[string]struct{ manifest, want string }{
-		"data": {"{apiVersion: v1, kind: ConfigMap, data: {a: null, b: c}}",
-			"data: {a: null, b: c}"},
+		"data":             {"{apiVersion: v1, kind: ConfigMap, data: {a: null, b: c}}", "data: {a: null, b: c}"},
 		"all of the data":  {"{apiVersion: v1, kind: ConfigMap, data: null}", ""},
 		"data of a Secret": {"{apiVersion: v1, kind: Secret, data: {a: null}}", "data: {a: null}"},
 		"a field of a built-in kind": {
 			"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: null, paused: true}}", "spec: {paused: true}",
 		},
-		"a quantity": {"{apiVersion: v1, kind: ResourceQuota, spec: {hard: {pods: null}}}",
-			"spec: {hard: {}}"},
+		"a quantity": {"{apiVersion: v1, kind: ResourceQuota, spec: {hard: {pods: null}}}", "spec: {hard: {}}"},
 		"content without a type": {
 			"{apiVersion: apps/v1, kind: ControllerRevision, revision: 1, data: {a: {b: null}, c: [null]}}",
 			"{revision: 1, data: {a: {b: null}, c: [null]}}",

@@ -98,8 +98,7 @@ func TestResolveMakesTheDesiredState(t *testing.T) {
 		},
 		"nulls go from fields of built-in kinds": {
 			"{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: null, ports: [{name: null, port: 1}]}}",
-			"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: apps, " + owned +
-				"}, spec: {ports: [{port: 1}]}}",
+			"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: apps, " + owned + "}, spec: {ports: [{port: 1}]}}",
 		},
 		"nulls stay in custom resources": {
 			"{apiVersion: example.org/v1, kind: X, metadata: {name: a}, spec: {a: null, b: {c: null}, d: [null, {e: null, f: 1}]}}",

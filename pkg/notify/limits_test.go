@@ -205,12 +205,11 @@ func TestBadOptionsAreClearErrorsWithoutSecrets(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"a relative URL": {Options{URLs: []string{"https://ok.example", "/hook?key=hunter2"}}, "URL 2 of 2"},
-		"a broken URL":   {Options{URLs: []string{"https://user:hunter2@host:port/"}}, "URL 1 of 1"},
-		"another scheme": {Options{URLs: []string{"ftp://user:hunter2@host/"}}, "http or https"},
-		"nobody to tell": {Options{}, "no receiver"},
-		"a format": {Options{URLs: []string{"https://ok.example"}, Format: "xml"},
-			"none of [cloudevents json slack teams]"},
+		"a relative URL":    {Options{URLs: []string{"https://ok.example", "/hook?key=hunter2"}}, "URL 2 of 2"},
+		"a broken URL":      {Options{URLs: []string{"https://user:hunter2@host:port/"}}, "URL 1 of 1"},
+		"another scheme":    {Options{URLs: []string{"ftp://user:hunter2@host/"}}, "http or https"},
+		"nobody to tell":    {Options{}, "no receiver"},
+		"a format":          {Options{URLs: []string{"https://ok.example"}, Format: "xml"}, "none of [cloudevents json slack teams]"},
 		"a missing CA file": {Options{URLs: []string{"https://ok.example"}, CAFile: "/none/ca"}, "/none/ca"},
 		"a missing token":   {Options{URLs: []string{"https://ok.example"}, TokenFile: "/none/token"}, "/none/token"},
 		"a token in the open": {Options{URLs: []string{"http://u:hunter2@ok.example"}, TokenFile: "/none/token"},

@@ -70,12 +70,11 @@ func TestLostMessagesThatATemplateSkips(t *testing.T) {
 
 func TestBadTemplatesAreErrorsWithTheirLine(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"does not parse":   {"a\n{{ if }}", "notify.tmpl:2"},
-		"no such function": {"{{ shout .Title }}", "notify.tmpl:1"},
-		"no such field":    {"\n\n{{ .Drfit.Object }}", "notify.tmpl:3"},
-		"not of every type": {"{{ .Drift.Object.Kind }}",
-			"type io.cattle.helm.contention.began: template: notify.tmpl:1"},
-		"not always there": {"{{ with .Drift }}\n{{ .Duration.Seconds }}{{ end }}", "notify.tmpl:2"},
+		"does not parse":    {"a\n{{ if }}", "notify.tmpl:2"},
+		"no such function":  {"{{ shout .Title }}", "notify.tmpl:1"},
+		"no such field":     {"\n\n{{ .Drfit.Object }}", "notify.tmpl:3"},
+		"not of every type": {"{{ .Drift.Object.Kind }}", "type io.cattle.helm.contention.began: template: notify.tmpl:1"},
+		"not always there":  {"{{ with .Drift }}\n{{ .Duration.Seconds }}{{ end }}", "notify.tmpl:2"},
 		"a typing error behind a condition": {"{{ with .Drift }}{{ with .Duration }}{{ .Sceonds }}{{ end }}{{ end }}",
 			"Sceonds"},
 		"too long": {"{{ range 1000000 }}0123456789{{ end }}", "longer than 256 KiB"},

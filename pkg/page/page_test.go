@@ -104,8 +104,7 @@ func TestAViewerThatDoesNotReadIsCutOff(t *testing.T) {
 	connection, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
 	check.NoError(t, err)
 	defer func() { _ = connection.Close() }()
-	_, err = io.WriteString(connection,
-		"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer janes\r\n\r\n")
+	_, err = io.WriteString(connection, "GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer janes\r\n\r\n")
 	check.NoError(t, err)
 	viewers := func() int {
 		s.mu.Lock()

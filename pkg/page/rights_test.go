@@ -81,8 +81,7 @@ func TestViewersSeeWhatTheyMay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(p *Page) {
 				p.Viewers = knows(func(a authorizationv1.ResourceAttributes) bool {
-					return a.Verb == tc.may && a.Resource == helmReleases && a.Group == "helm.cattle.io" &&
-						a.Namespace == "locker"
+					return a.Verb == tc.may && a.Resource == helmReleases && a.Group == "helm.cattle.io" && a.Namespace == "locker"
 				})
 			})
 			s.store.set("one", "me")

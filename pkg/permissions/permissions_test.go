@@ -131,8 +131,7 @@ func TestUnreadableRolesAndParametersAreNoted(t *testing.T) {
 
 func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
 	served := Options{Resource: func(gvk schema.GroupVersionKind) (string, error) {
-		return strings.ToLower(gvk.Kind) +
-			"s", nil
+		return strings.ToLower(gvk.Kind) + "s", nil
 	}}
 	const admission, policy = "apiVersion: admissionregistration.k8s.io/v1, kind: ",
 		`spec: {paramKind: {apiVersion: %s, kind: %s}}`
@@ -144,8 +143,7 @@ func TestWhatWidensTheRightsOfTheAuthorIsNoted(t *testing.T) {
 			fmt.Sprintf(policy, "v1", "Secret") + `}`,
 			[]string{"may read every Secret of the cluster"}},
 		"a policy about another kind called Secret": {"validatingadmissionpolicies",
-			`{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "example.org/v1", "Secret") +
-				`}`, nil},
+			`{` + admission + `ValidatingAdmissionPolicy, ` + fmt.Sprintf(policy, "example.org/v1", "Secret") + `}`, nil},
 		"a policy about ConfigMaps": {"validatingadmissionpolicies", `{` + admission + `ValidatingAdmissionPolicy, ` +
 			fmt.Sprintf(policy, "v1", "ConfigMap") + `}`, nil},
 		"a mutating policy about Secrets": {"mutatingadmissionpolicies", `{` + admission +

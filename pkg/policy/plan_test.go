@@ -16,9 +16,7 @@ import (
 func TestPlans(t *testing.T) {
 	every := newPolicy("every", "*")
 	made := func(of ...string) []*v1alpha1.HelmRelease {
-		in := Input{
-			Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...), Now: noon,
-		}
+		in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...), Now: noon}
 		return carriedOut(in, Make(in))
 	}
 	for name, tc := range map[string]struct {
@@ -28,16 +26,13 @@ func TestPlans(t *testing.T) {
 		"a HelmRelease for each release": {
 			Input{Releases: releases("apps/shop", "kitchen/bakery")},
 			"every Create apps/shop; every Create kitchen/bakery"},
-		"nothing when nothing differs": {
-			Input{Releases: releases("apps/shop"), HelmReleases: made("apps/shop")}, ""},
-		"gone with the release": {
-			Input{HelmReleases: made("apps/shop")}, "every Delete apps/shop"},
+		"nothing when nothing differs": {Input{Releases: releases("apps/shop"), HelmReleases: made("apps/shop")}, ""},
+		"gone with the release":        {Input{HelmReleases: made("apps/shop")}, "every Delete apps/shop"},
 		"written by hand, before": {
 			Input{Releases: releases("apps/shop"), HelmReleases: []*v1alpha1.HelmRelease{handWritten("mine", "apps/shop")}},
 			"every HandWritten apps/shop mine"},
 		"written by hand, later": {
-			Input{Releases: releases("apps/shop"),
-				HelmReleases: append(made("apps/shop"), handWritten("mine", "apps/shop"))},
+			Input{Releases: releases("apps/shop"), HelmReleases: append(made("apps/shop"), handWritten("mine", "apps/shop"))},
 			"every HandWritten apps/shop mine; every Delete apps/shop"},
 		"claimed by another controller": {
 			Input{Releases: releases("apps/shop"), Controller: "helm-locker", HelmReleases: []*v1alpha1.HelmRelease{
@@ -79,8 +74,7 @@ func TestPlans(t *testing.T) {
 			""},
 		"the operator's own namespace": {
 			Input{Releases: releases(system + "/helm-locker")}, "every OperatorNamespace locker/helm-locker"},
-		"a release with a name that Helm does not take": {
-			Input{Releases: releases("apps/" + strings.Repeat("a", 54))}, ""},
+		"a release with a name that Helm does not take": {Input{Releases: releases("apps/" + strings.Repeat("a", 54))}, ""},
 		"a policy in another namespace": {
 			Input{Releases: releases("apps/shop"), Policies: []*v1alpha1.HelmReleasePolicy{
 				with(newPolicy("stray", "*"), func(p *v1alpha1.HelmReleasePolicy) { p.Namespace = "apps" })}},
@@ -122,9 +116,7 @@ func TestPlans(t *testing.T) {
 func TestTheOperatorsNamespaceIsMatchedWhenThePolicySaysSo(t *testing.T) {
 	p := newPolicy("every", "*")
 	p.Spec.IncludeOperatorNamespace = true
-	in := Input{
-		Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases(system + "/helm-locker"),
-	}
+	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases(system + "/helm-locker")}
 	plan := Make(in)
 	check.Equal(t, show(plan), "every Create locker/helm-locker")
 	in.HelmReleases = carriedOut(in, plan)

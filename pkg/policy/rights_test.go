@@ -38,8 +38,7 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 		"new, with an account": {
 			change: func(p *v1alpha1.HelmReleasePolicy) { p.Spec.Template.Spec.ServiceAccountName = "deployer" },
 			mode:   v1alpha1.ModeEnforce, account: "deployer", reason: v1alpha1.ReasonApplied},
-		"new, and the operator impersonates": {
-			impersonate: true, mode: v1alpha1.ModeEnforce, reason: v1alpha1.ReasonApplied},
+		"new, and the operator impersonates": {impersonate: true, mode: v1alpha1.ModeEnforce, reason: v1alpha1.ReasonApplied},
 		"new, in a rollout": {
 			change: func(p *v1alpha1.HelmReleasePolicy) { p.Spec.Rollout = &v1alpha1.Rollout{} },
 			mode:   v1alpha1.ModeDetect, reason: v1alpha1.ReasonAcceptanceRequired},
@@ -67,8 +66,7 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 				tc.existing(hr)
 				if hr.Spec.Mode == v1alpha1.ModeDetect {
 					hr.Status.Conditions = []metav1.Condition{
-						{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse,
-							Reason: v1alpha1.ReasonDetectOnly},
+						{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDetectOnly},
 						{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 						{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionFalse}}
 				}

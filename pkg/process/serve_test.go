@@ -27,8 +27,7 @@ func TestMetricsAndProfilesAreNotForWebSites(t *testing.T) {
 	}{
 		{"metrics by address", values, "http://10.42.0.7:8080/metrics", http.StatusOK},
 		{"metrics by a name that is ours", values, "http://metrics.example/metrics", http.StatusOK},
-		{"metrics by a name that could be anybody's", values, "http://evil.example/metrics",
-			http.StatusMisdirectedRequest},
+		{"metrics by a name that could be anybody's", values, "http://evil.example/metrics", http.StatusMisdirectedRequest},
 		{"profiles by localhost", profiles, "http://localhost:6060/debug/pprof/", http.StatusOK},
 		{"profiles by a name that could be anybody's", profiles, "http://evil.example:6060/debug/pprof/",
 			http.StatusMisdirectedRequest},

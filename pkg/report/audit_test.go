@@ -63,10 +63,9 @@ func TestTheAuditQueryLooksWhereTheChangeMayBe(t *testing.T) {
 // An object that was absent when its lock began is missing, whether or not it was created since.
 func TestWhatDriftedNamesAMissingObject(t *testing.T) {
 	for want, r := range map[string]v1alpha1.DriftRecord{
-		"missing": {Operation: v1alpha1.DriftMissing},
-		"deleted": {Operation: v1alpha1.DriftDeleted, Since: v1alpha1.DriftSinceLocked},
-		"deleted by user alice (a, ops)": {Operation: v1alpha1.DriftDeleted, User: "alice",
-			UserGroups: []string{"a", "ops"}},
+		"missing":                        {Operation: v1alpha1.DriftMissing},
+		"deleted":                        {Operation: v1alpha1.DriftDeleted, Since: v1alpha1.DriftSinceLocked},
+		"deleted by user alice (a, ops)": {Operation: v1alpha1.DriftDeleted, User: "alice", UserGroups: []string{"a", "ops"}},
 	} {
 		if WhatDrifted(r) != want {
 			t.Errorf("it is %q, want %q", WhatDrifted(r), want)

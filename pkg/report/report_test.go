@@ -97,16 +97,14 @@ func TestManifestIsMasked(t *testing.T) {
 	m := NewMasker(key)
 	mark := m.Mark("hunter2")
 	for name, tc := range map[string]struct{ text, want string }{
-		"nothing": {"", ""},
-		"no Secret": {"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n",
-			"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n"},
+		"nothing":   {"", ""},
+		"no Secret": {"# c\nkind: ConfigMap # c\n--- # c\nkind: X\n", "# c\nkind: ConfigMap # c\n--- # c\nkind: X\n"},
 		"a Secret": {"---\n# Source: a/b.yaml\n# hunter2\nkind: Secret # hunter2\nstringData: {a: hunter2}\n",
 			"---\n# Source: a/b.yaml\nkind: Secret\nstringData:\n  a: " + mark + "\n"},
 		"base64": {"kind: Secret\ndata: {a: aHVudGVyMg==}\n", "data:\n  a: " + mark + "\nkind: Secret\n"},
 		"an alias": {"a: &x hunter2\nkind: Secret\nstringData: {b: *x}\n", "a: " + mark +
 			"\nkind: Secret\nstringData:\n  b: " + mark + "\n"},
-		"a merge": {"kind: Secret\nstringData:\n  <<: {b: hunter2}\n", "kind: Secret\nstringData:\n  b: " +
-			mark + "\n"},
+		"a merge": {"kind: Secret\nstringData:\n  <<: {b: hunter2}\n", "kind: Secret\nstringData:\n  b: " + mark + "\n"},
 		"in a List": {"kind: List\nitems: [{kind: Secret, stringData: {a: hunter2}}]\n",
 			"items:\n- kind: Secret\n  stringData:\n    a: " + mark + "\nkind: List\n"},
 		"in a SecretList": {"kind: SecretList\nitems: [{stringData: {a: hunter2}}]\n",
@@ -117,9 +115,8 @@ func TestManifestIsMasked(t *testing.T) {
 		"data of a text": {"kind: Secret\ndata: hunter2\n", "data: " + mark + "\nkind: Secret\n"},
 		"a reference":    {"ref: {kind: Secret, name: x} # c\n", "ref: {kind: Secret, name: x} # c\n"},
 		"not YAML":       {"kind: Secret\nstringData: {a: hunter2\n---\nkind: X\n", withheld + "---\nkind: X\n"},
-		"a list": {"- kind: Secret\n  stringData: {a: hunter2}\n", "- kind: Secret\n  stringData:\n    a: " +
-			mark + "\n"},
-		"JSON": {`{"kind":"Secret","stringData":{"a":"hunter2"}}`, "kind: Secret\nstringData:\n  a: " + mark + "\n"},
+		"a list":         {"- kind: Secret\n  stringData: {a: hunter2}\n", "- kind: Secret\n  stringData:\n    a: " + mark + "\n"},
+		"JSON":           {`{"kind":"Secret","stringData":{"a":"hunter2"}}`, "kind: Secret\nstringData:\n  a: " + mark + "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := m.Manifest(tc.text)

@@ -176,8 +176,7 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			desired, live, target := content(t, test.desired), content(t, test.live), content(t, test.target)
 			opt := drift.Options{Schema: schemas.For(schema.GroupVersionKind{Version: "v1", Kind: test.kind}),
-				Ignore: mustCompile(t,
-					v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
+				Ignore: mustCompile(t, v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
 			got := drift.Compare(desired, live, opt)
 			check.That(t, reflect.DeepEqual(got.Target, target), "got %v, want %v", got.Target, target)
 			again := drift.Compare(desired, got.Target, opt)

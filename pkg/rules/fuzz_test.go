@@ -17,11 +17,9 @@ func FuzzIgnoreRules(f *testing.F) {
 	f.Add("/~", "/*/*/*", "", "(", "a=", "a\nb\x00c", "\n")
 	f.Fuzz(func(t *testing.T, pointer, other, manager, expression, selector, at, name string) {
 		ignore := []v1alpha1.IgnoreRule{
-			{Paths: []string{pointer, other},
-				Target: &v1alpha1.IgnoreTarget{Name: expression, LabelSelector: selector}},
+			{Paths: []string{pointer, other}, Target: &v1alpha1.IgnoreTarget{Name: expression, LabelSelector: selector}},
 			{Paths: []string{other}, Managers: []string{manager}},
-			{Managers: []string{manager},
-				Target: &v1alpha1.IgnoreTarget{Kind: expression, AnnotationSelector: selector}},
+			{Managers: []string{manager}, Target: &v1alpha1.IgnoreTarget{Kind: expression, AnnotationSelector: selector}},
 		}
 		r, err := Compile(ignore)
 		if err != nil {

@@ -121,8 +121,7 @@ func TestManagers(t *testing.T) {
 			pathsInStatus: "/spec/image /spec/replicas", description: "/spec/replicas, /spec/image while owned by *"},
 		"any": {rules: []string{`{managers: ["*"]}`}, ignored: "replicas image paused",
 			keeps: true, description: "all fields while owned by *"},
-		"whole": {rules: []string{`{paths: [""]}`}, ignored: "replicas image paused",
-			needsNone: true, isWhole: true},
+		"whole": {rules: []string{`{paths: [""]}`}, ignored: "replicas image paused", needsNone: true, isWhole: true},
 		"whole and more": {rules: []string{`{paths: [/a, ""]}`, `{managers: [keda-*]}`},
 			ignored: "replicas image paused", needsNone: true, isWhole: true, keeps: true},
 		"paths need no ownership": {rules: []string{`{paths: [/spec/paused]}`}, ignored: "paused", needsNone: true,
@@ -140,18 +139,15 @@ func TestManagers(t *testing.T) {
 				if bound([]string{"spec", field}) {
 					ignored = append(ignored, field)
 				}
-				if free := m.Bind(nil); free != nil && free([]string{"spec", field}) &&
-					!bound([]string{"spec", field}) {
+				if free := m.Bind(nil); free != nil && free([]string{"spec", field}) && !bound([]string{"spec", field}) {
 					t.Errorf("%s is ignored only without ownership", field)
 				}
 			}
 			check.Equal(t, strings.Join(ignored, " "), test.ignored, "ignored")
 			check.That(t, bound([]string{"spec"}) == test.isWhole && bound([]string{"data"}) == test.isWhole,
 				"more is ignored than what they own")
-			if m.Keeps("keda-operator") != test.keeps || m.NeedsOwnership() == test.needsNone ||
-				m.Whole() != test.isWhole {
-				t.Errorf("keeps %v, needs ownership %v, whole %v", m.Keeps("keda-operator"), m.NeedsOwnership(),
-					m.Whole())
+			if m.Keeps("keda-operator") != test.keeps || m.NeedsOwnership() == test.needsNone || m.Whole() != test.isWhole {
+				t.Errorf("keeps %v, needs ownership %v, whole %v", m.Keeps("keda-operator"), m.NeedsOwnership(), m.Whole())
 			}
 			got := strings.Join(m.Paths(), " ")
 			check.That(t, got == test.pathsInStatus && m.Describe() == test.description, "in the status: %q, %q", got,

@@ -169,8 +169,7 @@ func TestEveryPhaseHasATimeLimit(t *testing.T) {
 			_, err := io.ReadAll(r.Body)
 			check.That(t, err != nil, "the body was read")
 		})
-		closed(t, "half a body",
-			dial(t, address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"))
+		closed(t, "half a body", dial(t, address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf"))
 	})
 	t.Run("between requests", func(t *testing.T) {
 		address := serve(t, limits(func(l *Limits) { l.Idle = short }), ok)

@@ -109,11 +109,9 @@ func TestConditions(t *testing.T) {
 				v1alpha1.ConditionStalled}},
 		"a kind that is not served": {
 			lockedView(func(v *View) {
-				v.Waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1",
-					Kind: "Thing"}: {{}, {}}}
+				v.Waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1", Kind: "Thing"}: {{}, {}}}
 			}),
-			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", no, unknown,
-				v1alpha1.ConditionReconciling}},
+			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", no, unknown, v1alpha1.ConditionReconciling}},
 		"a watch that is refused": {
 			lockedView(func(v *View) { v.WatchErr = errors.New("forbidden") }),
 			want{no, v1alpha1.ReasonWatchFailed, "forbidden", yes, unknown, v1alpha1.ConditionReconciling}},
@@ -121,9 +119,7 @@ func TestConditions(t *testing.T) {
 			lockedView(func(v *View) {
 				v.WatchErr = fmt.Errorf("watch of Deployment: %w",
 					apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "",
-						errors.New(
-							`User "locker" cannot list resource "deployments" in API group "apps" at the cluster scope`,
-						)))
+						errors.New(`User "locker" cannot list resource "deployments" in API group "apps" at the cluster scope`)))
 			}),
 			want{no, v1alpha1.ReasonForbidden, `cannot list resource "deployments" in API group "apps"`, no, unknown,
 				v1alpha1.ConditionStalled}},

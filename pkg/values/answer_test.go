@@ -20,8 +20,7 @@ func recorded(t testing.TB, dir, config string) *Source {
 	t.Helper()
 	c, err := loader.LoadDir(dir)
 	check.NoError(t, err)
-	s := &Source{Key: release.Key{Namespace: "apps", Name: "shop"}, Revision: 1, Next: 2,
-		Config: json.RawMessage(config)}
+	s := &Source{Key: release.Key{Namespace: "apps", Name: "shop"}, Revision: 1, Next: 2, Config: json.RawMessage(config)}
 	s.Chart, err = json.Marshal(c)
 	check.NoError(t, err)
 	r, err := newRenderer(s, nil)

@@ -59,8 +59,7 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+bookmarkText+"\n"+
 			`{"type":"DELETED","object":`+webText+"}\n"+`{"type":"ERROR","object":`+expiredText+"}\n")
 	})
-	watch, err := c.Watch(t.Context(), deployments,
-		metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
+	watch, err := c.Watch(t.Context(), deployments, metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
 	check.NoError(t, err)
 	defer watch.Stop()
 	for _, want := range []apiwatch.EventType{apiwatch.Added, apiwatch.Bookmark, apiwatch.Deleted, apiwatch.Error} {

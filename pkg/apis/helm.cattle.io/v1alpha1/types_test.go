@@ -38,8 +38,7 @@ func TestDriftedObjectString(t *testing.T) {
 		object DriftedObject
 		want   string
 	}{
-		{DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "podinfo"},
-			"Deployment.apps web/podinfo"},
+		{DriftedObject{Group: "apps", Kind: "Deployment", Namespace: "web", Name: "podinfo"}, "Deployment.apps web/podinfo"},
 		{DriftedObject{Kind: "Service", Namespace: "web", Name: "podinfo"}, "Service web/podinfo"},
 		{DriftedObject{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "podinfo"},
 			"ClusterRole.rbac.authorization.k8s.io podinfo"},
@@ -62,8 +61,7 @@ func TestStatusIsLeftOutOnlyWhenItIsEmpty(t *testing.T) {
 	}{
 		{"empty", HelmReleaseStatus{}, `{"metadata":{},"spec":{"release":{"name":"","namespace":""}}}`},
 		{"with a state", HelmReleaseStatus{State: StateFailed},
-			`{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` +
-				`"status":{"state":"Failed"}}`},
+			`{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` + `"status":{"state":"Failed"}}`},
 		{"with objects", HelmReleaseStatus{Objects: ObjectCounts{Tracked: 1}},
 			`{"metadata":{},"spec":{"release":{"name":"","namespace":""}},` +
 				`"status":{"objects":{"tracked":1,"drifted":0,"contended":0,"waiting":0}}}`},
