@@ -34,7 +34,7 @@ func (f *front) start(t *testing.T) *rest.Config {
 		f.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		_, err := w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`))
-		check.That(t, err == nil, "%v", err)
+		check.Report(t, err)
 	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {

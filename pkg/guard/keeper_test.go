@@ -186,7 +186,7 @@ func TestKeeperRenewsTheCertificate(t *testing.T) {
 		pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 		check.NoError(t, err)
 		_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "guard.locker.svc"})
-		check.That(t, err == nil, "%v", err)
+		check.Report(t, err)
 	}
 	served, err := k.TLS().GetCertificate(nil)
 	check.NoError(t, err)

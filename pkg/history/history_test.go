@@ -59,7 +59,7 @@ func TestHeightsAddUpToCounts(t *testing.T) {
 			for _, b := range r.Bars {
 				count := 0
 				_, err := fmt.Sscanf(b.Text[strings.LastIndex(b.Text, " ")+1:], "%d", &count)
-				check.Must(t, err == nil, "%v", err)
+				check.NoError(t, err)
 				most = max(most, count)
 				sum += b.Height
 				check.That(t,
@@ -72,7 +72,7 @@ func TestHeightsAddUpToCounts(t *testing.T) {
 			for _, r := range all.Rows {
 				peak := 0
 				_, err := fmt.Sscanf(r.Peak[strings.LastIndex(r.Peak, " ")+1:], "%d", &peak)
-				check.Must(t, err == nil, "%v", err)
+				check.NoError(t, err)
 				scale = max(scale, peak)
 			}
 		}

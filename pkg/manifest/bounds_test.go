@@ -139,5 +139,5 @@ func TestNamesThatNoObjectHas(t *testing.T) {
 	}
 	// RBAC's names have colons and capitals.
 	_, err := Parse("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: \"system:Node_1.x\"}\n")
-	check.That(t, err == nil, "%v", err)
+	check.Report(t, err)
 }

@@ -102,7 +102,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	log.SetLevel(logrus.TraceLevel)
 	var err error
 	b.Notifier, err = New(o, b.clock, log, b.counts)
-	check.Must(t, err == nil, "%v", err)
+	check.NoError(t, err)
 	for _, r := range b.receivers {
 		r.jitter = func(d time.Duration) time.Duration { return d }
 	}

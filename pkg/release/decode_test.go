@@ -222,7 +222,7 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 	}
 	t.Run("exactly the limit is allowed", func(t *testing.T) {
 		_, err := release.Decode(pack(minimal), int64(len(minimal)), nil)
-		check.That(t, err == nil, "%v", err)
+		check.Report(t, err)
 		_, err = release.Decode(pack(minimal), int64(len(minimal))-1, nil)
 		check.That(t, errors.Is(err, release.ErrTooLarge), "one byte more: got %v", err)
 		_, err = release.Decode(encode([]byte(minimal)), int64(len(minimal))-1, nil)

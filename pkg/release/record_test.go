@@ -225,7 +225,7 @@ func TestDecodeRecordNeedsAPayload(t *testing.T) {
 			"got %v", err)
 	}
 	_, err := release.DecodeRecord(pack(minimal), nil)
-	check.That(t, err == nil, "%v", err)
+	check.Report(t, err)
 }
 
 func TestMatchesNamesWhatDiffers(t *testing.T) {

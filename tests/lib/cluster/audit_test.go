@@ -18,8 +18,6 @@ func TestReadAuditFromWithinALine(t *testing.T) {
 			got = append(got, strings.TrimSpace(string(line)))
 			return nil
 		}))
-		if strings.Join(got, " ") != want {
-			t.Errorf("from %d: %v, want %s", from, got, want)
-		}
+		check.That(t, strings.Join(got, " ") == want, "from %d: %v, want %s", from, got, want)
 	}
 }

@@ -26,19 +26,15 @@ func TestLocatePrefersKubebuilderAssets(t *testing.T) {
 	check.NoError(t, err)
 	var bins Binaries
 	missing := locate(cache, all, &bins)
-	if bins.Etcd != filepath.Join(assets, "etcd") || bins.Kubectl != filepath.Join(cache, "kubectl") {
-		t.Errorf("located %+v", bins)
-	}
+	check.That(t, bins.Etcd == filepath.Join(assets, "etcd") && bins.Kubectl == filepath.Join(cache, "kubectl"),
+		"located %+v", bins)
 	names := []string{}
 	for _, p := range missing {
 		names = append(names, p.name)
 	}
-	if got := strings.Join(names, " "); got != "kube-apiserver kube-controller-manager helm3/helm helm4/helm" {
-		t.Errorf("missing: %s", got)
-	}
-	if filepath.Base(bins.Helm3) != "helm" || filepath.Base(bins.Helm4) != "helm" {
-		t.Error("Helm derives its field manager from the name of the binary, which must be helm")
-	}
+	check.Equal(t, strings.Join(names, " "), "kube-apiserver kube-controller-manager helm3/helm helm4/helm", "missing")
+	check.That(t, filepath.Base(bins.Helm3) == "helm" && filepath.Base(bins.Helm4) == "helm",
+		"Helm derives its field manager from the name of the binary, which must be helm")
 }
 
 // fromModules returns the module of each program by its name, and the directory of the binaries.
@@ -77,19 +73,14 @@ func TestVersions(t *testing.T) {
 			t.Setenv(choice.variable, choice.version)
 			got, dir := fromModules(t)
 			for name, module := range got {
-				if module != cmp.Or(choice.changed[name], want[name]) {
-					t.Errorf("%s is built from %q", name, module)
-				}
+				check.Equal(t, module, cmp.Or(choice.changed[name], want[name]), "%s is built from", name)
 			}
-			if dirs[dir] {
-				t.Errorf("two choices of versions are in %s", dir)
-			}
+			check.That(t, !dirs[dir], "two choices of versions are in %s", dir)
 			dirs[dir] = true
 			for _, unknown := range choice.unknown {
 				t.Setenv(choice.variable, unknown)
-				if _, err := Build(t.Context(), nil); err == nil || !strings.Contains(err.Error(), choice.hint) {
-					t.Errorf("version %q: %v", unknown, err)
-				}
+				_, err := Build(t.Context(), nil)
+				check.That(t, err != nil && strings.Contains(err.Error(), choice.hint), "version %q: %v", unknown, err)
 			}
 		})
 	}
@@ -118,9 +109,7 @@ func TestReservedPortsAreDistinctAndKept(t *testing.T) {
 		t.Cleanup(func() {
 			check.Report(t, p.release())
 		})
-		if seen[p.number] || p.number == 0 {
-			t.Errorf("port %d was given twice", p.number)
-		}
+		check.That(t, !seen[p.number] && p.number != 0, "port %d was given twice", p.number)
 		seen[p.number] = true
 	}
 }
@@ -138,8 +127,6 @@ func TestResourceOf(t *testing.T) {
 		"/readyz":                                                   "",
 		"/":                                                         "",
 	} {
-		if got := resourceOf(path); got != want {
-			t.Errorf("resource of %s: %q, want %q", path, got, want)
-		}
+		check.Equal(t, resourceOf(path), want, "resource of %s", path)
 	}
 }

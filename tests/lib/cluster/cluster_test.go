@@ -93,33 +93,27 @@ func TestRestartPauseAndStop(t *testing.T) {
 	if c.RESTConfig().Host != address {
 		t.Errorf("the API server moved from %s to %s", address, c.RESTConfig().Host)
 	}
-	if _, err := client.CoreV1().ConfigMaps("default").Get(ctx, "kept", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
+	_, err = client.CoreV1().ConfigMaps("default").Get(ctx, "kept", metav1.GetOptions{})
+	check.Report(t, err)
 
 	check.NoError(t, c.Pause())
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	if _, err := client.CoreV1().ConfigMaps("default").Get(short, "kept", metav1.GetOptions{}); err == nil {
-		t.Error("a paused API server answered")
-	}
+	_, err = client.CoreV1().ConfigMaps("default").Get(short, "kept", metav1.GetOptions{})
+	check.That(t, err != nil, "a paused API server answered")
 	check.NoError(t, c.Resume())
-	if _, err := client.CoreV1().ConfigMaps("default").Get(ctx, "kept", metav1.GetOptions{}); err != nil {
-		t.Error(err)
-	}
+	_, err = client.CoreV1().ConfigMaps("default").Get(ctx, "kept", metav1.GetOptions{})
+	check.Report(t, err)
 
 	check.NoError(t, c.StopAPIServer())
-	if err := c.Pause(); err == nil {
-		t.Error("a stopped API server was paused")
-	}
+	err = c.Pause()
+	check.That(t, err != nil, "a stopped API server was paused")
 	check.NoError(t, c.StartAPIServer(ctx))
 	pids := []int{c.etcd.pid, c.apiServer.pid}
 	stopped = true
 	check.Report(t, c.Stop())
 	for _, pid := range pids {
-		if running(pid) {
-			t.Errorf("process %d still runs", pid)
-		}
+		check.That(t, !running(pid), "process %d still runs", pid)
 	}
 	if conn, err := net.Dial("tcp", strings.TrimPrefix(address, "https://")); err == nil {
 		t.Errorf("%s still accepts connections (close: %v)", address, conn.Close())

@@ -129,26 +129,18 @@ func TestAControlPlaneStartsWithFetchedPrograms(t *testing.T) {
 	release := fmt.Sprintf("%s-%s-%s", version[1:], runtime.GOOS, runtime.GOARCH)
 	fetched := filepath.Join(dir+".fetched", release)
 	for _, name := range prebuilt {
-		if want := filepath.Join(fetched, name); !slices.Contains([]string{c.binaries.Etcd, c.binaries.APIServer,
-			c.binaries.Kubectl}, want) {
-			t.Errorf("%s is not used: %+v", want, c.binaries)
-		}
-		if isFile(filepath.Join(dir, name)) {
-			t.Errorf("the fetched %s is among those that were built", name)
-		}
+		want := filepath.Join(fetched, name)
+		check.That(t, slices.Contains([]string{c.binaries.Etcd, c.binaries.APIServer, c.binaries.Kubectl}, want),
+			"%s is not used: %+v", want, c.binaries)
+		check.That(t, !isFile(filepath.Join(dir, name)), "the fetched %s is among those that were built", name)
 	}
-	if got := c.binaries.ControllerManager; got != "" {
-		t.Errorf("the controller manager is %s", got)
-	}
-	if text := log.String(); strings.Count(text, "fetched "+release) != 1 || strings.Contains(text, "\nbuilding") {
-		t.Errorf("log:\n%s", text)
-	}
+	check.Equal(t, c.binaries.ControllerManager, "", "the controller manager")
+	text := log.String()
+	check.That(t, strings.Count(text, "fetched "+release) == 1 && !strings.Contains(text, "\nbuilding"), "log:\n%s", text)
 	t.Setenv(indexVariable, noIndex) // they stay
 	again, err := BuildForDemo(t.Context(), &log)
 	check.NoError(t, err)
-	if again != c.binaries {
-		t.Errorf("then %+v are used", again)
-	}
+	check.That(t, again == c.binaries, "then %+v are used", again)
 }
 
 func TestAnotherPatchReleaseIsFetchedForTheDemoOnly(t *testing.T) {
@@ -158,20 +150,16 @@ func TestAnotherPatchReleaseIsFetchedForTheDemoOnly(t *testing.T) {
 	newer := minorOf(version) + ".99"
 	path, sum := pack(t, scripts(t, newer, minorOf(etcd)[1:]+".98")...)
 	t.Setenv(indexVariable, serve(t, path, sum, newer, minorOf(version)+".98", "v1.999.0"))
-	if left := b.withoutFetched(t.Context(), slices.Clone(missing)); len(left) != 0 {
-		t.Fatalf("to be built for the demo: %v\n%s", left, log)
-	}
-	if dir := filepath.Dir(b.bins.APIServer); !strings.HasPrefix(filepath.Base(dir), newer[1:]+"-") {
-		t.Errorf("used are %+v", b.bins)
-	}
+	left := b.withoutFetched(t.Context(), slices.Clone(missing))
+	check.Must(t, len(left) == 0, "to be built for the demo: %v\n%s", left, log)
+	dir := filepath.Dir(b.bins.APIServer)
+	check.That(t, strings.HasPrefix(filepath.Base(dir), newer[1:]+"-"), "used are %+v", b.bins)
 	b.demo = false
 	log.Reset()
-	if left := b.withoutFetched(t.Context(), slices.Clone(missing)); len(left) != len(missing) || log.Len() > 0 {
-		t.Errorf("fetched for tests: %+v\n%s", b.bins, log)
-	}
-	if left := b.withoutFound(t.Context(), log, slices.Clone(missing)); len(left) != len(missing) {
-		t.Errorf("tests use what was fetched for the demo: %+v", b.bins)
-	}
+	left = b.withoutFetched(t.Context(), slices.Clone(missing))
+	check.That(t, len(left) == len(missing) && log.Len() <= 0, "fetched for tests: %+v\n%s", b.bins, log)
+	left = b.withoutFound(t.Context(), log, slices.Clone(missing))
+	check.That(t, len(left) == len(missing), "tests use what was fetched for the demo: %+v", b.bins)
 }
 
 // TestWithoutPrebuiltProgramsTheyAreBuilt forces each failure of a fetch.
@@ -232,18 +220,15 @@ func TestWithoutPrebuiltProgramsTheyAreBuilt(t *testing.T) {
 				t.Setenv("GOPROXY", failure.proxy)
 				t.Setenv("GOMODCACHE", t.TempDir())
 			}
-			if left := b.withoutFetched(t.Context(), slices.Clone(missing)); len(left) != len(missing) {
-				t.Errorf("used: %+v", b.bins)
-			}
+			left := b.withoutFetched(t.Context(), slices.Clone(missing))
+			check.That(t, len(left) == len(missing), "used: %+v", b.bins)
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			last := lines[len(lines)-1]
-			if !strings.HasPrefix(last, "building kube-apiserver, because no prebuilt one was fetched: ") ||
-				!strings.Contains(last, failure.reason) || strings.ContainsAny(last, "\x1b\a") {
-				t.Errorf("log:\n%q", log)
-			}
-			if _, err := os.Stat(b.dir + ".fetching"); !os.IsNotExist(err) {
-				t.Errorf("files are left: %v", err)
-			}
+			check.That(t,
+				strings.HasPrefix(last, "building kube-apiserver, because no prebuilt one was fetched: ") &&
+					strings.Contains(last, failure.reason) && !strings.ContainsAny(last, "\x1b\a"), "log:\n%q", log)
+			_, err := os.Stat(b.dir + ".fetching")
+			check.That(t, os.IsNotExist(err), "files are left: %v", err)
 		})
 	}
 }

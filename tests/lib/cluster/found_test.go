@@ -46,14 +46,10 @@ func TestProgramsInThePathAreUsedInTheirVersionOnly(t *testing.T) {
 	for _, p := range missing {
 		names = append(names, p.name)
 	}
-	if got := strings.Join(names, " "); got != "kube-apiserver kube-controller-manager helm3/helm" {
-		t.Errorf("to be built: %s", got)
-	}
-	if bins.Etcd != filepath.Join(path, "etcd") || bins.Kubectl != filepath.Join(path, "kubectl") ||
-		bins.Helm4 != filepath.Join(path, "helm") {
-		t.Errorf("used are %+v", bins)
-	}
-	if want := "using " + bins.Etcd + ", which is " + etcd + "\n"; !strings.Contains(log.String(), want) {
-		t.Errorf("it tells %q, without %q", log.String(), want)
-	}
+	check.Equal(t, strings.Join(names, " "), "kube-apiserver kube-controller-manager helm3/helm", "to be built")
+	check.That(t,
+		bins.Etcd == filepath.Join(path, "etcd") && bins.Kubectl == filepath.Join(path, "kubectl") &&
+			bins.Helm4 == filepath.Join(path, "helm"), "used are %+v", bins)
+	want := "using " + bins.Etcd + ", which is " + etcd + "\n"
+	check.That(t, strings.Contains(log.String(), want), "it tells %q, without %q", log.String(), want)
 }

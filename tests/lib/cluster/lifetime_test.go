@@ -33,13 +33,10 @@ func TestKilledTestLeavesNothingRunning(t *testing.T) {
 	var etcd, apiServer int
 	_, err = fmt.Sscan(line, &etcd, &apiServer)
 	check.NoError(t, err)
-	if !running(etcd) || !running(apiServer) {
-		t.Fatal("the child's control plane does not run")
-	}
+	check.Must(t, running(etcd) && running(apiServer), "the child's control plane does not run")
 	check.NoError(t, child.Process.Kill())
-	if err := child.Wait(); err == nil {
-		t.Fatal("the child was not killed")
-	}
+	err = child.Wait()
+	check.Must(t, err != nil, "the child was not killed")
 	eventually(t, "the control plane ends with the process that started it", func() bool {
 		return !running(etcd) && !running(apiServer)
 	})
@@ -55,25 +52,17 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 	t.Cleanup(func() {
 		check.Report(t, Down(dir))
 	})
-	if up, err := Running(dir); err != nil || !up {
-		t.Errorf("running %t (error %v), want true", up, err)
-	}
+	up, err := Running(dir)
+	check.That(t, err == nil && up, "running %t (error %v), want true", up, err)
 	check.NoError(t, Down(dir))
-	if !c.etcd.waitEnded(t) || !c.apiServer.waitEnded(t) {
-		t.Error("a process still runs")
-	}
-	if up, err := Running(dir); err != nil || up {
-		t.Errorf("running %t (error %v) after Down, want false", up, err)
-	}
-	if err := c.Stop(); err == nil {
-		t.Error("Stop does not tell that the processes had ended")
-	}
-	if err := Down(dir); err != nil {
-		t.Errorf("Down without a cluster: %v", err)
-	}
-	if err := Down(t.TempDir()); err == nil {
-		t.Error("Down removed a directory that holds no cluster")
-	}
+	check.That(t, c.etcd.waitEnded(t) && c.apiServer.waitEnded(t), "a process still runs")
+	up, err = Running(dir)
+	check.That(t, err == nil && !up, "running %t (error %v) after Down, want false", up, err)
+	err = c.Stop()
+	check.That(t, err != nil, "Stop does not tell that the processes had ended")
+	check.Report(t, Down(dir))
+	err = Down(t.TempDir())
+	check.That(t, err != nil, "Down removed a directory that holds no cluster")
 }
 
 func (p *process) waitEnded(t *testing.T) bool {
@@ -105,7 +94,6 @@ func TestDirectoriesOfKilledTestsAreSwept(t *testing.T) {
 		}
 	}
 	check.Report(t, errors.Join(release(), releaseSecond()))
-	if _, err := os.Stat(used); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a released directory is left: %v", err)
-	}
+	_, err = os.Stat(used)
+	check.That(t, errors.Is(err, os.ErrNotExist), "a released directory is left: %v", err)
 }

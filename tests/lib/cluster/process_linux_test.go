@@ -39,9 +39,8 @@ func TestPauseReturnsWhenEveryThreadHasStopped(t *testing.T) {
 		check.NoError(t, c.Pause())
 		states, err := threadStates(c.apiServer.pid)
 		check.NoError(t, err)
-		if rest := bytes.Trim(states, "T"); len(states) == 0 || len(rest) > 0 {
-			t.Fatalf("threads of a paused API server are in the states %s", states)
-		}
+		rest := bytes.Trim(states, "T")
+		check.Must(t, len(states) > 0 && len(rest) == 0, "threads of a paused API server are in the states %s", states)
 		check.NoError(t, c.Resume())
 	}
 }

@@ -32,12 +32,10 @@ func TestProxy(t *testing.T) {
 			_ *kubernetes.Clientset) {
 			events := startWatch(ctx, t, via)
 			check.NoError(t, c.RestartAPIServer(ctx))
-			if event, open := <-events; open {
-				t.Errorf("the watch goes on: %v", event)
-			}
-			if _, err := via.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{}); err != nil {
-				t.Errorf("the proxy does not reach the restarted API server: %v", err)
-			}
+			event, open := <-events
+			check.That(t, !open, "the watch goes on: %v", event)
+			_, err := via.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+			check.That(t, err == nil, "the proxy does not reach the restarted API server: %v", err)
 		},
 	}
 	for name, run := range cases {
@@ -46,9 +44,8 @@ func TestProxy(t *testing.T) {
 			check.NoError(t, err)
 			run(testContext(t), t, p, clientFor(t, p.RESTConfig()), direct)
 			check.Report(t, p.Close())
-			if open := p.Watches(nil); open != 0 {
-				t.Errorf("%d watches are left", open)
-			}
+			open := p.Watches(nil)
+			check.That(t, open == 0, "%d watches are left", open)
 		})
 	}
 }
@@ -57,27 +54,22 @@ func recordsRequests(ctx context.Context, t *testing.T, p *Proxy, via, _ *kubern
 	maps := via.CoreV1().ConfigMaps("default")
 	_, err := maps.Create(ctx, configMap("recorded"), metav1.CreateOptions{FieldManager: "tester"})
 	check.NoError(t, err)
-	if _, err := maps.Get(ctx, "absent", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("error %v, want not found", err)
-	}
+	_, err = maps.Get(ctx, "absent", metav1.GetOptions{})
+	check.That(t, apierrors.IsNotFound(err), "error %v, want not found", err)
 	all, writes := p.Requests(), p.Writes()
-	if len(all) != 2 || len(writes) != 1 {
-		t.Fatalf("%d requests and %d writes, want 2 and 1: %v", len(all), len(writes), all)
-	}
+	check.Must(t, len(all) == 2 && len(writes) == 1, "%d requests and %d writes, want 2 and 1: %v", len(all), len(writes),
+		all)
 	w := writes[0]
-	if w.Method != http.MethodPost || w.Path != "/api/v1/namespaces/default/configmaps" ||
-		w.Query.Get("fieldManager") != "tester" ||
-		w.Code != http.StatusCreated || w.User != "admin" || w.UserAgent == "" || len(w.Body) == 0 ||
-		w.Resource() != "configmaps" {
-		t.Errorf("recorded %+v", w)
-	}
+	check.That(t,
+		w.Method == http.MethodPost && w.Path == "/api/v1/namespaces/default/configmaps" &&
+			w.Query.Get("fieldManager") == "tester" && w.Code == http.StatusCreated && w.User == "admin" && w.UserAgent != "" &&
+			len(w.Body) > 0 && w.Resource() == "configmaps", "recorded %+v", w)
 	if all[1].Code != http.StatusNotFound {
 		t.Errorf("recorded code %d, want 404", all[1].Code)
 	}
 	p.Reset()
-	if all := p.Requests(); len(all) != 0 {
-		t.Errorf("after Reset: %v", all)
-	}
+	all = p.Requests()
+	check.That(t, len(all) == 0, "after Reset: %v", all)
 }
 
 func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kubernetes.Clientset) {
@@ -97,16 +89,12 @@ func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kub
 		_, err := direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
 		return err == nil
 	}
-	if err := create("refused", Fail(http.StatusConflict, metav1.StatusReasonConflict,
-		"on purpose")); !apierrors.IsConflict(err) {
-		t.Errorf("error %v, want a conflict", err)
-	}
-	if err := create("dropped", Drop()); err == nil {
-		t.Error("no error for a dropped request")
-	}
-	if err := create("done", DropAnswer()); err == nil {
-		t.Error("no error for a dropped answer")
-	}
+	err := create("refused", Fail(http.StatusConflict, metav1.StatusReasonConflict, "on purpose"))
+	check.That(t, apierrors.IsConflict(err), "error %v, want a conflict", err)
+	err = create("dropped", Drop())
+	check.That(t, err != nil, "no error for a dropped request")
+	err = create("done", DropAnswer())
+	check.That(t, err != nil, "no error for a dropped answer")
 	if exists("refused") || exists("dropped") || !exists("done") {
 		t.Errorf("refused %t, dropped %t, done %t: want only the last", exists("refused"), exists("dropped"),
 			exists("done"))
@@ -134,9 +122,8 @@ func held(t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, exists bo
 	}()
 	check.NoError(t, hold.Wait(ctx, 1))
 	_, err := direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
-	if exists && err != nil || !exists && !apierrors.IsNotFound(err) {
-		t.Errorf("error %v while held, want the object to exist: %t", err, exists)
-	}
+	check.That(t, (!exists || err == nil) && (exists || apierrors.IsNotFound(err)),
+		"error %v while held, want the object to exist: %t", err, exists)
 	select {
 	case err := <-result:
 		t.Fatalf("the client was answered while held: %v", err)
@@ -147,9 +134,8 @@ func held(t *testing.T, hold *Hold, via, direct *kubernetes.Clientset, exists bo
 	check.Report(t, <-result)
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
-	if err := hold.Wait(short, 2); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v, want that the second request did not arrive", err)
-	}
+	err = hold.Wait(short, 2)
+	check.That(t, errors.Is(err, context.DeadlineExceeded), "error %v, want that the second request did not arrive", err)
 }
 
 func startWatch(ctx context.Context, t *testing.T, client *kubernetes.Clientset) <-chan watch.Event {
@@ -175,9 +161,7 @@ func holdsAndCutsWatches(ctx context.Context, t *testing.T, p *Proxy, via, direc
 			select {
 			case event := <-events:
 				object, ok := event.Object.(metav1.Object)
-				if !ok || object.GetName() != name {
-					t.Fatalf("event %s %v, want %s", event.Type, event.Object, name)
-				}
+				check.Must(t, ok && object.GetName() == name, "event %s %v, want %s", event.Type, event.Object, name)
 			case <-ctx.Done():
 				t.Fatalf("no event of %s: %v", name, ctx.Err())
 			}
@@ -210,26 +194,20 @@ func holdsAndCutsWatches(ctx context.Context, t *testing.T, p *Proxy, via, direc
 	other()
 	expect(open, "watched-2", "watched-3")
 	expect(later, "watched-2", "watched-3")
-	if asked.Load() == 0 {
-		t.Error("the match was never asked")
-	}
+	check.That(t, asked.Load() != 0, "the match was never asked")
 
 	defer p.HoldWatch(nil)()
 	create("watched-4")
 	silent(open)
-	if n := p.Watches(ForResource("configmaps")); n != 2 {
-		t.Errorf("%d watches are open, want 2", n)
-	}
-	if n := p.CutWatches(ForResource("secrets")); n != 0 {
-		t.Errorf("cut %d watches of Secrets, want none", n)
-	}
-	if n := p.CutWatches(nil); n != 2 {
-		t.Errorf("cut %d watches, want 2", n)
-	}
+	n := p.Watches(ForResource("configmaps"))
+	check.That(t, n == 2, "%d watches are open, want 2", n)
+	n = p.CutWatches(ForResource("secrets"))
+	check.That(t, n == 0, "cut %d watches of Secrets, want none", n)
+	n = p.CutWatches(nil)
+	check.That(t, n == 2, "cut %d watches, want 2", n)
 	for _, events := range []<-chan watch.Event{open, later} {
-		if event, ok := <-events; ok {
-			t.Errorf("event %v after the cut", event)
-		}
+		event, ok := <-events
+		check.That(t, !ok, "event %v after the cut", event)
 	}
 }
 
@@ -237,9 +215,8 @@ func heldWatchOfAGoneClient(ctx context.Context, t *testing.T, p *Proxy, via, _ 
 	defer p.HoldWatch(nil)()
 	gone, leave := context.WithCancel(ctx)
 	startWatch(gone, t, via)
-	if n := p.Watches(nil); n != 1 {
-		t.Errorf("%d watches are open, want 1", n)
-	}
+	n := p.Watches(nil)
+	check.That(t, n == 1, "%d watches are open, want 1", n)
 	leave()
 	eventually(t, "the watch ends with its client", func() bool { return p.Watches(nil) == 0 })
 }

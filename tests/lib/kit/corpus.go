@@ -67,9 +67,7 @@ func ManifestChart(t testing.TB, chart, release, file string) (path string, args
 func confine(t testing.TB, manifest string) string {
 	t.Helper()
 	const before = "  - name: validate.nginx.ingress.kubernetes.io\n"
-	if strings.Count(manifest, before) != 1 {
-		t.Fatalf("the manifest of ingress-nginx does not hold %q", before)
-	}
+	check.Must(t, strings.Count(manifest, before) == 1, "the manifest of ingress-nginx does not hold %q", before)
 	return strings.Replace(manifest, before, before+
 		"    namespaceSelector:\n      matchLabels:\n        kubernetes.io/metadata.name: ingress-nginx\n", 1)
 }

@@ -60,12 +60,10 @@ func New(t testing.TB, c *cluster.Cluster) *Env {
 	config := c.RESTConfig()
 	e := &Env{TB: t, Ctx: t.Context(), Cluster: c}
 	var err error
-	if e.Dynamic, err = dynamic.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	if e.Kube, err = kubernetes.NewForConfig(config); err != nil {
-		t.Fatal(err)
-	}
+	e.Dynamic, err = dynamic.NewForConfig(config)
+	check.NoError(t, err)
+	e.Kube, err = kubernetes.NewForConfig(config)
+	check.NoError(t, err)
 	check.NoError(t, crd.Create(e.Ctx, config))
 	suffix := rand.String(5)
 	e.Operator, e.Apps = e.Namespace("locker-"+suffix), e.Namespace("apps-"+suffix)

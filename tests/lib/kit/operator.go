@@ -172,9 +172,7 @@ func (o *Operator) Stop() {
 	o.t.Helper()
 	select {
 	case <-o.done:
-		if o.err != nil {
-			o.t.Errorf("operator ended by itself: %v", o.err)
-		}
+		check.That(o.t, o.err == nil, "operator ended by itself: %v", o.err)
 	default:
 	}
 	o.stop()
@@ -213,9 +211,7 @@ func (o *Operator) Log() string { return o.log.String() }
 func Metrics(t testing.TB, o *Operator) string {
 	t.Helper()
 	found := regexp.MustCompile(`metrics on (127\.0\.0\.1:\d+)`).FindStringSubmatch(o.Log())
-	if found == nil {
-		t.Fatal("the log does not say where metrics are served")
-	}
+	check.Must(t, found != nil, "the log does not say where metrics are served")
 	_, text := HTTPGet(t, "http://"+found[1]+"/metrics", "")
 	return text
 }
