@@ -49,9 +49,7 @@ func TestBeginsToRevert(t *testing.T) {
 		"a path that is ignored no longer":  {ignoring("/a", "/b"), ignoring("/a"), true},
 		"a rule that is gone":               {more, ignoring("/a", "/b"), true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			check.Equal(t, beginsToRevert(tc.before, tc.after, now), tc.want)
-		})
+		t.Run(name, func(t *testing.T) { check.Equal(t, beginsToRevert(tc.before, tc.after, now), tc.want) })
 	}
 }
 
@@ -131,9 +129,7 @@ func TestRevertsTextIsBounded(t *testing.T) {
 func TestRevertTextOfListElements(t *testing.T) {
 	d := driftedBy("web", 1)
 	list := func(elements ...any) map[string]any { return map[string]any{"spec": map[string]any{"list": elements}} }
-	element := func(name, value string) any {
-		return map[string]any{"name": name, "value": value}
-	}
+	element := func(name, value string) any { return map[string]any{"name": name, "value": value} }
 	o := &d.Differences[0]
 	change := func(path string, op drift.Operation) {
 		o.Changes = []inspect.Change{{Change: drift.Change{Path: path, Op: op}}}

@@ -41,9 +41,7 @@ func TestClassicFlagsAndEnvironment(t *testing.T) {
 			t.Setenv(tc.env, "")
 			check := func(want string, args ...string) {
 				t.Helper()
-				err := parse(t, func(c *cli.Command) {
-					check.Equal(t, c.String(name), want, "%v", name)
-				}, args...)
+				err := parse(t, func(c *cli.Command) { check.Equal(t, c.String(name), want, "%v", name) }, args...)
 				check.NoError(t, err)
 			}
 			t.Setenv(tc.env, "from-env")

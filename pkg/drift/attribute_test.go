@@ -74,9 +74,7 @@ func TestManagedBy(t *testing.T) {
 		},
 		"no entries": {want: Owner{Manager: "helm", Operation: update}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			check.Equal(t, ManagedBy(tc.fields), tc.want)
-		})
+		t.Run(name, func(t *testing.T) { check.Equal(t, ManagedBy(tc.fields), tc.want) })
 	}
 }
 

@@ -90,9 +90,7 @@ func TestStrictOnObjectsOfAnAPIServer(t *testing.T) {
 					var name string
 					if n, err := fmt.Sscanf(change, "Added "+pod+"/containers/%%d %s", &name); err == nil && n == 1 {
 						at := slices.IndexFunc(at(live.Object, "spec", "template", "spec", "containers").([]any),
-							func(e any) bool {
-								return e.(map[string]any)["name"] == name
-							})
+							func(e any) bool { return e.(map[string]any)["name"] == name })
 						change = fmt.Sprintf("Added %s/containers/%d", pod, at)
 					}
 					expected[change] = manager

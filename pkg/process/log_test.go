@@ -27,9 +27,7 @@ func TestLogLinesAreNeutral(t *testing.T) {
 			if name == "terminal" { // the colours are its own
 				text = strings.NewReplacer("\x1b[36m", "", "\x1b[0m", "").Replace(text)
 			}
-			at := strings.IndexFunc(text, func(r rune) bool {
-				return r < ' ' || r == '\u202e' && name != "json"
-			})
+			at := strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r == '\u202e' && name != "json" })
 			check.That(t, at < 0, "byte %d of %q", at, text)
 			check.That(t, strings.Contains(text, "all is well"), "the message is gone: %q", text)
 		})

@@ -27,8 +27,6 @@ func TestVersionOfABuild(t *testing.T) {
 			build{"v1.2.3", "unknown", "unknown"}},
 		"no build information": {nil, build{"dev", "unknown", "unknown"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			check.Equal(t, of(tc.info, tc.info != nil), tc.want, "it")
-		})
+		t.Run(name, func(t *testing.T) { check.Equal(t, of(tc.info, tc.info != nil), tc.want, "it") })
 	}
 }

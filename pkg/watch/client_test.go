@@ -123,12 +123,10 @@ func TestErrorsOfTheAPIServerArePassedOn(t *testing.T) {
 // names is a Sink that forwards the names of objects.
 type names chan string
 
-func (n names) Observed(_ schema.GroupVersionKind, obj *Live) { n <- "observed " + obj.Name }
-func (n names) Gone(_ schema.GroupVersionKind, obj *Live)     { n <- "gone " + obj.Name }
-func (n names) Listed(_ schema.GroupVersionKind, _ func(manifest.ID) bool) {
-	n <- "listed"
-}
-func (n names) Troubled(schema.GroupVersionKind) {}
+func (n names) Observed(_ schema.GroupVersionKind, obj *Live)              { n <- "observed " + obj.Name }
+func (n names) Gone(_ schema.GroupVersionKind, obj *Live)                  { n <- "gone " + obj.Name }
+func (n names) Listed(_ schema.GroupVersionKind, _ func(manifest.ID) bool) { n <- "listed" }
+func (n names) Troubled(schema.GroupVersionKind)                           {}
 
 func (n names) Rewound(schema.GroupVersionKind) {}
 

@@ -280,6 +280,4 @@ func isFile(path string) bool {
 }
 
 // tail returns the last n bytes of content.
-func tail(content []byte, n int) []byte {
-	return content[max(0, len(content)-n):]
-}
+func tail(content []byte, n int) []byte { return content[max(0, len(content)-n):] }

@@ -106,9 +106,7 @@ func TestReservedPortsAreDistinctAndKept(t *testing.T) {
 	for range 50 {
 		p, err := reservePort()
 		check.NoError(t, err)
-		t.Cleanup(func() {
-			check.Report(t, p.release())
-		})
+		t.Cleanup(func() { check.Report(t, p.release()) })
 		check.That(t, !seen[p.number] && p.number != 0, "port %d was given twice", p.number)
 		seen[p.number] = true
 	}

@@ -49,9 +49,7 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	c, err := Start(testContext(t), Options{Dir: dir, Detach: true, Log: os.Stderr})
 	check.NoError(t, err)
-	t.Cleanup(func() {
-		check.Report(t, Down(dir))
-	})
+	t.Cleanup(func() { check.Report(t, Down(dir)) })
 	up, err := Running(dir)
 	check.That(t, err == nil && up, "running %t (error %v), want true", up, err)
 	check.NoError(t, Down(dir))

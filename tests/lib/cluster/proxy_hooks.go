@@ -153,9 +153,7 @@ func (p *Proxy) HoldAnswers(match Match) *Hold {
 	return h
 }
 
-func newHold() *Hold {
-	return &Hold{released: make(chan struct{}), changed: make(chan struct{})}
-}
+func newHold() *Hold { return &Hold{released: make(chan struct{}), changed: make(chan struct{})} }
 
 // wait holds one request until Release (nil) or until its client gives up.
 func (h *Hold) wait(ctx context.Context) error {

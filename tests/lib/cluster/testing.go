@@ -28,9 +28,7 @@ func ForTest(t testing.TB, options Options) *Cluster {
 	}
 	c, err := startFor(t.Context(), options)
 	check.NoError(t, err)
-	t.Cleanup(func() {
-		check.Report(t, c.Stop())
-	})
+	t.Cleanup(func() { check.Report(t, c.Stop()) })
 	return c
 }
 

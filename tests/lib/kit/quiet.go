@@ -159,9 +159,7 @@ func (e *Env) closing(p *cluster.Proxy, err error) *cluster.Proxy {
 	e.Helper()
 	check.NoError(e, err)
 	p.As(e.OperatorConfig())
-	e.Cleanup(func() {
-		check.Report(e, p.Close())
-	})
+	e.Cleanup(func() { check.Report(e, p.Close()) })
 	return p
 }
 

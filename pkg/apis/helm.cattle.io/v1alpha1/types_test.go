@@ -27,9 +27,7 @@ func TestSuspendedAt(t *testing.T) {
 		{"suspend outlasts suspendUntil", Protection{Suspend: true, SuspendUntil: at(-time.Second)}, true},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			check.Equal(t, test.spec.SuspendedAt(now), test.want)
-		})
+		t.Run(test.name, func(t *testing.T) { check.Equal(t, test.spec.SuspendedAt(now), test.want) })
 	}
 }
 
