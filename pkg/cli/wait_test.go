@@ -56,7 +56,6 @@ func TestCheckOfAPolicyThatMatchesNothing(t *testing.T) {
 	p.Status.Conditions = []metav1.Condition{condition("Ready", metav1.ConditionTrue, "Followed", "")}
 	f := policyFinding(p)
 	check.That(t, f.Level == levelWarning && f.Message == "it matches no release", "%+v", f)
-	if p.Status.Releases.Matched = 1; policyFinding(p).Level != levelOK {
-		t.Errorf("%+v", policyFinding(p))
-	}
+	p.Status.Releases.Matched = 1
+	check.That(t, policyFinding(p).Level == levelOK, "%+v", policyFinding(p))
 }

@@ -69,9 +69,8 @@ func TestSchemaIsStructural(t *testing.T) {
 	))
 	structural, err := structuralschema.NewStructural(&internal)
 	check.NoError(t, err)
-	if errs := structuralschema.ValidateStructural(nil, structural); len(errs) > 0 {
-		t.Error(errs.ToAggregate())
-	}
+	errs := structuralschema.ValidateStructural(nil, structural)
+	check.That(t, len(errs) == 0, "%v", errs.ToAggregate())
 }
 
 func TestReleaseIsImmutableAndTheMessageSaysWhatToDoInstead(t *testing.T) {

@@ -71,9 +71,7 @@ func TestLogLevels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			check.NoError(t, parse(t, func(c *cli.Command) {
-				if got := command.LogLevel(c); got != tc.want {
-					t.Errorf("level is %s", got)
-				}
+				check.Equal(t, command.LogLevel(c), tc.want, "level")
 			}, tc.args...))
 		})
 	}

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // managed returns an object with the entries of managers who wrote Helm's ownership metadata, and of a controller.
@@ -26,11 +28,9 @@ func managed(version string, operations ...metav1.ManagedFieldsOperationType) *u
 func TestI1_OwnershipThatHelmWroteIsNotTakenForOurs(t *testing.T) {
 	const update, apply = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
 	done, owned := managed("1", update), managed("3", apply)
-	if got := adopt(done, managed("2", update), owned); got.GetResourceVersion() != "1" ||
-		helmEntries(got)[0].Operation != apply {
-		t.Errorf("after a controller: version %s, entries %v", got.GetResourceVersion(), helmEntries(got))
-	}
-	if got := adopt(done, managed("2", update, apply), owned); got != done {
-		t.Errorf("after Helm: entries %v", helmEntries(got))
-	}
+	got := adopt(done, managed("2", update), owned)
+	check.That(t, got.GetResourceVersion() == "1" && helmEntries(got)[0].Operation == apply,
+		"after a controller: version %s, entries %v", got.GetResourceVersion(), helmEntries(got))
+	got = adopt(done, managed("2", update, apply), owned)
+	check.That(t, got == done, "after Helm: entries %v", helmEntries(got))
 }

@@ -95,9 +95,8 @@ func TestLinesAreKeptOverDaysSizesAndProcesses(t *testing.T) {
 	for scanner := bufio.NewScanner(bytes.NewReader(all)); scanner.Scan(); {
 		var l struct{ Previous, Cluster, SpecVersion string }
 		check.NoError(t, json.Unmarshal(scanner.Bytes(), &l))
-		if l.Previous != previous || l.Cluster != "prod" || l.SpecVersion != "1.0" {
-			t.Errorf("want %s before %s", previous, scanner.Text())
-		}
+		check.That(t, l.Previous == previous && l.Cluster == "prod" && l.SpecVersion == "1.0", "want %s before %s", previous,
+			scanner.Text())
 		previous = fmt.Sprintf("%x", sha256.Sum256(scanner.Bytes()))
 	}
 	check.That(t, previous == chain.Head, "the head is %s, want %s", chain.Head, previous)

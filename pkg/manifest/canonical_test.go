@@ -61,13 +61,10 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 			declared, untouched, want := decode(t, head+test.declared), decode(t, head+test.declared), decode(t, head+test.want)
 			gvk := schema.FromAPIVersionAndKind(test.apiVersion, test.kind)
 			got := manifest.Canonical(declared, gvk)
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("got  %s\nwant %s", text(got), text(want))
-			}
+			check.That(t, reflect.DeepEqual(got, want), "got  %s\nwant %s", text(got), text(want))
 			check.That(t, reflect.DeepEqual(declared, untouched), "the argument was changed")
-			if again := manifest.Canonical(got, gvk); !reflect.DeepEqual(again, got) {
-				t.Errorf("a second time makes a difference: %s", text(again))
-			}
+			again := manifest.Canonical(got, gvk)
+			check.That(t, reflect.DeepEqual(again, got), "a second time makes a difference: %s", text(again))
 		})
 	}
 }

@@ -63,9 +63,9 @@ func TestRetriesBackOffAndKeepTheOrder(t *testing.T) {
 		b.answers <- status([]int{500, 503, 429, 408}[n%4])
 		r := <-b.got
 		ids = append(ids, r.body["id"])
-		if got := <-b.clock.timers; got != want || subject(r) != "first" {
-			t.Errorf("attempt %d for %s, next in %s, want %s", n, subject(r), got, want)
-		}
+		got := <-b.clock.timers
+		check.That(t, got == want && subject(r) == "first", "attempt %d for %s, next in %s, want %s", n, subject(r), got,
+			want)
 		b.clock.Step(want)
 	}
 	b.answers <- ok

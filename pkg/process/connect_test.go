@@ -60,9 +60,7 @@ func TestARequestAboutTheLeaseIsShort(t *testing.T) {
 		leases, err := Leases(config, lease)
 		check.NoError(t, err)
 		client, ok := leases.RESTClient().(*rest.RESTClient)
-		if !ok {
-			t.Fatalf("the client is a %T", leases.RESTClient())
-		}
+		check.Must(t, ok, "the client is a %T", leases.RESTClient())
 		check.Equal(t, client.Client.Timeout, want, "with a lease of %s a request may take", lease)
 	}
 }

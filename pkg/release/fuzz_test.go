@@ -51,10 +51,9 @@ func FuzzRecordOf(f *testing.F) {
 			Labels: map[string]string{"name": name, "version": version, "status": status, "createdAt": at, "modifiedAt": at, "owner": owner}}
 		rec, err := release.Secrets.RecordOf(meta)
 		other, otherErr := release.ConfigMaps.RecordOf(meta)
-		if (err == nil) != (otherErr == nil) || err == nil && !release.ConfigMaps.MayBeRecord(meta) {
-			t.Errorf("%q in a Secret: %v, in a ConfigMap: %v, which may be a record: %v", secret, err, otherErr,
-				release.ConfigMaps.MayBeRecord(meta))
-		}
+		check.That(t, (err == nil) == (otherErr == nil) && (err != nil || release.ConfigMaps.MayBeRecord(meta)),
+			"%q in a Secret: %v, in a ConfigMap: %v, which may be a record: %v", secret, err, otherErr,
+			release.ConfigMaps.MayBeRecord(meta))
 		if other.Storage = release.Secrets; err == nil && other != rec {
 			t.Errorf("in a Secret it is %+v, in a ConfigMap %+v", rec, other)
 		}

@@ -193,9 +193,8 @@ func TestStatusesThatHelmWritesAreKnown(t *testing.T) {
 		helmrelease.StatusPendingRollback: true,
 		"brand-new":                       false,
 	} {
-		if release.Known(status) != (status != "brand-new") || release.Transitioning(status) != transitioning {
-			t.Errorf("%s: known %v, transitioning %v", status, release.Known(status), release.Transitioning(status))
-		}
+		check.That(t, release.Known(status) == (status != "brand-new") && release.Transitioning(status) == transitioning,
+			"%s: known %v, transitioning %v", status, release.Known(status), release.Transitioning(status))
 	}
 }
 

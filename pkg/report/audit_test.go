@@ -67,8 +67,6 @@ func TestWhatDriftedNamesAMissingObject(t *testing.T) {
 		"deleted":                        {Operation: v1alpha1.DriftDeleted, Since: v1alpha1.DriftSinceLocked},
 		"deleted by user alice (a, ops)": {Operation: v1alpha1.DriftDeleted, User: "alice", UserGroups: []string{"a", "ops"}},
 	} {
-		if WhatDrifted(r) != want {
-			t.Errorf("it is %q, want %q", WhatDrifted(r), want)
-		}
+		check.Equal(t, WhatDrifted(r), want, "it")
 	}
 }

@@ -134,9 +134,8 @@ func TestARevisionFollowsOnTheTrustedOne(t *testing.T) {
 	s := &State{}
 	s.Trust(rec(4))
 	for n, want := range map[int]bool{3: true, 4: true, 5: false, 6: false} {
-		if s.Follows(n, false) != want || s.Follows(n, true) != (n < 6) {
-			t.Errorf("revision %d follows: %t, %t", n, s.Follows(n, false), s.Follows(n, true))
-		}
+		check.That(t, s.Follows(n, false) == want && s.Follows(n, true) == (n < 6), "revision %d follows: %t, %t", n,
+			s.Follows(n, false), s.Follows(n, true))
 	}
 	s.Witness(6)
 	check.That(t, !s.Follows(6, true), "there is a revision in between")

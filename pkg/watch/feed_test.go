@@ -224,9 +224,7 @@ func TestAWatchOfAnAPIServerThatHangsEnds(t *testing.T) {
 	_, ok := request.Deadline()
 	check.Must(t, ok, "the request has no deadline")
 	<-request.Done()
-	if !errors.Is(request.Err(), context.DeadlineExceeded) {
-		t.Errorf("the request ends with %v", request.Err())
-	}
+	check.That(t, errors.Is(request.Err(), context.DeadlineExceeded), "the request ends with %v", request.Err())
 	w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds, SendInitialEvents: &yes})
 	check.NoError(t, err)
 	_, ok = request.Deadline()

@@ -152,9 +152,8 @@ func TestEachStorageIsFollowedForItself(t *testing.T) {
 	check.That(t, found && rec.Storage == release.ConfigMaps && !rec.Contested && rec.UID == "b", "newest is %+v", rec)
 	secrets.observed(secret("7", "c", "12", "uninstalled"))
 	configMaps.observed(secret("8", "d", "13", "deployed"))
-	if rec, _ := r.Newest(web); len(r.Before(rec)) != 1 || r.Before(rec)[0].UID != "b" {
-		t.Errorf("before %+v is %+v", rec, r.Before(rec))
-	}
+	rec, _ = r.Newest(web)
+	check.That(t, len(r.Before(rec)) == 1 && r.Before(rec)[0].UID == "b", "before %+v is %+v", rec, r.Before(rec))
 	configMaps.listed(nil)
 	newest(t, r, "sh.helm.release.v1.web.v7 12 uninstalled")
 
@@ -162,7 +161,6 @@ func TestEachStorageIsFollowedForItself(t *testing.T) {
 	other := secret("9", "e", "14", "deployed")
 	other.Name = "settings" // Helm passes over it, too
 	configMaps.observed(other)
-	if len(*changed) > 0 || len(r.Malformed(web)) > 0 {
-		t.Errorf("told of %v, malformed: %v", *changed, r.Malformed(web))
-	}
+	check.That(t, len(*changed) == 0 && len(r.Malformed(web)) == 0, "told of %v, malformed: %v", *changed,
+		r.Malformed(web))
 }
