@@ -4,6 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -95,4 +100,130 @@ func TestWhatWaitsIsHandedOutAgainWithOtherContentOrAfterResume(t *testing.T) {
 	check.That(t, l.Done(w.ID, Outcome{Again: &again, Waits: true, Now: epoch}), "a newer look does not wake anybody")
 	l.Close()
 	check.That(t, !l.Resume(), "a lock that has ended wakes somebody")
+}
+
+func TestReconsider(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	id := manifest.ID{Kind: "ConfigMap", Name: "a"}
+	ids := map[manifest.ID]struct{}{id: {}, {Kind: "ConfigMap", Name: "unknown"}: {}}
+	take := func(t *testing.T, l *Lock) *Work {
+		t.Helper()
+		work, _ := l.Take(now)
+		check.Must(t, len(work) == 1, "%d objects to work on", len(work))
+		return work[0]
+	}
+	seen := Observation{Live: &unstructured.Unstructured{}, Version: 7, Digest: 3, Seen: now}
+	for name, test := range map[string]func(t *testing.T, l *Lock, w *Work){
+		"one that waits is judged by what was seen": func(t *testing.T, l *Lock, w *Work) {
+			check.That(t, !l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}), "it does not wait")
+			work, _ := l.Take(now)
+			check.That(t, len(work) == 0, "it does not wait")
+			check.That(t, l.Reconsider(now, ids) && take(t, l).Version == 7, "it is looked at again")
+		},
+		"one in flight is looked at again afterwards": func(t *testing.T, l *Lock, w *Work) {
+			check.That(t, !l.Reconsider(now, ids), "a worker should come, and the object is in flight")
+			check.That(t, l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) && take(t, l).NeedsGet,
+				"what has changed meanwhile is missed")
+		},
+		"one that was judged is looked at again": func(t *testing.T, l *Lock, w *Work) {
+			l.Done(id, Outcome{Reported: true, Digest: w.Digest, Now: now})
+			check.That(t, l.Reconsider(now, ids) && take(t, l).NeedsGet, "it is not")
+		},
+		"a newer look ends the wait": func(t *testing.T, l *Lock, w *Work) {
+			l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now})
+			newer := seen
+			newer.Version, newer.Digest = 8, 4
+			check.That(t, l.Observe(id, newer) && take(t, l).Version == 8, "it does not")
+		},
+		"a lock that has ended needs nothing": func(t *testing.T, l *Lock, _ *Work) {
+			l.Close()
+			check.That(t, !l.Reconsider(now, ids), "it does")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := New(&Lock{}, []*Object{{ID: id, Kind: &Kind{}}})
+			l.Observe(id, seen)
+			test(t, l, take(t, l))
+		})
+	}
+}
+
+// A list without an object is newer than the last observation of the waiting object.
+func TestAnObjectThatWaitsIsLookedAtAgainAfterAList(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(11, 2, epoch))
+	w := take(t, l, epoch, 1)[0]
+	again := w.Observation
+	l.Done(w.ID, Outcome{Again: &again, Waits: true, Now: epoch})
+	take(t, l, epoch, 0)
+	check.Must(t, l.Recheck(epoch.Add(time.Minute), nil), "nobody is woken")
+	w = take(t, l, epoch.Add(time.Minute), 1)[0]
+	check.That(t, w.NeedsGet && w.Seen == epoch, "it is judged by what was seen before: %+v", w.Observation)
+}
+
+// partly hands back the object of judged as restored but for one refused change, with digest 5 at version 20.
+func partly(t *testing.T, l *Lock) {
+	t.Helper()
+	l.Observe(id("a"), seen(15, 4, epoch))
+	w := take(t, l, epoch, 1)[0]
+	l.Done(w.ID, Outcome{
+		Good: true, Reported: true, Digest: 5, Version: 20, Failed: true, Problem: &Problem{Drifted: true},
+		Again: &Observation{NeedsGet: true, Seen: epoch}, Now: epoch,
+		Refused: &Refusal{Content: 5, Changes: []drift.Change{{Path: "/data/a", Op: drift.Modified}}},
+	})
+}
+
+func TestNewContentIsNotHeldUpByARefusal(t *testing.T) {
+	l := judged(t)
+	partly(t, l)
+	work, after := l.Take(epoch)
+	check.Must(t, len(work) == 0 && after > 0, "the next attempt is made at once: %d, in %v", len(work), after)
+	check.That(t, l.Observe(id("a"), seen(21, 6, epoch)), "a change of another field wakes nobody")
+	w := take(t, l, epoch, 1)[0]
+	check.That(t, w.Refusal != nil && w.Refusal.Content == 5, "the refusal is %+v", w.Refusal)
+}
+
+// A change beside refused ones does not begin with them.
+func TestNewContentIsNewerThanARefusal(t *testing.T) {
+	l, later := judged(t), epoch.Add(time.Hour)
+	partly(t, l)
+	l.Observe(id("a"), seen(21, 6, later))
+	l.Observe(id("a"), seen(22, 7, later.Add(time.Second))) // before a worker takes the change
+	w := take(t, l, later, 1)[0]
+	check.That(t, w.Seen.Equal(later), "the change was seen at %s, want %s", w.Seen, later)
+}
+
+func TestARefusalIsTriedAgainWhateverIsSeen(t *testing.T) {
+	l := judged(t)
+	partly(t, l)
+	if l.Observe(id("a"), seen(21, 5, epoch)) || !l.Known(id("a"), 22, 5) { // the status of the object, say
+		t.Error("the content is the same and wakes somebody")
+	}
+	sum := l.Summarize(epoch)
+	check.That(t, sum.Drifted == 1, "the summary is %+v", sum)
+	w := take(t, l, epoch.Add(time.Minute), 1)[0]
+	check.That(t, w.NeedsGet && w.Refusal != nil, "took %+v", w)
+	l.Done(w.ID, Outcome{Good: true, Digest: 7, Version: 30, Now: epoch})
+	check.That(t, l.Observe(id("a"), seen(31, 8, epoch)), "drift wakes nobody")
+	w = take(t, l, epoch, 1)[0]
+	check.That(t, w.Refusal == nil, "the refusal is over and remembered: %+v", w.Refusal)
+}
+
+// After a restored backup, resource versions begin again at lower ones.
+func TestHostile_ObservationsOfARestoredBackupAreBelieved(t *testing.T) {
+	l := judged(t)
+	check.Must(t, !l.Observe(id("a"), seen(5, 2, epoch)), "an older observation counts")
+	l.Rewind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	check.Must(t, !l.Observe(id("a"), seen(5, 2, epoch)), "it counts because another kind was restored")
+	l.Rewind(configMaps)
+	check.Must(t, !l.Known(id("a"), 5, 2) && l.Observe(id("a"), seen(5, 2, epoch)),
+		"an observation of the restored backup does not count")
+	// A worker has the object while versions begin again: the version that it hands back is of before.
+	w := take(t, l, epoch, 1)[0]
+	l.Rewind(configMaps)
+	l.Done(w.ID, Outcome{Good: true, Digest: 2, Version: 11, Now: epoch})
+	check.That(t, l.Observe(id("a"), seen(6, 3, epoch)), "what a worker saw before hides the restored backup")
+	w = take(t, l, epoch, 1)[0]
+	l.Done(w.ID, Outcome{Good: true, Digest: 3, Version: 7, Now: epoch})
+	check.That(t, !l.Observe(id("a"), seen(7, 4, epoch)), "the order of versions does not count any more")
 }
