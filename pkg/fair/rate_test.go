@@ -37,3 +37,15 @@ func TestRate_EachTenantHasItsOwn(t *testing.T) {
 	}
 	check.That(t, len(r.used) <= 210, "%d tenants are remembered", len(r.used))
 }
+
+// A tenant waits for no more than its debt, whatever it has used.
+func TestRate_DebtIsBounded(t *testing.T) {
+	r, now := NewRate(2, 10, 6), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	r.Use("hostile", now, 1000)
+	if wait := r.Wait("hostile", now); wait < 3*time.Second || wait > 3*time.Second+time.Millisecond {
+		t.Errorf("the wait is %s, want three seconds", wait)
+	}
+	if wait := r.Wait("hostile", now.Add(4*time.Second)); wait != 0 {
+		t.Errorf("the wait is %s after the debt is paid", wait)
+	}
+}

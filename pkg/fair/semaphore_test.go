@@ -155,6 +155,9 @@ func TestSemaphore_WhoGivesUpTakesNoSlot(t *testing.T) {
 		if slices.Contains(a.order, "b") || a.tenants["b"] != nil {
 			a.Errorf("order is %v, tenants are %v", a.order, a.tenants)
 		}
+		if a.want("a"); a.Waiting() != 1 {
+			a.Errorf("%d wait", a.Waiting())
+		}
 		a.release("a")
 		a.want("a c")
 	})

@@ -201,6 +201,7 @@ func TestHelmMayGoOnWithAPendingRecord(t *testing.T) {
 		"ended by its writer":               {func(s *State) { s.Interrupt("2", 2, "ci") }, ""},
 		"ended by another user":             {func(s *State) { s.Interrupt("2", 2, "mallory") }, "ci"},
 		"another one, of an unknown writer": {func(s *State) { s.Interrupt("3", 3, "ci") }, severalUsers},
+		"the trusted one itself":            {func(s *State) { s.Interrupt("1", 1, "mallory") }, severalUsers},
 		"before the trusted one":            {func(s *State) { s.Interrupt("0", 0, "mallory") }, ""},
 		"changed by its writer":             {func(s *State) { s.TakeOver("2", "ci") }, ""},
 		"changed by another user":           {func(s *State) { s.TakeOver("2", "mallory") }, "ci"},
