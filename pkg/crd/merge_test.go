@@ -28,100 +28,48 @@ func TestMerge(t *testing.T) {
 	newer := apiextensionsv1.JSONSchemaProps{Type: "string", Description: "a field of a newer version"}
 	type definition = apiextensionsv1.CustomResourceDefinition
 
-	tests := []struct {
-		name       string
-		live, want func(*definition)
-	}{
-		{
-			name: "a definition that is up to date stays as it is",
-			live: func(*definition) {},
-			want: func(*definition) {},
-		},
-		{
-			name: "what others wrote into metadata and status stays",
-			live: func(d *definition) {
-				d.ResourceVersion, d.UID = "7", "abc"
-				d.Labels = map[string]string{"team": "a"}
-				d.Annotations["other"] = "b"
-				d.Status.StoredVersions = []string{"v1alpha1"}
-			},
-			want: func(d *definition) {
-				d.ResourceVersion, d.UID = "7", "abc"
-				d.Labels = map[string]string{"team": "a"}
-				d.Annotations["other"] = "b"
-				d.Status.StoredVersions = []string{"v1alpha1"}
-			},
-		},
-		{
-			name: "fields that are missing are added",
-			live: func(d *definition) { delete(specOf(d).Properties, "suspendUntil") },
-			want: func(*definition) {},
-		},
-		{
-			name: "fields of a newer version stay, at every level",
-			live: func(d *definition) {
-				specOf(d).Properties["newer"] = newer
-				specOf(d).Properties["release"].Properties["newer"] = newer
-				d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["recentDrift"].Items.Schema.Properties["newer"] = newer
-			},
-			want: func(d *definition) {
-				specOf(d).Properties["newer"] = newer
-				specOf(d).Properties["release"].Properties["newer"] = newer
-				d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["recentDrift"].Items.Schema.Properties["newer"] = newer
-			},
-		},
-		{
-			name: "a field that has another schema gets ours",
-			live: func(d *definition) {
-				specOf(d).Properties["mode"] = apiextensionsv1.JSONSchemaProps{Type: "integer"}
-			},
-			want: func(*definition) {},
-		},
-		{
-			name: "a version of others stays",
-			live: func(d *definition) {
-				d.Spec.Versions = append(d.Spec.Versions,
-					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1alpha0", Served: true})
-			},
-			want: func(d *definition) {
-				d.Spec.Versions = append(d.Spec.Versions,
-					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1alpha0", Served: true})
-			},
-		},
-		{
-			name: "a newer version stays the storage version",
-			live: func(d *definition) {
-				d.Spec.Versions[0].Storage = false
-				d.Spec.Versions = append(d.Spec.Versions,
-					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true, Storage: true})
-			},
-			want: func(d *definition) {
-				d.Spec.Versions[0].Storage = false
-				d.Spec.Versions = append(d.Spec.Versions,
-					apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Served: true, Storage: true})
-			},
-		},
-		{
-			name: "short names and categories of others stay",
-			live: func(d *definition) {
-				d.Spec.Names.ShortNames, d.Spec.Names.Categories = []string{"lock"}, []string{"all"}
-			},
-			want: func(d *definition) {
-				d.Spec.Names.ShortNames, d.Spec.Names.Categories = []string{"lock", "hlr"}, []string{"all", "helm"}
-			},
-		},
-		{
-			name: "a definition from before structural schemas becomes a structural one",
-			live: func(d *definition) {
-				d.Spec.PreserveUnknownFields = true
-				d.Spec.Versions[0].Schema = nil
-				d.Spec.Versions[0].Subresources = nil
-			},
-			want: func(*definition) {},
-		},
+	nothing := func(*definition) {}
+	metadata := func(d *definition) {
+		d.ResourceVersion, d.UID = "7", "abc"
+		d.Labels = map[string]string{"team": "a"}
+		d.Annotations["other"] = "b"
+		d.Status.StoredVersions = []string{"v1alpha1"}
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+	fields := func(d *definition) {
+		specOf(d).Properties["newer"] = newer
+		specOf(d).Properties["release"].Properties["newer"] = newer
+		status := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
+		status.Properties["recentDrift"].Items.Schema.Properties["newer"] = newer
+	}
+	version := func(name string, storage bool) func(*definition) {
+		return func(d *definition) {
+			d.Spec.Versions[0].Storage = !storage
+			d.Spec.Versions = append(d.Spec.Versions,
+				apiextensionsv1.CustomResourceDefinitionVersion{Name: name, Served: true, Storage: storage})
+		}
+	}
+	names := func(short, categories []string) func(*definition) {
+		return func(d *definition) { d.Spec.Names.ShortNames, d.Spec.Names.Categories = short, categories }
+	}
+
+	for name, test := range map[string]struct{ live, want func(*definition) }{
+		"a definition that is up to date stays as it is":   {nothing, nothing},
+		"what others wrote into metadata and status stays": {metadata, metadata},
+		"fields of a newer version stay, at every level":   {fields, fields},
+		"a version of others stays":                        {version("v1alpha0", false), version("v1alpha0", false)},
+		"a newer version stays the storage version":        {version("v1", true), version("v1", true)},
+		"short names and categories of others stay": {names([]string{"lock"}, []string{"all"}),
+			names([]string{"lock", "hlr"}, []string{"all", "helm"})},
+		"fields that are missing are added": {func(d *definition) { delete(specOf(d).Properties, "suspendUntil") }, nothing},
+		"a field that has another schema gets ours": {func(d *definition) {
+			specOf(d).Properties["mode"] = apiextensionsv1.JSONSchemaProps{Type: "integer"}
+		}, nothing},
+		"a definition from before structural schemas becomes a structural one": {func(d *definition) {
+			d.Spec.PreserveUnknownFields = true
+			d.Spec.Versions[0].Schema, d.Spec.Versions[0].Subresources = nil, nil
+		}, nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
 			live, want := edit(desired, test.live), edit(desired, test.want)
 			liveBefore, desiredBefore := live.DeepCopy(), desired.DeepCopy()
 

@@ -57,92 +57,68 @@ func TestDecide(t *testing.T) {
 	pending := release.Record{Revision: 4, Status: release.StatusPendingUpgrade, Created: epoch.Add(-time.Hour),
 		Modified: epoch}
 	later := metav1.NewTime(epoch.Add(30 * time.Minute))
-	cases := map[string]struct {
-		in    Input
-		check func(Decision) bool
-	}{
-		"a release without records waits for one": {
-			Input{Now: epoch}, func(d Decision) bool { return !d.Lock && d.State == v1alpha1.StateSecretNotFound }},
-		"a record that may be newer and cannot be read unlocks": {
-			Input{Found: true, Record: deployed, Malformed: errors.New("label missing"), Now: epoch},
-			func(d Decision) bool {
-				return !d.Lock && d.State == v1alpha1.StateError && d.Message == "label missing"
-			}},
-		"suspend unlocks and keeps the state": {
-			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch},
-			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.State == v1alpha1.StateDeployed && d.Again.IsZero()
-			}},
-		"the reason and the author of a suspension are in its message": {
-			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch, SuspendReason: "INC-7",
-				SuspendedBy: "alice"},
-			func(d Decision) bool {
-				return d.Message == "suspended by spec.suspend (INC-7), by alice; nothing is reverted"
-			}},
-		"and in the one of a pause that ends": {
-			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Add(-Notice),
-				SuspendedBy: "alice"},
-			func(d Decision) bool {
-				return d.Message == "suspended until "+later.UTC().Format(time.RFC3339)+
-					", by alice; drift is reported now and reverted then"
-			}},
-		"each at a bounded length": {
-			Input{Spec: suspendedSpec(true, nil), Found: true, Record: deployed, Now: epoch,
-				SuspendReason: strings.Repeat("x", 1000), SuspendedBy: strings.Repeat("y", 1000)},
-			func(d Decision) bool { return len(d.Message) < 2*mostWhy+100 }},
-		"suspendUntil unlocks and decides anew before its time": {
-			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: epoch},
-			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Add(-Notice)) && d.Resumes.IsZero()
-			}},
-		"then drift is reported until its time": {
-			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Add(-Notice)},
-			func(d Decision) bool {
-				return d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.Equal(later.Time)
-			}},
-		"unless there is nothing to compare": {
-			Input{Spec: suspendedSpec(false, &later), Found: true, Record: pending, Now: later.Add(-Notice)},
-			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
-			}},
-		"or nothing to revert": {
-			Input{Spec: detecting(suspendedSpec(false, &later)), Found: true, Record: deployed, Now: later.Add(-Notice)},
-			func(d Decision) bool {
-				return !d.Lock && d.Reason == v1alpha1.ReasonSuspended && d.Again.Equal(later.Time) && d.Resumes.IsZero()
-			}},
-		"suspendUntil in the past has no effect": {
-			Input{Spec: suspendedSpec(false, &later), Found: true, Record: deployed, Now: later.Time},
-			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
-		"the end of an ignore rule is decided anew": {
-			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: later.Add(-Notice)},
-			func(d Decision) bool { return d.Lock && d.Again.Equal(later.Time) }},
-		"and announced before": {
-			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: epoch},
-			func(d Decision) bool { return d.Lock && d.Again.Equal(later.Add(-Notice)) }},
-		"an ended ignore rule has no effect": {
-			Input{Spec: ignoring(&later), Found: true, Record: deployed, Now: later.Time},
-			func(d Decision) bool { return d.Lock && d.Again.IsZero() }},
-		"suspend outlasts suspendUntil": {
-			Input{Spec: suspendedSpec(true, &later), Found: true, Record: deployed, Now: epoch},
-			func(d Decision) bool {
-				return !d.Lock && d.Again.IsZero() && strings.Contains(d.Message, "spec.suspend")
-			}},
-		"an operation is reported since its last record and looked at again when it should be over": {
-			Input{Found: true, Record: pending, Now: epoch},
-			func(d Decision) bool { return d.Since.Equal(epoch) && d.Again.Equal(epoch.Add(stuckAfter)) }},
-		"an operation that takes too long is stuck": {
-			Input{Found: true, Record: pending, Now: epoch.Add(stuckAfter)},
-			func(d Decision) bool {
-				return d.Reason == v1alpha1.ReasonStuckTransitioning && d.Again.IsZero() &&
-					strings.Contains(d.Message, "2026-01-01T12:00:00Z")
-			}},
+	at := func(spec v1alpha1.HelmReleaseSpec, rec release.Record, now time.Time) Input {
+		return Input{Spec: spec, Found: true, Record: rec, Now: now}
 	}
-	for name, tc := range cases {
+	because := func(in Input, reason, author string) Input {
+		in.SuspendReason, in.SuspendedBy = reason, author
+		return in
+	}
+	none, paused, notice := v1alpha1.HelmReleaseSpec{}, suspendedSpec(false, &later), later.Add(-Notice)
+	forever := suspendedSpec(true, nil)
+	for name, tc := range map[string]struct {
+		in             Input
+		lock           bool
+		reason         string
+		again, resumes time.Time
+		says           string
+	}{
+		"a release without records waits for one": {in: Input{Now: epoch}, reason: v1alpha1.ReasonSecretNotFound},
+		"suspend unlocks and keeps the state":     {in: at(forever, deployed, epoch), reason: v1alpha1.ReasonSuspended},
+		"the reason and the author of a suspension are in its message": {
+			in:     because(at(forever, deployed, epoch), "INC-7", "alice"),
+			reason: v1alpha1.ReasonSuspended, says: "suspended by spec.suspend (INC-7), by alice; nothing is reverted",
+		},
+		"and in the one of a pause that ends": {in: because(at(paused, deployed, notice), "", "alice"), lock: true,
+			reason: v1alpha1.ReasonSuspended, again: later.Time, resumes: later.Time,
+			says: "suspended until " + later.UTC().Format(time.RFC3339) + ", by alice; drift is reported now and reverted then"},
+		"suspendUntil unlocks and decides anew before its time": {in: at(paused, deployed, epoch),
+			reason: v1alpha1.ReasonSuspended, again: notice},
+		"then drift is reported until its time": {in: at(paused, deployed, notice), lock: true,
+			reason: v1alpha1.ReasonSuspended, again: later.Time, resumes: later.Time},
+		"unless there is nothing to compare": {in: at(paused, pending, notice), reason: v1alpha1.ReasonSuspended,
+			again: later.Time},
+		"or nothing to revert": {in: at(detecting(paused), deployed, notice), reason: v1alpha1.ReasonSuspended,
+			again: later.Time},
+		"suspendUntil in the past has no effect": {in: at(paused, deployed, later.Time), lock: true,
+			reason: v1alpha1.ReasonLocked},
+		"the end of an ignore rule is decided anew": {in: at(ignoring(&later), deployed, notice), lock: true,
+			reason: v1alpha1.ReasonLocked, again: later.Time},
+		"and announced before": {in: at(ignoring(&later), deployed, epoch), lock: true, reason: v1alpha1.ReasonLocked,
+			again: notice},
+		"an ended ignore rule has no effect": {in: at(ignoring(&later), deployed, later.Time), lock: true,
+			reason: v1alpha1.ReasonLocked},
+		"suspend outlasts suspendUntil": {in: at(suspendedSpec(true, &later), deployed, epoch),
+			reason: v1alpha1.ReasonSuspended, says: "spec.suspend"},
+		"an operation is looked at again when it should be over": {in: at(none, pending, epoch),
+			reason: v1alpha1.ReasonTransitioning, again: epoch.Add(stuckAfter)},
+		"an operation that takes too long is stuck": {in: at(none, pending, epoch.Add(stuckAfter)),
+			reason: v1alpha1.ReasonStuckTransitioning, says: "2026-01-01T12:00:00Z"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(tc.in)
-			check.That(t, tc.check(d), "decision %+v", d)
+			check.That(t, d.Lock == tc.lock && d.Reason == tc.reason && d.Again.Equal(tc.again) &&
+				d.Resumes.Equal(tc.resumes) && strings.Contains(d.Message, tc.says), "decision %+v", d)
+			check.That(t, !tc.in.Spec.Suspend || d.State == v1alpha1.StateDeployed, "the state is %s", d.State)
 		})
 	}
+	d := Decide(Input{Found: true, Record: deployed, Malformed: errors.New("label missing"), Now: epoch})
+	check.That(t, !d.Lock && d.State == v1alpha1.StateError && d.Message == "label missing",
+		"a record that may be newer and cannot be read: %+v", d)
+	check.Equal(t, Decide(Input{Now: epoch}).State, v1alpha1.StateSecretNotFound)
+	check.That(t, Decide(at(none, pending, epoch)).Since.Equal(epoch), "an operation begins at another record")
+	d = Decide(because(at(forever, deployed, epoch), strings.Repeat("x", 1000), strings.Repeat("y", 1000)))
+	check.That(t, len(d.Message) < 2*mostWhy+100, "a long reason and author make %d bytes", len(d.Message))
 }
 
 func TestAReleaseWithoutARecordThatIsReadSaysWhereToLook(t *testing.T) {

@@ -45,6 +45,21 @@ func has(m map[string]any, keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return m[key] == nil })
 }
 
+// refusing returns an API server that refuses an object for which a condition holds.
+func refusing(err error, holds func(spec map[string]any) bool) func(map[string]any) error {
+	return func(spec map[string]any) error {
+		if holds(spec) {
+			return err
+		}
+		return nil
+	}
+}
+
+// with holds for a map with all of the keys.
+func with(keys ...string) func(map[string]any) bool {
+	return func(m map[string]any) bool { return has(m, keys...) }
+}
+
 func customResource(t *testing.T, spec string) *unstructured.Unstructured {
 	t.Helper()
 	text, err := yaml.YAMLToJSON([]byte("{apiVersion: e/v1, kind: E, metadata: {name: x}, spec: " + spec + "}"))
@@ -70,37 +85,19 @@ func TestTrialsFindFewAdditions(t *testing.T) {
 		want          []string
 		most          int // dry runs
 	}{
-		"the field that the refusal names": {`{a: 1}`, `{a: 2, b: 1, c: 1, d: 1}`, func(spec map[string]any) error {
-			if has(spec, "c") {
-				return invalid("spec.c")
-			}
-			return nil
-		}, []string{"/spec/c"}, 8},
+		"the field that the refusal names": {`{a: 1}`, `{a: 2, b: 1, c: 1, d: 1}`, refusing(invalid("spec.c"), with("c")),
+			[]string{"/spec/c"}, 8},
 		"two of many, and nothing is named": {`{a: 1}`, `{a: 2, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1}`,
-			func(spec map[string]any) error {
-				if has(spec, "c") || has(spec, "h") {
-					return invalid()
-				}
-				return nil
-			}, []string{"/spec/c", "/spec/h"}, maxTrials},
-		"either of two": {`{a: 1}`, `{a: 2, b: 1, c: 1}`, func(spec map[string]any) error {
-			if has(spec, "b", "c") {
-				return invalid("spec")
-			}
-			return nil
-		}, []string{"/spec/b"}, 4},
-		"a part of a map": {`{a: 1}`, `{a: 2, m: {b: 1, c: 1, d: 1}}`, func(spec map[string]any) error {
-			if m, _ := spec["m"].(map[string]any); has(m, "c") {
-				return invalid("spec.m.c")
-			}
-			return nil
-		}, []string{"/spec/m/c"}, 8},
-		"a map, of which no part is enough": {`{a: 1}`, `{a: 2, m: {b: 1, c: 1}}`, func(spec map[string]any) error {
-			if has(spec, "m") {
-				return invalid("spec.m")
-			}
-			return nil
-		}, []string{"/spec/m"}, 4},
+			refusing(invalid(), func(spec map[string]any) bool { return has(spec, "c") || has(spec, "h") }),
+			[]string{"/spec/c", "/spec/h"}, maxTrials},
+		"either of two": {`{a: 1}`, `{a: 2, b: 1, c: 1}`, refusing(invalid("spec"), with("b", "c")), []string{"/spec/b"}, 4},
+		"a part of a map": {`{a: 1}`, `{a: 2, m: {b: 1, c: 1, d: 1}}`,
+			refusing(invalid("spec.m.c"), func(spec map[string]any) bool {
+				m, _ := spec["m"].(map[string]any)
+				return has(m, "c")
+			}), []string{"/spec/m/c"}, 8},
+		"a map, of which no part is enough": {`{a: 1}`, `{a: 2, m: {b: 1, c: 1}}`, refusing(invalid("spec.m"), with("m")),
+			[]string{"/spec/m"}, 4},
 		"one beside another one that is refused, too": {`{a: 1}`, `{a: 2, b: 1, other: {c: 1, d: 1}}`,
 			func(spec map[string]any) error {
 				other, _ := spec["other"].(map[string]any)
@@ -144,19 +141,10 @@ func TestTrialsFindFewRefusedChanges(t *testing.T) {
 		refuses       func(spec map[string]any) error
 		want          []string
 	}{
-		"the one that is named": {`{a: 1, b: 1, c: 1}`, `{a: 2, b: 2, c: 2}`, func(spec map[string]any) error {
-			if spec["b"] == int64(1) {
-				return invalid("spec.b")
-			}
-			return nil
-		}, []string{"/spec/b"}},
+		"the one that is named": {`{a: 1, b: 1, c: 1}`, `{a: 2, b: 2, c: 2}`,
+			refusing(invalid("spec.b"), func(spec map[string]any) bool { return spec["b"] == int64(1) }), []string{"/spec/b"}},
 		"one of those below the named field": {`{a: 1, b: 1, c: 1}`, `{a: 2, b: 2, c: 2}`,
-			func(spec map[string]any) error {
-				if spec["c"] == int64(1) {
-					return invalid("spec")
-				}
-				return nil
-			}, []string{"/spec/c"}},
+			refusing(invalid("spec"), func(spec map[string]any) bool { return spec["c"] == int64(1) }), []string{"/spec/c"}},
 		"all": {`{a: 1, b: 1}`, `{a: 2, b: 2}`, func(map[string]any) error { return invalid("spec") },
 			[]string{"/spec/a", "/spec/b"}},
 	} {
@@ -180,12 +168,7 @@ func TestTrialsAreBounded(t *testing.T) {
 	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "o", "p"} {
 		live += ", " + name + ": 1"
 	}
-	server := &refuser{refuses: func(spec map[string]any) error {
-		if len(spec) > 1 {
-			return invalid()
-		}
-		return nil
-	}}
+	server := &refuser{refuses: refusing(invalid(), func(spec map[string]any) bool { return len(spec) > 1 })}
 	search := newSearch(t, `{a: 1}`, live+"}", server)
 	found, err := search.Additions(t.Context())
 	check.That(t, err == nil && server.asked <= maxTrials, "%d dry runs, %v", server.asked, err)
