@@ -142,7 +142,8 @@ func (w *fixture) restoresEverything(t *testing.T, ch *chart, r *result) {
 	w.wantNoStrayWrites(t)
 	r.writes = len(w.writes())
 	hr := w.in(t, ch).WaitReady(ch.release, 0)
-	if hr.Status.Objects.Drifted+hr.Status.Objects.Contended+hr.Status.Objects.Waiting > 0 {
+	// So many changes, each soon after the last revert, of the same paths are a fight.
+	if counts := hr.Status.Objects; counts.Drifted+counts.Waiting > 0 || counts.Contended > 0 && !*full {
 		t.Errorf("afterwards the counts of objects are %+v", hr.Status.Objects)
 	}
 	w.wantNoDiff(t, ch)
