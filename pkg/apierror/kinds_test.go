@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestTransientErrorsAreThoseWithoutARefusal(t *testing.T) {
@@ -22,8 +24,6 @@ func TestTransientErrorsAreThoseWithoutARefusal(t *testing.T) {
 		"invalid":            {apierrors.NewInvalid(schema.GroupKind{}, "x", nil), false},
 		"forbidden":          {apierrors.NewForbidden(gr, "x", errors.New("rbac")), false},
 	} {
-		if got := Transient(fmt.Errorf("wrapped: %w", tc.err)); got != tc.want {
-			t.Errorf("%s: transient is %v", name, got)
-		}
+		check.Equal(t, Transient(fmt.Errorf("wrapped: %w", tc.err)), tc.want, "%s: transient", name)
 	}
 }

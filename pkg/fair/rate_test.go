@@ -42,10 +42,9 @@ func TestRate_EachTenantHasItsOwn(t *testing.T) {
 func TestRate_DebtIsBounded(t *testing.T) {
 	r, now := NewRate(2, 10, 6), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	r.Use("hostile", now, 1000)
-	if wait := r.Wait("hostile", now); wait < 3*time.Second || wait > 3*time.Second+time.Millisecond {
-		t.Errorf("the wait is %s, want three seconds", wait)
-	}
-	if wait := r.Wait("hostile", now.Add(4*time.Second)); wait != 0 {
-		t.Errorf("the wait is %s after the debt is paid", wait)
-	}
+	wait := r.Wait("hostile", now)
+	check.That(t, wait >= 3*time.Second && wait <= 3*time.Second+time.Millisecond, "the wait is %s, want three seconds",
+		wait)
+	wait = r.Wait("hostile", now.Add(4*time.Second))
+	check.That(t, wait == 0, "the wait is %s after the debt is paid", wait)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/drift"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A read definition may be older or newer than the event of the watch, whichever comes first. Nobody goes on with the
@@ -43,12 +44,10 @@ func TestDefinitions(t *testing.T) {
 			for _, do := range tc.steps {
 				do(d)
 			}
-			if _, kept := d.get(gvk); kept != tc.kept {
-				t.Errorf("what was read is kept: %t", kept)
-			}
-			if got := d.changesSoFar(); got != tc.changes {
-				t.Errorf("%d changes, want %d", got, tc.changes)
-			}
+			_, kept := d.get(gvk)
+			check.That(t, kept == tc.kept, "what was read is kept: %t", kept)
+			got := d.changesSoFar()
+			check.That(t, got == tc.changes, "%d changes, want %d", got, tc.changes)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/watch"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func testRelist() *relist { return newRelist(&Options{Clock: clock.RealClock{}}) }
@@ -35,9 +36,7 @@ func TestAListWaitsForAllReleasesThatItCanServe(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rl := testRelist()
 				join := func() {
-					if !rl.join(time.Now(), relistFrom, &lock.Lock{}, kinds) {
-						t.Error("did not join")
-					}
+					check.That(t, rl.join(time.Now(), relistFrom, &lock.Lock{}, kinds), "did not join")
 				}
 				join()
 				begin := time.Now()
@@ -51,12 +50,8 @@ func TestAListWaitsForAllReleasesThatItCanServe(t *testing.T) {
 					}
 					return 0
 				}
-				if !rl.gather(t.Context(), behind) {
-					t.Error("says that it was stopped")
-				}
-				if took := time.Since(begin); took != tc.want {
-					t.Errorf("waited %s, want %s", took, tc.want)
-				}
+				check.That(t, rl.gather(t.Context(), behind), "says that it was stopped")
+				check.Equal(t, time.Since(begin), tc.want, "waited")
 			})
 		})
 	}
@@ -67,11 +62,7 @@ func TestAListIsNotWaitedForWhenTheOperatorStops(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(3*relistQuiet, cancel)
 		begin := time.Now()
-		if testRelist().gather(ctx, func() int { return 1 }) {
-			t.Error("says that a list is due")
-		}
-		if took := time.Since(begin); took != 3*relistQuiet {
-			t.Errorf("returned after %s", took)
-		}
+		check.That(t, !testRelist().gather(ctx, func() int { return 1 }), "says that a list is due")
+		check.Equal(t, time.Since(begin), 3*relistQuiet, "returned after")
 	})
 }

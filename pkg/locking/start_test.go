@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestTheStartBarrierEnds(t *testing.T) {
@@ -17,17 +19,13 @@ func TestTheStartBarrierEnds(t *testing.T) {
 		go lk.startAnyway(t.Context())
 		lk.start.done("a")
 		<-time.After(startTimeout - time.Second)
-		if started.Load() != 0 {
-			t.Error("it began without b")
-		}
+		check.Equal(t, started.Load(), 0, "it began without b")
 		<-time.After(2 * time.Second)
 		synctest.Wait()
-		if n := started.Load(); n != 1 {
-			t.Errorf("started %d times without b", n)
-		}
+		n := started.Load()
+		check.That(t, n == 1, "started %d times without b", n)
 		lk.start.done("b")
-		if n := started.Load(); n != 1 {
-			t.Errorf("started %d times", n)
-		}
+		n = started.Load()
+		check.That(t, n == 1, "started %d times", n)
 	})
 }

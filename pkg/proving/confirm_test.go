@@ -12,6 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/writing"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Hours later an object may differ for other reasons, so nothing is asked, and nothing written.
@@ -26,10 +27,7 @@ func TestI1_AWriteThatNothingProvesIsForgotten(t *testing.T) {
 	pr.Writer.Unproven.Begin(w)
 	pr.Writer.Unproven.Answered(w, nil, true)
 	clock.Step(writePatience + time.Second)
-	if err := pr.prove(t.Context(), key); err != nil {
-		t.Error(err)
-	}
-	if left := pr.Writer.Unproven.Of(key); len(left) > 0 {
-		t.Errorf("it is remembered: %v", left)
-	}
+	check.Report(t, pr.prove(t.Context(), key))
+	left := pr.Writer.Unproven.Of(key)
+	check.That(t, len(left) == 0, "it is remembered: %v", left)
 }

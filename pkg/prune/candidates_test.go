@@ -10,6 +10,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func revision(n int) release.Record {
@@ -33,20 +34,16 @@ func TestWhatIsKnownOfARevisionIsForgottenWithItsRecord(t *testing.T) {
 		known.add(configMapID(fmt.Sprint("of ", n)), removed{uid: revision(n).UID, revision: n})
 		known.add(configMapID("of all"), removed{uid: revision(n).UID, revision: n, keep: n == 1})
 	}
-	if len(known.read) != 10 || len(known.removed) != 11 {
-		t.Errorf("%d revisions and %d objects are remembered", len(known.read), len(known.removed))
-	}
-	if _, ok := known.removed[configMapID("of 91")]; !ok {
-		t.Error("what the oldest revision declared is forgotten")
-	}
-	if all := known.removed[configMapID("of all")]; !all.keep || all.uid != revision(100).UID {
-		t.Errorf("what all revisions declared is %+v", all)
-	}
+	check.That(t, len(known.read) == 10 && len(known.removed) == 11, "%d revisions and %d objects are remembered",
+		len(known.read), len(known.removed))
+	_, ok := known.removed[configMapID("of 91")]
+	check.That(t, ok, "what the oldest revision declared is forgotten")
+	all := known.removed[configMapID("of all")]
+	check.That(t, all.keep && all.uid == revision(100).UID, "what all revisions declared is %+v", all)
 	// The history is read beginning with the newest revision.
 	known.add(configMapID("of all"), removed{uid: revision(95).UID, revision: 95})
-	if all := known.removed[configMapID("of all")]; all.revision != 100 {
-		t.Errorf("what all revisions declared is of revision %d", all.revision)
-	}
+	all = known.removed[configMapID("of all")]
+	check.That(t, all.revision == 100, "what all revisions declared is of revision %d", all.revision)
 }
 
 // Forty earlier revisions may declare twenty thousand other objects each; that many of all of them are remembered.
@@ -58,16 +55,11 @@ func TestWhatIsRememberedOfEarlierRevisionsIsBounded(t *testing.T) {
 		for i := range maxRemoved / 2 {
 			objects = append(objects, manifest.Object{ID: configMapID(fmt.Sprintf("r%d-%d", n, i)), Keep: true})
 		}
-		if all := known.addAll(l, revision(n), objects); all != (n < 2) {
-			t.Errorf("revision %d: all of it is remembered: %v", n, all)
-		}
+		check.Equal(t, known.addAll(l, revision(n), objects), n < 2, "revision %d: all of it is remembered", n)
 	}
-	if len(known.removed) != maxRemoved {
-		t.Errorf("%d objects are remembered", len(known.removed))
-	}
+	check.That(t, len(known.removed) == maxRemoved, "%d objects are remembered", len(known.removed))
 	// A known object takes no room.
-	if id := configMapID("r0-0"); !known.addAll(l, revision(3), []manifest.Object{{ID: id}}) ||
-		!known.removed[id].keep {
-		t.Error("an object that is known is not added to, or is not kept any more")
-	}
+	id := configMapID("r0-0")
+	check.That(t, known.addAll(l, revision(3), []manifest.Object{{ID: id}}) && known.removed[id].keep,
+		"an object that is known is not added to, or is not kept any more")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestAnAdditionCountsAsItsParentInAFight(t *testing.T) {
@@ -16,11 +17,9 @@ func TestAnAdditionCountsAsItsParentInAFight(t *testing.T) {
 		Observation: lock.Observation{Live: &unstructured.Unstructured{}}}}}
 	v.Found.Changes = []drift.Change{{Path: "/data/a", Op: drift.Modified}, {Path: "/data/x1", Op: drift.Added},
 		{Path: "/data/x2", Op: drift.Added}, {Path: "/top", Op: drift.Added}}
-	if got := v.contested(); !slices.Equal(got, []string{"", "/data", "/data/a"}) {
-		t.Errorf("%q", got)
-	}
+	got := v.contested()
+	check.That(t, slices.Equal(got, []string{"", "/data", "/data/a"}), "%q", got)
 	v.Live = nil
-	if got := v.contested(); !slices.Equal(got, []string{""}) {
-		t.Errorf("a deletion has the paths %q", got)
-	}
+	got = v.contested()
+	check.That(t, slices.Equal(got, []string{""}), "a deletion has the paths %q", got)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/revert"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A worker judges the objects of a lock one after the other. The one that is gone may be the first, before any object
@@ -30,7 +31,6 @@ func TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers(t *testing.T) {
 	l.Done(other, lock.Outcome{Good: true, Owner: drift.Owner{Manager: "helm-controller", Known: true}})
 	v.revert = revert.Creation(v.Object, map[string]any{}, nil, v.Found.Owner)
 	(&reverter{}).writeAsHelm(t.Context(), l, v)
-	if v.revert.Manager != "helm-controller" || v.Found.Owner.Manager != "helm-controller" {
-		t.Errorf("it is created by %s", v.revert.Manager)
-	}
+	check.That(t, v.revert.Manager == "helm-controller" && v.Found.Owner.Manager == "helm-controller",
+		"it is created by %s", v.revert.Manager)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/shares"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // slowClock is a clock with ten seconds between any two readings.
@@ -27,7 +28,6 @@ func TestComparingIsCharged(t *testing.T) {
 	rm := New(&Options{Clock: slow, Budget: shares.NewBudget(slow)})
 	l := lock.New(&lock.Lock{Release: release.Key{Namespace: "a", Name: "one"}}, nil)
 	rm.judgeAll(l, nil)
-	if rm.Budget.Wait(l.Release, rm.Clock.Now()) == 0 {
-		t.Error("after a comparison of ten seconds the next record does not wait")
-	}
+	check.That(t, rm.Budget.Wait(l.Release, rm.Clock.Now()) != 0,
+		"after a comparison of ten seconds the next record does not wait")
 }

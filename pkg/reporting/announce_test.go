@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestAnnouncementsWaitForStatuses(t *testing.T) {
@@ -17,9 +19,7 @@ func TestAnnouncementsWaitForStatuses(t *testing.T) {
 	}
 	expect := func(what string, want ...string) {
 		t.Helper()
-		if !slices.Equal(told, want) {
-			t.Errorf("%s: told of %v, want %v", what, told, want)
-		}
+		check.That(t, slices.Equal(told, want), "%s: told of %v, want %v", what, told, want)
 		told = nil
 	}
 	a.flush("one")

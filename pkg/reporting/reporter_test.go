@@ -10,6 +10,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // I12: drift without end in one namespace uses up the events of that namespace only.
@@ -24,9 +25,8 @@ func TestEventsOfNamespacesAreApart(t *testing.T) {
 			recorded++
 		}
 	}
-	if recorded != eventBurst || !rep.mayRecord(in("apps")) {
-		t.Errorf("%d events of one namespace, and then none of another", recorded)
-	}
+	check.That(t, recorded == eventBurst && rep.mayRecord(in("apps")),
+		"%d events of one namespace, and then none of another", recorded)
 }
 
 // sentMessages keeps messages.
@@ -40,7 +40,5 @@ func TestTheLastRevertOfALeaderIsSent(t *testing.T) {
 	rep := New(Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), Notify: &sent})
 	rep.sendDrift(&lock.Lock{Key: "locker/shop", Release: release.Key{Namespace: "apps", Name: "shop"}},
 		&v1alpha1.DriftRecord{Action: v1alpha1.DriftActionReverted})
-	if len(sent) != 1 || sent[0].Drift == nil {
-		t.Errorf("sent %v", sent)
-	}
+	check.That(t, len(sent) == 1 && sent[0].Drift != nil, "sent %v", sent)
 }

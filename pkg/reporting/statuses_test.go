@@ -11,6 +11,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/ledger"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/status"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestANewLockHasAMomentBeforeItsStatusSaysThatItReads(t *testing.T) {
@@ -22,20 +23,15 @@ func TestANewLockHasAMomentBeforeItsStatusSaysThatItReads(t *testing.T) {
 			Reason: reason}}}
 	}
 	locked := &View{View: status.View{Lock: &lock.Lock{}}, Bookkeeping: ledger.Bookkeeping{LockedAt: begun}}
-	if got := st.stillLocking(locked, with(v1alpha1.ReasonLocking)); got != lockingPatience*3/4 {
-		t.Errorf("waits for %s", got)
-	}
+	check.Equal(t, st.stillLocking(locked, with(v1alpha1.ReasonLocking)), lockingPatience*3/4, "waits for")
 	for _, reason := range []string{v1alpha1.ReasonLocked, v1alpha1.ReasonDriftDetected,
 		v1alpha1.ReasonWaitingForKind} {
-		if got := st.stillLocking(locked, with(reason)); got > 0 {
-			t.Errorf("%s waits for %s", reason, got)
-		}
+		got := st.stillLocking(locked, with(reason))
+		check.That(t, got <= 0, "%s waits for %s", reason, got)
 	}
-	if got := st.stillLocking(&View{Bookkeeping: ledger.Bookkeeping{LockedAt: begun}}, with(v1alpha1.ReasonLocking)); got > 0 {
-		t.Errorf("without a lock it waits for %s", got)
-	}
+	got := st.stillLocking(&View{Bookkeeping: ledger.Bookkeeping{LockedAt: begun}}, with(v1alpha1.ReasonLocking))
+	check.That(t, got <= 0, "without a lock it waits for %s", got)
 	now.SetTime(begun.Add(lockingPatience))
-	if got := st.stillLocking(locked, with(v1alpha1.ReasonLocking)); got > 0 {
-		t.Errorf("a lock that takes long waits for %s more", got)
-	}
+	got = st.stillLocking(locked, with(v1alpha1.ReasonLocking))
+	check.That(t, got <= 0, "a lock that takes long waits for %s more", got)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestBudget(t *testing.T) {
@@ -34,12 +35,10 @@ func TestBudget(t *testing.T) {
 			b.Spend(k, now, took)
 		}
 		wait := b.Wait(key("a", "one"), now)
-		if wait < test.want || wait > test.want+2*time.Millisecond {
-			t.Errorf("%s spent: the next record waits %s, want %s", test.name, wait, test.want)
-		}
-		if again := b.Wait(key("a", "one"), now.Add(wait)); again != 0 {
-			t.Errorf("%s spent: and then %s again", test.name, again)
-		}
+		check.That(t, wait >= test.want && wait <= test.want+2*time.Millisecond,
+			"%s spent: the next record waits %s, want %s", test.name, wait, test.want)
+		again := b.Wait(key("a", "one"), now.Add(wait))
+		check.That(t, again == 0, "%s spent: and then %s again", test.name, again)
 	}
 }
 
@@ -51,9 +50,9 @@ func TestBudgetOwesLittle(t *testing.T) {
 		b.Spend(release.Key{Namespace: "a", Name: "one"}, now, time.Second)
 		now = now.Add(time.Second)
 	}
-	if wait := b.Wait(release.Key{Namespace: "a", Name: "one"}, now); wait < 15*time.Second || wait > 21*time.Second {
-		t.Errorf("after an hour of comparing the next record waits %s", wait)
-	}
+	wait := b.Wait(release.Key{Namespace: "a", Name: "one"}, now)
+	check.That(t, wait >= 15*time.Second && wait <= 21*time.Second, "after an hour of comparing the next record waits %s",
+		wait)
 }
 
 // A clock that is set back neither empties the budget nor stops it.
@@ -61,17 +60,12 @@ func TestBudgetWhenTheClockIsSetBack(t *testing.T) {
 	now, key := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), release.Key{Namespace: "a", Name: "one"}
 	b := NewBudget(clock.RealClock{})
 	b.Spend(key, now.AddDate(1, 0, 0), time.Second)
-	if wait := b.Wait(key, now); wait != 0 {
-		t.Errorf("a record within the burst waits %s", wait)
-	}
+	check.Equal(t, b.Wait(key, now), 0, "a record within the burst waits")
 	b.Spend(key, now.AddDate(1, 0, 0), releaseBurst)
 	wait := b.Wait(key, now)
-	if wait == 0 || wait > time.Minute {
-		t.Errorf("a record beyond the burst waits %s", wait)
-	}
-	if again := b.Wait(key, now.Add(wait)); again != 0 {
-		t.Errorf("and then %s again", again)
-	}
+	check.That(t, wait != 0 && wait <= time.Minute, "a record beyond the burst waits %s", wait)
+	again := b.Wait(key, now.Add(wait))
+	check.That(t, again == 0, "and then %s again", again)
 }
 
 func TestAwaitWaitsForTheBudget(t *testing.T) {
@@ -80,14 +74,12 @@ func TestAwaitWaitsForTheBudget(t *testing.T) {
 		b := NewBudget(clock.RealClock{})
 		begin := time.Now()
 		b.Spend(key, begin, releaseBurst+time.Second)
-		if err := b.Await(t.Context(), key); err != nil || time.Since(begin) < 4*time.Second {
-			t.Errorf("after %s: %v", time.Since(begin), err)
-		}
+		err := b.Await(t.Context(), key)
+		check.That(t, err == nil && time.Since(begin) >= 4*time.Second, "after %s: %v", time.Since(begin), err)
 		b.Spend(key, time.Now(), time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := b.Await(ctx, key); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error is %v", err)
-		}
+		err = b.Await(ctx, key)
+		check.That(t, errors.Is(err, context.DeadlineExceeded), "error is %v", err)
 	})
 }

@@ -6,18 +6,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // The numbers of docs/architecture.md are those of NewSlots.
 func TestSlotsAreAsDocumented(t *testing.T) {
 	source, err := os.ReadFile("slots.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	docs, err := os.ReadFile("../../docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	rows := map[string]string{
 		"Judging": "comparisons", "writes": "requests about objects", "Loading": "reading records",
 		"Large": "a payload or manifest that is large", "Bulky": "a live object that is large",
@@ -25,9 +23,8 @@ func TestSlotsAreAsDocumented(t *testing.T) {
 	}
 	limits := regexp.MustCompile(`(\w+): +fair\.NewSemaphore\(fair\.Limits\{All: (\d+), Each: (\d+)`)
 	found := limits.FindAllStringSubmatch(string(source), -1)
-	if len(found) != len(rows) {
-		t.Errorf("NewSlots has %d kinds of slots with numbers, and the test %d", len(found), len(rows))
-	}
+	check.That(t, len(found) == len(rows), "NewSlots has %d kinds of slots with numbers, and the test %d", len(found),
+		len(rows))
 	for _, slot := range found {
 		row := fmt.Sprintf("| %s | %s | %s |", rows[slot[1]], slot[2], slot[3])
 		if !strings.Contains(string(docs), row) {

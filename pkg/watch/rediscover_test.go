@@ -8,6 +8,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // A tenant can have a HelmRelease reconciled as often as it likes; that does not reset the shared kinds.
@@ -33,8 +35,6 @@ func TestKindsAreDiscoveredAgainOnceInAWhile(t *testing.T) {
 		}
 		before := kinds.discoveredAt.Load()
 		kinds.Rediscover()
-		if again := kinds.discoveredAt.Load() != before; again != step.again {
-			t.Errorf("%s: discovered again: %v", step.what, again)
-		}
+		check.Equal(t, kinds.discoveredAt.Load() != before, step.again, "%s: discovered again", step.what)
 	}
 }
