@@ -124,8 +124,8 @@ func (w *fixture) kubectlGet(object string) *unstructured.Unstructured {
 	return u
 }
 
-// upgrades returns a test that applies the chart of a case by another manager with another value, which is reverted. The
-// next upgrade by Helm succeeds without a flag.
+// upgrades returns a test that applies the chart of a case by another manager with another value, which is reverted.
+// The next upgrade by Helm succeeds without a flag.
 func upgrades(name, object, value string) func(*fixture, cluster.Helm) {
 	return func(w *fixture, helm cluster.Helm) {
 		w.installs(name, helm)
