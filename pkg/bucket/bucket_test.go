@@ -45,7 +45,8 @@ func TestBadOptionsAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newCopier(tc.change)
-			check.That(t, err != nil && strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "c4n4ry"),
+			check.That(t,
+				err != nil && strings.Contains(err.Error(), tc.want) && !strings.Contains(err.Error(), "c4n4ry"),
 				"the error is %v, want %s", err, tc.want)
 		})
 	}

@@ -78,8 +78,8 @@ func TestDeclarations(t *testing.T) {
 	wants := func(rec release.Record, known, begin bool, want error) *Declaration {
 		t.Helper()
 		got, begins, err := d.Get(rec)
-		check.That(t, (got != nil) == known && begins == begin && errors.Is(err, want), "known %v, to be read %v, error %v",
-			got, begins, err)
+		check.That(t, (got != nil) == known && begins == begin && errors.Is(err, want),
+			"known %v, to be read %v, error %v", got, begins, err)
 		return got
 	}
 	wants(first, false, true, nil)

@@ -174,7 +174,8 @@ func TestInspectFormats(t *testing.T) {
 		check.Must(t, err == nil && asJSON[0] == '{' && asYAML[0] != '{', "%v: %s%s%v", args, asJSON, asYAML, err)
 		var a, b any
 		check.That(t,
-			json.Unmarshal([]byte(asJSON), &a) == nil && json.Unmarshal(converted, &b) == nil && reflect.DeepEqual(a, b),
+			json.Unmarshal([]byte(asJSON), &a) == nil && json.Unmarshal(converted, &b) == nil &&
+				reflect.DeepEqual(a, b),
 			"%v: YAML says\n%s\nand JSON\n%s", args, asYAML, asJSON)
 	}
 	check.Equal(t, inspect("--values"), inspect("--values", "-o", "yaml"), "values are not YAML by themselves")

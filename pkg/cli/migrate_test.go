@@ -12,7 +12,7 @@ func TestAskTakesOnlyYesForYes(t *testing.T) {
 		"yesterday\n": false} {
 		var out strings.Builder
 		got, err := ask(strings.NewReader(answer), &out, "Do it?")
-		check.That(t, err == nil && got == want && out.String() == "Do it? [y/N] ", "%q is %v, %v after %q", answer, got, err,
-			out.String())
+		check.That(t, err == nil && got == want && out.String() == "Do it? [y/N] ", "%q is %v, %v after %q", answer,
+			got, err, out.String())
 	}
 }

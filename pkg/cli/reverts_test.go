@@ -69,7 +69,8 @@ func TestConfirmAsksOnlyAtATerminal(t *testing.T) {
 			var errOut strings.Builder
 			a := &app{in: strings.NewReader(tc.answer), inTTY: tc.terminal, errOut: &errOut}
 			agreed, err := a.confirm("Revert these?")
-			check.That(t, agreed == tc.agreed && (err == nil) == (tc.want == "") && (err == nil || err.Error() == tc.want),
+			check.That(t,
+				agreed == tc.agreed && (err == nil) == (tc.want == "") && (err == nil || err.Error() == tc.want),
 				"got %v, %v", agreed, err)
 			check.Equal(t, errOut.String() == "Revert these? [y/N] ", tc.terminal, "it printed %q", errOut.String())
 		})

@@ -45,8 +45,8 @@ func TestCheckOfANewHelmRelease(t *testing.T) {
 		"not new":          {here, time.Minute, 0},
 	} {
 		rest, notes := withoutNew(locks, []types.NamespacedName{test.running}, noon.Add(test.age))
-		check.That(t, len(notes) == test.notes && len(rest) == 1-test.notes, "%s: %d notes, %d others", name, len(notes),
-			len(rest))
+		check.That(t, len(notes) == test.notes && len(rest) == 1-test.notes, "%s: %d notes, %d others", name,
+			len(notes), len(rest))
 	}
 }
 

@@ -26,8 +26,8 @@ func helmReleases(
 	at := slices.IndexFunc(list, func(d *apiextensionsv1.CustomResourceDefinition) bool {
 		return d.Name == "helmreleases.helm.cattle.io"
 	})
-	check.Must(t, at >= 0 && len(list[at].Spec.Versions) == 1, "want one version of helmreleases.helm.cattle.io, got %v",
-		list)
+	check.Must(t, at >= 0 && len(list[at].Spec.Versions) == 1,
+		"want one version of helmreleases.helm.cattle.io, got %v", list)
 	return list[at], list[at].Spec.Versions[0]
 }
 

@@ -77,7 +77,8 @@ func TestMerge(t *testing.T) {
 			check.That(t, equality.Semantic.DeepEqual(merged, want), "got  %+v\nwant %+v", merged, want)
 			again := merge(merged, desired)
 			check.That(t, equality.Semantic.DeepEqual(again, merged), "a second merge changes something")
-			check.That(t, equality.Semantic.DeepEqual(live, liveBefore) && equality.Semantic.DeepEqual(desired, desiredBefore),
+			check.That(t,
+				equality.Semantic.DeepEqual(live, liveBefore) && equality.Semantic.DeepEqual(desired, desiredBefore),
 				"merge changed an argument")
 		})
 	}

@@ -91,7 +91,8 @@ func TestMistakesAreClearErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, stderr, code := runDaemon(t, tc.args...)
-			check.That(t, code == command.ExitFailed && strings.Contains(stderr, tc.want), "exit code %d, %q", code, stderr)
+			check.That(t, code == command.ExitFailed && strings.Contains(stderr, tc.want), "exit code %d, %q", code,
+				stderr)
 		})
 	}
 }
@@ -122,8 +123,8 @@ func TestHelpWhereOnlyTheInputIsATerminal(t *testing.T) {
 	defer terminal.Close()       //nolint:errcheck // nothing was written
 	var out, errOut bytes.Buffer // helm-locker | less
 	code := Main(t.Context(), []string{"helm-locker"}, terminal, &out, &errOut)
-	check.That(t, code == command.ExitOK && strings.Contains(out.String(), "USAGE:"), "exit code %d, stdout %q, stderr %q",
-		code, out.String(), errOut.String())
+	check.That(t, code == command.ExitOK && strings.Contains(out.String(), "USAGE:"),
+		"exit code %d, stdout %q, stderr %q", code, out.String(), errOut.String())
 }
 
 func TestFlagsMeanTheSameBeforeTheCommandAndAfterIt(t *testing.T) {

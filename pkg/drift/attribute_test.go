@@ -167,7 +167,8 @@ func TestAttribute(t *testing.T) {
 			}
 			got := Attribute(tc.fields, obj(t, service), live, tc.changes, ManagedBy(tc.fields))
 			check.That(t,
-				len(got) == 1 && got[0].Manager == tc.manager && (tc.manager == "" || got[0].Time.Equal(minutes(tc.minute))),
+				len(got) == 1 && got[0].Manager == tc.manager &&
+					(tc.manager == "" || got[0].Time.Equal(minutes(tc.minute))),
 				"got %+v", got)
 		})
 	}
@@ -211,7 +212,8 @@ func TestEachChangeIsItsAuthors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]Change{}
-			for _, a := range Attribute(tc.fields, obj(t, service), map[string]any{}, tc.changes, ManagedBy(tc.fields)) {
+			for _,
+				a := range Attribute(tc.fields, obj(t, service), map[string]any{}, tc.changes, ManagedBy(tc.fields)) {
 				got[a.Manager] = a.Changes
 			}
 			check.That(t, reflect.DeepEqual(got, tc.want), "got %v, want %v", got, tc.want)

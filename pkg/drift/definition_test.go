@@ -164,7 +164,8 @@ func TestStrictGoesIntoTheListsOfACustomKind(t *testing.T) {
 	opt := strictOptions(t, desired, []metav1.ManagedFieldsEntry{by(`{"f:spec":{"f:l":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}},` +
 		`"k:{\"name\":\"a\"}":{"f:v":{}}},"f:s":{"v:\"a\"":{},"v:\"b\"":{}}}}`)})
 	opt.Schema = compiled(t, `{l: `+listMap+`, s: `+stringSet+`}`)
-	sameChanges(t, checkStrict(t, desired, live, opt).Changes, "Added /spec/l/0", "Added /spec/l/0/v", "Added /spec/s/1")
+	sameChanges(t, checkStrict(t, desired, live, opt).Changes, "Added /spec/l/0", "Added /spec/l/0/v",
+		"Added /spec/s/1")
 }
 
 func TestDefinitionsThatMakeNoSense(t *testing.T) {

@@ -49,8 +49,8 @@ func TestInjectedElements(t *testing.T) {
 			for _, ch := range found.Changes {
 				got = append(got, ch.Path)
 			}
-			check.Must(t, slices.Equal(got, test.want) && found.Unproven == (len(test.want) > 0), "got %v, unproven %t; want %v",
-				got, found.Unproven, test.want)
+			check.Must(t, slices.Equal(got, test.want) && found.Unproven == (len(test.want) > 0),
+				"got %v, unproven %t; want %v", got, found.Unproven, test.want)
 			if len(got) == 0 {
 				return
 			}

@@ -73,7 +73,8 @@ func TestReplaced(t *testing.T) {
 		"a client, and Helm 3":              {Owner{"kubectl-replace", "Update", true}, "helm", false, true},
 		"an adopted object, and Helm 3":     {Owner{"kubectl-annotate", "Update", true}, "", false, false},
 	} {
-		check.Equal(t, test.owner.Replaced(func() string { return test.manager }, test.serverSide), test.want, "%v", name)
+		check.Equal(t, test.owner.Replaced(func() string { return test.manager }, test.serverSide), test.want, "%v",
+			name)
 	}
 }
 

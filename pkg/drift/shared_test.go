@@ -92,7 +92,8 @@ func TestI4_ANullInAMapWithOneOwnerHidesNoShare(t *testing.T) {
 	opt := Options{Schema: schemaOf(schemas(t), desired)}
 	r := Request{Desired: desired, Blank: blank, Schema: opt.Schema}
 	found := r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, desired, "helm")
-	check.That(t, len(found.Changes) == 1 && found.Changes[0].Path == "/spec/podSelector", "shared is %v", found.Changes)
+	check.That(t, len(found.Changes) == 1 && found.Changes[0].Path == "/spec/podSelector", "shared is %v",
+		found.Changes)
 	sent := mapOf(mapOf(r.Apply(desired, desired, opt, nil)["spec"])["podSelector"])
 	check.That(t, sent["matchLabels"] != nil, "sent is %v", sent)
 	added := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, "+

@@ -148,6 +148,7 @@ func FuzzStrictManagedFields(f *testing.F) {
 		entries := []metav1.ManagedFieldsEntry{
 			wrote("x", update, "", 1, string(foreign)), wrote("kubelet", update, "", 2, string(kept)),
 		}
-		checkStrict(t, desired, live, Options{Schema: schemaOf(kinds, desired), Strict: &Strict{ManagedFields: entries}})
+		checkStrict(t, desired, live,
+			Options{Schema: schemaOf(kinds, desired), Strict: &Strict{ManagedFields: entries}})
 	})
 }

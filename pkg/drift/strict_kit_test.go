@@ -17,7 +17,8 @@ import (
 // strictOptions are those of scope Strict for an object with the given managed fields.
 func strictOptions(t testing.TB, desired map[string]any, fields []metav1.ManagedFieldsEntry) Options {
 	t.Helper()
-	return Options{Schema: schemaOf(schemas(t), desired), Strict: &Strict{ManagedFields: fields, Helm: ManagedBy(fields)}}
+	return Options{Schema: schemaOf(schemas(t), desired),
+		Strict: &Strict{ManagedFields: fields, Helm: ManagedBy(fields)}}
 }
 
 // checkStrict is what holds for every comparison in scope Strict.

@@ -47,7 +47,8 @@ func (f *front) start(t *testing.T) *rest.Config {
 	t.Cleanup(server.Close)
 	// With a dialer of its own client-go takes no two configurations for alike.
 	dialer := &net.Dialer{}
-	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, Dial: dialer.DialContext}
+	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+		Dial: dialer.DialContext}
 }
 
 // However many accounts write, they share connections.

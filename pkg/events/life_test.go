@@ -72,7 +72,8 @@ func TestTheLifeOfAChange(t *testing.T) {
 			p := Portion{Attribution: drift.Attribution{Author: drift.Author{Manager: "x", Time: tc.changed},
 				Changes: []drift.Change{tc.change}}}
 			got := v.Life(&lock.Lock{Began: tc.began}, p, tc.seen.Add(16*time.Millisecond))
-			check.That(t, got.String() == tc.want && got.Since == tc.since, "got %s, since %s, want %s", got, got.Since, tc.want)
+			check.That(t, got.String() == tc.want && got.Since == tc.since, "got %s, since %s, want %s", got, got.Since,
+				tc.want)
 		})
 	}
 }

@@ -53,7 +53,8 @@ func TestADriftIsOfTheRequestsThatFit(t *testing.T) {
 			users, groups := test.p.senders(test.requests, seen)
 			check.Equal(t, strings.Join(users, " or "), test.want, "the senders")
 			check.That(t,
-				(len(users) != 1 || slices.Equal(groups, []string{users[0] + "s"})) && (len(users) == 1 || groups == nil),
+				(len(users) != 1 || slices.Equal(groups, []string{users[0] + "s"})) &&
+					(len(users) == 1 || groups == nil),
 				"the groups of %q are %q", users, groups)
 		})
 	}

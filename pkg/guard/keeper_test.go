@@ -42,7 +42,8 @@ var (
 		GroupVersionResource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
 			Resource: "clusterroles"},
 	}
-	pods = Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespaced: true}
+	pods = Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Namespaced: true}
 )
 
 // keeper returns a leading Keeper that works with a fake API server, whose answers are seen at once.
@@ -247,7 +248,8 @@ func TestKeeperSaysWhatFails(t *testing.T) {
 		func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("forbidden") })
 	_, err := k.keep(context.WithoutCancel(t.Context()))
 	check.That(t,
-		err != nil && k.state.Reason == v1alpha1.ReasonGuardNotRegistered && strings.Contains(k.state.Message, "forbidden"),
+		err != nil && k.state.Reason == v1alpha1.ReasonGuardNotRegistered &&
+			strings.Contains(k.state.Message, "forbidden"),
 		"%v, %+v", err, k.state)
 }
 

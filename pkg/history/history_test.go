@@ -63,7 +63,8 @@ func TestHeightsAddUpToCounts(t *testing.T) {
 				most = max(most, count)
 				sum += b.Height
 				check.That(t,
-					!(math.Abs(b.Y+b.Height-height) > 0.001) && !(b.Height < least) && b.X >= 0 && b.X+barWidth <= Hours*slot,
+					!(math.Abs(b.Y+b.Height-height) > 0.001) && !(b.Height < least) && b.X >= 0 &&
+						b.X+barWidth <= Hours*slot,
 					"a bar is outside of the picture: %+v", b)
 			}
 		}

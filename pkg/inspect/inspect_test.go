@@ -104,8 +104,8 @@ func TestCompareLooksAgainAtWhatChanges(t *testing.T) {
 	for times, failures := range map[int]int{0: 0, attempts - 1: 0, attempts: 1} {
 		source := &changing{Dump: NewDump(saved(t, liveWeb)), times: times}
 		c, err := Compare(t.Context(), source, release, CompareOptions{Masker: report.NewMasker([]byte("key"))})
-		check.That(t, err == nil && len(c.Failures) == failures && len(c.Differences) == 1-failures, "%d changes: %v, %+v",
-			times, err, c)
+		check.That(t, err == nil && len(c.Failures) == failures && len(c.Differences) == 1-failures,
+			"%d changes: %v, %+v", times, err, c)
 		if failures == 1 && !errors.Is(c.Failures[0].Err, errChanged) {
 			t.Errorf("failure is %v", c.Failures[0].Err)
 		}
@@ -185,7 +185,7 @@ func TestABoundedComparisonKeepsNoLargeObject(t *testing.T) {
 		c := &comparer{options: CompareOptions{Most: test.most}}
 		c.differs(&Difference{Want: test.want, Have: test.have})
 		d := c.Differences[0]
-		check.That(t, d.TooLarge == test.left && (d.Want == nil) == test.left, "%s: too large is %v, content is kept: %v",
-			name, d.TooLarge, d.Want != nil)
+		check.That(t, d.TooLarge == test.left && (d.Want == nil) == test.left,
+			"%s: too large is %v, content is kept: %v", name, d.TooLarge, d.Want != nil)
 	}
 }

@@ -62,7 +62,8 @@ items:
 		shown, err := json.Marshal([]any{d.Want, d.Have})
 		check.NoError(t, err)
 		for _, value := range []string{declared, live, extra} {
-			check.That(t, !strings.Contains(string(shown), value) && !strings.Contains(string(shown), encoded([]byte(value))),
+			check.That(t,
+				!strings.Contains(string(shown), value) && !strings.Contains(string(shown), encoded([]byte(value))),
 				"%s shows %q: %s", d.ID, value, shown)
 		}
 	}

@@ -165,7 +165,8 @@ func TestAdmit(t *testing.T) {
 			}
 			got, changes := Admit(a)
 			paths := drift.Describe(changes, 5)
-			check.That(t, got == test.want && paths == test.paths, "%s %s, want %s %s", got, paths, test.want, test.paths)
+			check.That(t, got == test.want && paths == test.paths, "%s %s, want %s %s", got, paths, test.want,
+				test.paths)
 			if got == StopChange && a.Harmless() {
 				t.Error("said to be harmless")
 			}

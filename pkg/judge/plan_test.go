@@ -102,7 +102,8 @@ metadata: {name: unknown}
 			}
 		}
 	}
-	check.That(t, len(declared.Unknown) == 1 && declared.Unknown[0].ID.Name == "unknown", "unknown: %v", declared.Unknown)
+	check.That(t, len(declared.Unknown) == 1 && declared.Unknown[0].ID.Name == "unknown", "unknown: %v",
+		declared.Unknown)
 	_, err = Read("a: [", manifest.Release{}, nil)
 	check.That(t, err != nil, "a manifest that does not parse is read")
 }

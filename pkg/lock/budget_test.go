@@ -99,7 +99,8 @@ func TestAnAnswerCountsFromWhenItIsSeen(t *testing.T) {
 		b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{})
 		now = now.Add(time.Minute)
 	}
-	check.That(t, b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{}), "no fight")
+	check.That(t, b.RecordRevert(now.Add(time.Second), now.Add(time.Minute), []string{"/data/key"}, &bucket{}),
+		"no fight")
 }
 
 func TestAnotherChangeInBetweenHidesNoFight(t *testing.T) {

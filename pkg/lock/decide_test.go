@@ -35,9 +35,11 @@ func TestOnlyADeployedReleaseIsLocked(t *testing.T) {
 	}
 	for status, want := range cases {
 		t.Run(string(status), func(t *testing.T) {
-			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch}, Now: epoch})
+			d := Decide(Input{Found: true, Record: release.Record{Revision: 3, Status: status, Created: epoch},
+				Now: epoch})
 			check.That(t,
-				d.Lock == (status == release.StatusDeployed) && d.State == want.state && d.Reason == want.reason && d.Message != "",
+				d.Lock == (status == release.StatusDeployed) && d.State == want.state && d.Reason == want.reason &&
+					d.Message != "",
 				"decision %+v", d)
 		})
 	}

@@ -49,7 +49,8 @@ func judged(t *testing.T) *Lock {
 	check.Must(t, l.Observe(id("a"), seen(10, 1, epoch)), "the first look wakes nobody")
 	w := take(t, l, epoch, 1)[0]
 	check.That(t, w.First, "an object that was never judged is not First")
-	check.That(t, !l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Now: epoch}), "a good object wakes somebody")
+	check.That(t, !l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 10, Now: epoch}),
+		"a good object wakes somebody")
 	return l
 }
 
@@ -109,7 +110,8 @@ func TestReportedDriftIsNoNewsButStaysAProblem(t *testing.T) {
 	l := judged(t)
 	l.Observe(id("a"), seen(11, 2, epoch))
 	w := take(t, l, epoch, 1)[0]
-	l.Done(w.ID, Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true}, Now: epoch})
+	l.Done(w.ID,
+		Outcome{Reported: true, Digest: 2, Problem: &Problem{Reason: "DriftDetected", Drifted: true}, Now: epoch})
 	check.That(t, !l.Observe(id("a"), seen(12, 2, epoch)), "the same drift is reported twice")
 	sum := l.Summarize(epoch)
 	check.That(t, sum.Drifted == 1, "drifted is %d", sum.Drifted)
@@ -241,7 +243,8 @@ func TestWhatIsNeededOfAnObjectThatIsGone(t *testing.T) {
 	}}
 	last.SetName("a")
 	last.SetAnnotations(map[string]string{"note": strings.Repeat("a", 1<<18)})
-	last.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate}})
+	last.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "helm",
+		Operation: metav1.ManagedFieldsOperationUpdate}})
 	kept := Essence(last)
 	check.That(t,
 		kept.GetName() == "a" && kept.GetKind() == "Job" && kept.Object["status"] != nil && len(kept.GetManagedFields()) == 1,

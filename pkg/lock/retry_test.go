@@ -20,7 +20,8 @@ func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
 	for range 12 {
 		w := take(t, l, now, 1)[0]
 		again := w.Observation
-		l.Done(w.ID, Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true}, Now: now})
+		l.Done(w.ID,
+			Outcome{Again: &again, Failed: true, Problem: &Problem{Reason: "RevertFailed", Drifted: true}, Now: now})
 		work, after := l.Take(now)
 		check.Must(t, len(work) == 0 && after >= last && after <= retryMaxRefused,
 			"took %d, next attempt after %s, before that %s", len(work), after, last)

@@ -123,7 +123,8 @@ func TestWindowsThatAreWrongKeepTheReleaseLocked(t *testing.T) {
 			d := Decide(Input{Spec: unlockedBy(good, tc.window), Found: true,
 				Record: release.Record{Revision: 1, Status: release.StatusDeployed}, Now: epoch})
 			check.That(t,
-				d.Lock && d.Again.IsZero() && d.Window == (Span{}) && strings.HasPrefix(d.Invalid, "spec.windows[1]: ") &&
+				d.Lock && d.Again.IsZero() && d.Window == (Span{}) &&
+					strings.HasPrefix(d.Invalid, "spec.windows[1]: ") &&
 					strings.Contains(d.Invalid, tc.says), "decision %+v", d)
 		})
 	}

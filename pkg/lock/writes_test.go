@@ -90,7 +90,8 @@ func TestOneWriteFollowsAnother(t *testing.T) {
 	earlier := w.Of(w.rec.Key)[0]
 	next := &Write{Object: first.Object, Record: w.rec, Deleted: true}
 	check.Must(t, w.Follow(earlier, next), "nothing else has its place, and next does not follow")
-	check.That(t, !w.Follow(earlier, &Write{Object: first.Object, Record: w.rec, Deleted: true}), "two writes follow one")
+	check.That(t, !w.Follow(earlier, &Write{Object: first.Object, Record: w.rec, Deleted: true}),
+		"two writes follow one")
 	w.over() // the one that follows is not answered yet
 	w.Answered(next, nil, false)
 	w.over("a")

@@ -45,7 +45,8 @@ func TestManifestsThatExhaustMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, spent, err := parse(test.manifest)
-			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "error is %v, want %s", err, test.want)
+			check.That(t, err != nil && strings.Contains(err.Error(), test.want), "error is %v, want %s", err,
+				test.want)
 			check.That(t, spent <= 200, "%d MiB for %d MiB of text", spent, len(test.manifest)>>20)
 		})
 	}

@@ -58,7 +58,8 @@ func TestCanonicalWritesLeavesAsTheServerDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			head := "apiVersion: " + test.apiVersion + "\nkind: " + test.kind + "\n"
-			declared, untouched, want := decode(t, head+test.declared), decode(t, head+test.declared), decode(t, head+test.want)
+			declared, untouched, want := decode(t, head+test.declared), decode(t, head+test.declared),
+				decode(t, head+test.want)
 			gvk := schema.FromAPIVersionAndKind(test.apiVersion, test.kind)
 			got := manifest.Canonical(declared, gvk)
 			check.That(t, reflect.DeepEqual(got, want), "got  %s\nwant %s", text(got), text(want))

@@ -141,7 +141,8 @@ func TestResolveMakesTheDesiredState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			resolved, unknown, err := mustParse(t, test.declared).Resolve(podinfo, clusterScope)
-			check.Must(t, err == nil && len(resolved) == 1 && len(unknown) == 0, "got %v, %v, %v", resolved, unknown, err)
+			check.Must(t, err == nil && len(resolved) == 1 && len(unknown) == 0, "got %v, %v, %v", resolved, unknown,
+				err)
 			want, err := asKubernetes(test.want)
 			check.NoError(t, err)
 			if !reflect.DeepEqual(resolved[0].Content, want) {

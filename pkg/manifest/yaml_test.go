@@ -180,6 +180,6 @@ func oneMegabyte() string {
 func TestBigManifestsAndBigObjectsParse(t *testing.T) {
 	set := mustParse(t, oneMegabyte())
 	text := set.Objects[0].Content["data"].(map[string]any)["text"].(string)
-	check.That(t, len(text) >= 256<<10 && len(set.Objects) >= 10, "%d objects, the first with %d bytes", len(set.Objects),
-		len(text))
+	check.That(t, len(text) >= 256<<10 && len(set.Objects) >= 10, "%d objects, the first with %d bytes",
+		len(set.Objects), len(text))
 }

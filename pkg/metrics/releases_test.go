@@ -78,7 +78,8 @@ func TestSuspendedReleases(t *testing.T) {
 helm_locker_suspended_since_timestamp_seconds{release="shop",release_namespace="apps"} 1.7e+09
 `
 	check.Report(t,
-		testutil.CollectAndCompare(m.releases, strings.NewReader(want), "helm_locker_suspended_since_timestamp_seconds"))
+		testutil.CollectAndCompare(m.releases, strings.NewReader(want),
+			"helm_locker_suspended_since_timestamp_seconds"))
 }
 
 func TestAYieldAloneSaysNothingOfTheState(t *testing.T) {

@@ -159,7 +159,8 @@ func TestFindLegacyHandsFieldsToHelm(t *testing.T) {
 			for _, e := range entries {
 				got = append(got, e.Manager+" "+string(e.Operation)+" "+string(e.FieldsV1.GetRawBytes()))
 			}
-			check.That(t, slices.Equal(got, tc.want) && found.HandsOver && slices.Equal(found.Managers, []string{"helm-locker"}),
+			check.That(t,
+				slices.Equal(got, tc.want) && found.HandsOver && slices.Equal(found.Managers, []string{"helm-locker"}),
 				"managedFields are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tc.want, "\n"))
 		})
 	}

@@ -21,8 +21,8 @@ func TestSubsetIsMinimal(t *testing.T) {
 				trials++
 				return contains(some, needed), nil
 			})
-			check.Must(t, err == nil && len(got) == bits.OnesCount(needed) && contains(got, needed), "of %d, %b needed: %v, %v",
-				n, needed, got, err)
+			check.Must(t, err == nil && len(got) == bits.OnesCount(needed) && contains(got, needed),
+				"of %d, %b needed: %v, %v", n, needed, got, err)
 			k := len(got)
 			check.That(t, trials <= 2*k*(bits.Len(uint(n))), "of %d, %b needed: %d trials", n, needed, trials)
 		}

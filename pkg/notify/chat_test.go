@@ -166,7 +166,8 @@ func TestAMissingObjectWasNotDeleted(t *testing.T) {
 		m := &message.Message{Type: message.DriftRecreated, Drift: &v1alpha1.DriftRecord{Operation: operation}}
 		for name, format := range map[string]encoder{"Slack": encodeSlack, "Teams": encodeTeams} {
 			body, _, err := format(event{Event: message.Event{Message: m}})
-			check.That(t, err == nil && strings.Contains(string(body), want), "%s, %s: %v: %s", name, operation, err, body)
+			check.That(t, err == nil && strings.Contains(string(body), want), "%s, %s: %v: %s", name, operation, err,
+				body)
 		}
 	}
 }

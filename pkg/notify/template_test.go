@@ -81,7 +81,8 @@ func TestBadTemplatesAreErrorsWithTheirLine(t *testing.T) {
 	} {
 		_, err := New(Options{URLs: []string{"https://ok.example"}, TemplateFile: templateFile(t, tc.text)},
 			clock.RealClock{}, logrus.New(), &counts{})
-		check.That(t, err != nil && strings.Contains(err.Error(), tc.want), "%s: error is %v, want %q", name, err, tc.want)
+		check.That(t, err != nil && strings.Contains(err.Error(), tc.want), "%s: error is %v, want %q", name, err,
+			tc.want)
 	}
 	_, err := New(Options{TemplateFile: "/none/template"}, clock.RealClock{}, logrus.New(), &counts{})
 	check.That(t, err != nil && strings.Contains(err.Error(), "/none/template"), "error is %v", err)

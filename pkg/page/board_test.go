@@ -126,7 +126,8 @@ func TestARowSaysThatTheGuardIsNotInForce(t *testing.T) {
 		"not wanted": {v1alpha1.Protection{}, []metav1.Condition{ready, locked}, ""},
 		"suspended":  {v1alpha1.Protection{Guard: v1alpha1.GuardDeny, Suspend: true}, []metav1.Condition{ready, unlocked}, ""},
 		"not in force": {v1alpha1.Protection{Guard: v1alpha1.GuardWarn},
-			[]metav1.Condition{ready, locked, condition(v1alpha1.ConditionGuarded, metav1.ConditionFalse, "no certificate")},
+			[]metav1.Condition{ready, locked,
+				condition(v1alpha1.ConditionGuarded, metav1.ConditionFalse, "no certificate")},
 			"; its guard is not in force, so changes are only reverted: no certificate"},
 	} {
 		hr := &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Protection: tc.spec},

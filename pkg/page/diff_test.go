@@ -72,8 +72,8 @@ func TestAComparisonIsBounded(t *testing.T) {
 		"the bound is not between 100 and 300 KiB")
 	left := view.Differences[3]
 	check.That(t, left.TooLarge && len(left.Lines) == 0, "an object whose content was left out is shown as %+v", left)
-	check.That(t, len(view.Failures) == mostReasons+1 && strings.Contains(view.Failures[0], `gone\x1b[2J`), "failures: %q",
-		view.Failures)
+	check.That(t, len(view.Failures) == mostReasons+1 && strings.Contains(view.Failures[0], `gone\x1b[2J`),
+		"failures: %q", view.Failures)
 	encoded, err := json.Marshal(view)
 	check.NoError(t, err)
 	check.That(t, len(encoded) <= mostBytes+mostBytes/10, "it takes %d bytes", len(encoded))

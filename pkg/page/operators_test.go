@@ -30,7 +30,8 @@ func TestOperatorsThatDoNotRunAreToldOf(t *testing.T) {
 			if runs.Load() {
 				renewed = metav1.NewMicroTime(clk.Now())
 			}
-			return coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &renewed}, nil
+			return coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds,
+				RenewTime: &renewed}, nil
 		}
 	})
 	for name, owner := range map[string]string{"one": "me", "two": "other", "three": "other", "four": "unknown"} {

@@ -42,7 +42,8 @@ func TestOnlyReadingIsAllowed(t *testing.T) {
 	for _, path := range []string{"", "assets/page.js", "events", "diff?namespace=locker&name=x"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 			http.MethodOptions, http.MethodTrace} {
-			check.Equal(t, s.ask(method, path).status, http.StatusMethodNotAllowed, "%s /%s is answered with", method, path)
+			check.Equal(t, s.ask(method, path).status, http.StatusMethodNotAllowed, "%s /%s is answered with", method,
+				path)
 		}
 	}
 	for path, want := range map[string]int{

@@ -82,7 +82,8 @@ func TestViewersSeeWhatTheyMay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(p *Page) {
 				p.Viewers = knows(func(a authorizationv1.ResourceAttributes) bool {
-					return a.Verb == tc.may && a.Resource == helmReleases && a.Group == "helm.cattle.io" && a.Namespace == "locker"
+					return a.Verb == tc.may && a.Resource == helmReleases && a.Group == "helm.cattle.io" &&
+						a.Namespace == "locker"
 				})
 			})
 			s.store.set("one", "me")
@@ -166,8 +167,8 @@ func TestHostile_OneViewerDoesNotTakeAllStreams(t *testing.T) {
 		s.expect(s.events(), "operator", "")
 	}
 	mallorys, janes := s.streams("mallory"), s.streams("jane")
-	check.That(t, mallorys == maxStreams/2 && janes == maxStreams/2, "one viewer has %d streams, the other %d", mallorys,
-		janes)
+	check.That(t, mallorys == maxStreams/2 && janes == maxStreams/2, "one viewer has %d streams, the other %d",
+		mallorys, janes)
 	for who, change := range map[string]func(*http.Request){"one": mallory, "the other": func(*http.Request) {}} {
 		for _, method := range []string{http.MethodHead, http.MethodGet} {
 			check.Equal(t, s.ask(method, "events", change).status, http.StatusServiceUnavailable,
@@ -192,7 +193,8 @@ func TestHostile_OneViewerDoesNotTakeAllComparisons(t *testing.T) {
 	var running sync.WaitGroup
 	compare := func(change ...func(*http.Request)) {
 		running.Go(func() {
-			check.Equal(t, s.ask(http.MethodGet, path, change...).status, http.StatusOK, "a comparison is answered with")
+			check.Equal(t, s.ask(http.MethodGet, path, change...).status, http.StatusOK,
+				"a comparison is answered with")
 		})
 	}
 	compare(mallory)

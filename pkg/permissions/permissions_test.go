@@ -78,7 +78,8 @@ func TestSubresourcesThatRestoreAField(t *testing.T) {
 		verb, resource, through := strings.Cut(text, " ")
 		check.That(t,
 			(!through || covers(rules, "apps", resource, "x", verb) && !covers(rules, "apps", resource, "y", verb)) &&
-				(through || !slices.ContainsFunc(rules, func(r Rule) bool { return strings.Contains(r.Resources[0], "/") })),
+				(through ||
+					!slices.ContainsFunc(rules, func(r Rule) bool { return strings.Contains(r.Resources[0], "/") })),
 			"%s: %+v", text, rules)
 	}
 }

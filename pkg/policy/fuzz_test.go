@@ -128,7 +128,8 @@ func FuzzMake(f *testing.F) {
 func checkHeld(t *testing.T, in Input, plan Plan) {
 	t.Helper()
 	for _, r := range plan.Results {
-		if r.Outcome != Update || r.Existing.Spec.Mode != v1alpha1.ModeDetect || r.Desired.Spec.Mode == v1alpha1.ModeDetect {
+		if r.Outcome != Update || r.Existing.Spec.Mode != v1alpha1.ModeDetect ||
+			r.Desired.Spec.Mode == v1alpha1.ModeDetect {
 			continue
 		}
 		rollout := r.Policy.Spec.Rollout

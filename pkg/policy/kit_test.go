@@ -71,7 +71,8 @@ func carriedOut(in Input, plan Plan) []*v1alpha1.HelmRelease {
 			if hr.Spec.Mode == v1alpha1.ModeDetect {
 				locked.Status, locked.Reason = metav1.ConditionFalse, v1alpha1.ReasonDetectOnly
 			}
-			ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: locked.Reason}
+			ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
+				Reason: locked.Reason}
 			drifted := metav1.Condition{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionFalse}
 			if hr.Spec.Mode == v1alpha1.ModeDetect && hr.Annotations[drifts] != "" {
 				drifted.Status = metav1.ConditionTrue

@@ -60,7 +60,8 @@ func TestRulesEndInTime(t *testing.T) {
 	})
 	check.That(t, shorten(p, hr, now), "no rule was shortened")
 	rules := hr.Spec.Ignore
-	check.That(t, rules[0].Until == nil && rules[1].Until.Time.Equal(now.Add(time.Hour)) && rules[2].Until.Equal(&short),
+	check.That(t,
+		rules[0].Until == nil && rules[1].Until.Time.Equal(now.Add(time.Hour)) && rules[2].Until.Equal(&short),
 		"rules: %v", rules)
 }
 

@@ -16,7 +16,8 @@ import (
 func TestPlans(t *testing.T) {
 	every := newPolicy("every", "*")
 	made := func(of ...string) []*v1alpha1.HelmRelease {
-		in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...), Now: noon}
+		in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...),
+			Now: noon}
 		return carriedOut(in, Make(in))
 	}
 	for name, tc := range map[string]struct {
@@ -116,7 +117,8 @@ func TestPlans(t *testing.T) {
 func TestTheOperatorsNamespaceIsMatchedWhenThePolicySaysSo(t *testing.T) {
 	p := newPolicy("every", "*")
 	p.Spec.IncludeOperatorNamespace = true
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Releases: releases(system + "/helm-locker")}
+	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p},
+		Releases: releases(system + "/helm-locker")}
 	plan := Make(in)
 	check.Equal(t, show(plan), "every Create locker/helm-locker")
 	in.HelmReleases = carriedOut(in, plan)

@@ -66,7 +66,8 @@ func TestHostile_NoPolicyLendsTheOperatorsRightsUnasked(t *testing.T) {
 				tc.existing(hr)
 				if hr.Spec.Mode == v1alpha1.ModeDetect {
 					hr.Status.Conditions = []metav1.Condition{
-						{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonDetectOnly},
+						{Type: v1alpha1.ConditionLocked, Status: metav1.ConditionFalse,
+							Reason: v1alpha1.ReasonDetectOnly},
 						{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 						{Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionFalse}}
 				}

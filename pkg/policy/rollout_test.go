@@ -86,7 +86,8 @@ func TestRollout(t *testing.T) {
 
 func TestARolloutThatIsAddedMovesNothingBack(t *testing.T) {
 	p := newPolicy("every", "*")
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases("a/1", "a/2")}
+	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon,
+		Releases: releases("a/1", "a/2")}
 	in.HelmReleases = carriedOut(in, Make(in))
 	p.Spec.Rollout = &v1alpha1.Rollout{}
 	plan := Make(in)

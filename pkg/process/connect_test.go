@@ -46,8 +46,8 @@ func TestTheAuthorityIsReadAgain(t *testing.T) {
 		"typed": Typed(config)} {
 		transport, err := config.TransportConfig()
 		check.NoError(t, err)
-		check.That(t, transport.TLS.CAFile == file && len(transport.TLS.CAData) == 0, "%s: the authority is %q, with data %q",
-			name, transport.TLS.CAFile, transport.TLS.CAData)
+		check.That(t, transport.TLS.CAFile == file && len(transport.TLS.CAData) == 0,
+			"%s: the authority is %q, with data %q", name, transport.TLS.CAFile, transport.TLS.CAData)
 	}
 }
 

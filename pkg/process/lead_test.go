@@ -63,7 +63,8 @@ func TestALeaderEndsBeforeItsLease(t *testing.T) {
 		check.That(t, last < duration, "a lease of %s may be held until %s after its last renewal", duration, last)
 		stretched := time.Duration(float64(retryPeriod(duration)) * (1 + leaderelection.JitterFactor))
 		check.That(t,
-			2*stretched < time.Second && deadline > time.Duration(leaderelection.JitterFactor*float64(retryPeriod(duration))),
+			2*stretched < time.Second &&
+				deadline > time.Duration(leaderelection.JitterFactor*float64(retryPeriod(duration))),
 			"with a lease of %s a standby looks every %s, and a leader tries for %s", duration, stretched, deadline)
 	}
 }

@@ -215,8 +215,8 @@ func TestAFenceThatIsNotSeenIsNotWaitedForLong(t *testing.T) {
 		f.holds(true, fenceTimeout, first, next) // by one list for both, and no other fence
 		f.idle()
 		f.listed()
-		check.That(t, f.fences == 1 && strings.Contains(f.log.String(), errNotSeen.Error()), "%d fences; told: %s", f.fences,
-			f.log)
+		check.That(t, f.fences == 1 && strings.Contains(f.log.String(), errNotSeen.Error()), "%d fences; told: %s",
+			f.fences, f.log)
 		pass(fenceCooldown)
 		f.listed()
 		asked := f.ask(f.t.Context())

@@ -54,7 +54,8 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 			expired, names, err)
 		check.That(t, len(p.asked) == requests, "%d expired: %d requests, want %d", expired, len(p.asked), requests)
 		for _, o := range p.asked {
-			check.That(t, o.Limit == metadataPage && o.LabelSelector == "a=b" && o.ResourceVersion == "", "asked for %+v", o)
+			check.That(t, o.Limit == metadataPage && o.LabelSelector == "a=b" && o.ResourceVersion == "",
+				"asked for %+v", o)
 		}
 	}
 	p := &pages{expired: 1 << 20}

@@ -199,8 +199,8 @@ func TestDecodeExplainsBadPayloadsAndLeaksNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rel, err := release.Decode(test.payload, release.DefaultLimit, nil)
-			check.Must(t, errors.Is(err, test.is) && strings.Contains(err.Error(), test.want), "got %v, want %v with %q", err,
-				test.is, test.want)
+			check.Must(t, errors.Is(err, test.is) && strings.Contains(err.Error(), test.want),
+				"got %v, want %v with %q", err, test.is, test.want)
 			check.That(t, !strings.Contains(err.Error(), leak) && !strings.Contains(err.Error(), "7212"),
 				"the error leaks the payload: %v", err)
 			check.That(t, !strings.Contains(err.Error(), "'"), "the error quotes a character of the payload: %v", err)
@@ -217,7 +217,8 @@ func TestDecodeBoundsWhatItDecompresses(t *testing.T) {
 			payload := pack(json)
 			check.Must(t, len(payload) <= 1<<20, "the bomb does not fit a Secret: %d bytes", len(payload))
 			_, err := release.Decode(pack(json), 1<<20, nil)
-			check.That(t, errors.Is(err, release.ErrTooLarge) && strings.Contains(err.Error(), "1048576 bytes"), "got %v", err)
+			check.That(t, errors.Is(err, release.ErrTooLarge) && strings.Contains(err.Error(), "1048576 bytes"),
+				"got %v", err)
 		})
 	}
 	t.Run("exactly the limit is allowed", func(t *testing.T) {

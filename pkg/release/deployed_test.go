@@ -27,7 +27,8 @@ func TestDeployedAtIsWhenTheStatusWasWritten(t *testing.T) {
 		"not deployed":          {"pending-upgrade", []metav1.ManagedFieldsEntry{helm}, time.Time{}},
 		"without managedFields": {"deployed", nil, time.Time{}},
 	} {
-		got := DeployedAt(&metav1.ObjectMeta{Labels: map[string]string{StatusLabel: c.status}, ManagedFields: c.entries})
+		got := DeployedAt(&metav1.ObjectMeta{Labels: map[string]string{StatusLabel: c.status},
+			ManagedFields: c.entries})
 		check.That(t, got.Equal(c.want), "%s: deployed at %v, want %v", name, got, c.want)
 	}
 }

@@ -58,7 +58,8 @@ func TestRecordOfAcceptsRecordsOfTrueHelm(t *testing.T) {
 		secret := list.Items[0]
 		rec, err := release.Secrets.RecordOf(&secret)
 		check.NoError(t, err)
-		check.That(t, string(rec.Status) == string(status) && rec.Revision == 3 && !rec.Modified.IsZero(), "got %+v", rec)
+		check.That(t, string(rec.Status) == string(status) && rec.Revision == 3 && !rec.Modified.IsZero(), "got %+v",
+			rec)
 		check.That(t, string(secret.Type) == release.SecretType && secret.Name == release.ObjectName("podinfo", 3),
 			"type %s, name %s", secret.Type, secret.Name)
 	}
@@ -131,8 +132,8 @@ func TestALabelFromTheRevisionBeforeDoesNotAgeARecord(t *testing.T) {
 	rec, err := release.Secrets.RecordOf(metadata(func(m *metav1.PartialObjectMetadata) {
 		m.Labels["createdAt"], m.Labels["modifiedAt"] = "10", "20"
 	}))
-	check.That(t, err == nil && rec.Created.Unix() == 1000 && rec.Modified.Unix() == 1000, "created %v, modified %v, %v",
-		rec.Created, rec.Modified, err)
+	check.That(t, err == nil && rec.Created.Unix() == 1000 && rec.Modified.Unix() == 1000,
+		"created %v, modified %v, %v", rec.Created, rec.Modified, err)
 }
 
 func TestAStatusOfANewerHelmIsUnknownAndUnlocked(t *testing.T) {
@@ -220,7 +221,8 @@ func TestDecodeRecordNeedsAPayload(t *testing.T) {
 	for _, payload := range [][]byte{nil, {}} {
 		_, err := release.DecodeRecord(payload, nil)
 		check.That(t,
-			errors.Is(err, release.ErrNoPayload) && strings.Contains(err.Error(), `data key "release" is missing or empty`),
+			errors.Is(err, release.ErrNoPayload) &&
+				strings.Contains(err.Error(), `data key "release" is missing or empty`),
 			"got %v", err)
 	}
 	_, err := release.DecodeRecord(pack(minimal), nil)
@@ -241,8 +243,8 @@ func TestMatchesNamesWhatDiffers(t *testing.T) {
 		rec := own
 		edit(&rec)
 		err := rel.Matches(rec)
-		check.That(t, errors.Is(err, release.ErrMismatch) && strings.Contains(err.Error(), ": "+field+" is "), "%s: got %v",
-			field, err)
+		check.That(t, errors.Is(err, release.ErrMismatch) && strings.Contains(err.Error(), ": "+field+" is "),
+			"%s: got %v", field, err)
 	}
 	elsewhere := own
 	elsewhere.Key.Namespace = "flux-system"

@@ -65,7 +65,8 @@ func TestNewestCountsEachStorageForItself(t *testing.T) {
 			record(configMap, 1, 2, release.StatusDeployed)}, secret, 8, true},
 	} {
 		got, found := release.Newest(tc.records)
-		check.That(t, found && got.Storage == tc.storage && got.Revision == tc.revision && got.Contested == tc.contested,
+		check.That(t,
+			found && got.Storage == tc.storage && got.Revision == tc.revision && got.Contested == tc.contested,
 			"%s: newest is %+v", name, got)
 	}
 	alone, _ := release.Newest([]release.Record{record(secret, 1, 1, release.StatusDeployed)})

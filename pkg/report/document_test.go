@@ -130,8 +130,8 @@ func TestJUnitIsWhatServersRead(t *testing.T) {
 				check.That(t, slices.Contains(names, required), "%s has no %s", name, required)
 			}
 			for _, got := range names {
-				check.That(t, slices.Contains(strings.Fields(allowed[name].required+" "+allowed[name].optional), got), "%s has %s",
-					name, got)
+				check.That(t, slices.Contains(strings.Fields(allowed[name].required+" "+allowed[name].optional), got),
+					"%s has %s", name, got)
 			}
 			for _, count := range counts {
 				count[map[string]string{"testcase": "tests", "failure": "failures", "error": "errors", "skipped": "skipped"}[name]]++

@@ -177,7 +177,8 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			desired, live, target := content(t, test.desired), content(t, test.live), content(t, test.target)
 			opt := drift.Options{Schema: schemas.For(schema.GroupVersionKind{Version: "v1", Kind: test.kind}),
-				Ignore: mustCompile(t, v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
+				Ignore: mustCompile(t,
+					v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
 			got := drift.Compare(desired, live, opt)
 			check.That(t, reflect.DeepEqual(got.Target, target), "got %v, want %v", got.Target, target)
 			again := drift.Compare(desired, got.Target, opt)
@@ -199,14 +200,16 @@ func FuzzIgnoreRules(f *testing.F) {
 	f.Add("/~", "/*/*/*", "", "(", "a=", "a\nb\x00c", "\n")
 	f.Fuzz(func(t *testing.T, pointer, other, manager, expression, selector, at, name string) {
 		ignore := []v1alpha1.IgnoreRule{
-			{Paths: []string{pointer, other}, Target: &v1alpha1.IgnoreTarget{Name: expression, LabelSelector: selector}},
+			{Paths: []string{pointer, other},
+				Target: &v1alpha1.IgnoreTarget{Name: expression, LabelSelector: selector}},
 			{Paths: []string{other}, Managers: []string{manager}},
-			{Managers: []string{manager}, Target: &v1alpha1.IgnoreTarget{Kind: expression, AnnotationSelector: selector}},
+			{Managers: []string{manager},
+				Target: &v1alpha1.IgnoreTarget{Kind: expression, AnnotationSelector: selector}},
 		}
 		r, err := Compile(ignore)
 		if err != nil {
-			check.Must(t, r == nil && strings.HasPrefix(err.Error(), "spec.ignore[") && len(err.Error()) <= 8<<10, "%v and %q",
-				r, err)
+			check.Must(t, r == nil && strings.HasPrefix(err.Error(), "spec.ignore[") && len(err.Error()) <= 8<<10,
+				"%v and %q", r, err)
 			return
 		}
 		again, err := Compile(ignore)
@@ -228,7 +231,8 @@ func FuzzIgnoreRules(f *testing.F) {
 		if above && !ignored(append(slices.Clone(path), "below")) {
 			t.Fatal("what is below an ignored field is not ignored")
 		}
-		check.Must(t, m.Keeps(name) == second.Keeps(name) && m.Whole() == second.Whole() && m.Describe() == second.Describe(),
+		check.Must(t,
+			m.Keeps(name) == second.Keeps(name) && m.Whole() == second.Whole() && m.Describe() == second.Describe(),
 			"the same rules differ")
 		if strings.ContainsAny(manager, "*?") == false && m.Keeps(name) && name != manager {
 			t.Fatalf("%q is not %q", name, manager)

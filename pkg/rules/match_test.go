@@ -139,7 +139,8 @@ func TestManagers(t *testing.T) {
 				if bound([]string{"spec", field}) {
 					ignored = append(ignored, field)
 				}
-				if free := m.Bind(nil); free != nil && free([]string{"spec", field}) && !bound([]string{"spec", field}) {
+				if free := m.Bind(nil); free != nil && free([]string{"spec", field}) &&
+					!bound([]string{"spec", field}) {
 					t.Errorf("%s is ignored only without ownership", field)
 				}
 			}

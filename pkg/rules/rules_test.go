@@ -144,8 +144,8 @@ func TestCompileNamesEveryBadPart(t *testing.T) {
 			`spec.ignore[1].target.annotationSelector: "a=b c" is no label selector`},
 	} {
 		r, err := Compile([]v1alpha1.IgnoreRule{good, parse(t, test.rule)})
-		check.That(t, r == nil && err != nil && strings.Contains(err.Error(), test.want), "%s: want %q, got %v", test.rule,
-			test.want, err)
+		check.That(t, r == nil && err != nil && strings.Contains(err.Error(), test.want), "%s: want %q, got %v",
+			test.rule, test.want, err)
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: more than one error: %v", test.rule, err)
 		}

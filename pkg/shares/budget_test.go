@@ -51,8 +51,8 @@ func TestBudgetOwesLittle(t *testing.T) {
 		now = now.Add(time.Second)
 	}
 	wait := b.Wait(release.Key{Namespace: "a", Name: "one"}, now)
-	check.That(t, wait >= 15*time.Second && wait <= 21*time.Second, "after an hour of comparing the next record waits %s",
-		wait)
+	check.That(t, wait >= 15*time.Second && wait <= 21*time.Second,
+		"after an hour of comparing the next record waits %s", wait)
 }
 
 // A clock that is set back neither empties the budget nor stops it.

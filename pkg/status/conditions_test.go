@@ -109,7 +109,8 @@ func TestConditions(t *testing.T) {
 				v1alpha1.ConditionStalled}},
 		"a kind that is not served": {
 			lockedView(func(v *View) {
-				v.Waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1", Kind: "Thing"}: {{}, {}}}
+				v.Waiting = map[schema.GroupVersionKind][]manifest.ID{{Group: "x.io", Version: "v1",
+					Kind: "Thing"}: {{}, {}}}
 			}),
 			want{no, v1alpha1.ReasonWaitingForKind, "2 of kind Thing (x.io/v1)", no, unknown, v1alpha1.ConditionReconciling}},
 		"a watch that is refused": {
@@ -154,12 +155,14 @@ func TestConditions(t *testing.T) {
 			all := conditions(&v1alpha1.HelmRelease{}, tc.view)
 			ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
 			check.That(t,
-				ready.Status == tc.want.ready && ready.Reason == tc.want.reason && strings.Contains(ready.Message, tc.want.message),
+				ready.Status == tc.want.ready && ready.Reason == tc.want.reason &&
+					strings.Contains(ready.Message, tc.want.message),
 				"Ready is %s, %s, %q", ready.Status, ready.Reason, ready.Message)
 			check.Equal(t, meta.FindStatusCondition(all, v1alpha1.ConditionLocked).Status, tc.want.locked, "Locked")
 			check.Equal(t, meta.FindStatusCondition(all, v1alpha1.ConditionDrifted).Status, tc.want.drifted, "Drifted")
 			for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
-				check.Equal(t, meta.FindStatusCondition(all, kind) != nil, kind == tc.want.progress, "%s is present", kind)
+				check.Equal(t, meta.FindStatusCondition(all, kind) != nil, kind == tc.want.progress, "%s is present",
+					kind)
 			}
 			for _, c := range all {
 				check.That(t, c.Reason != "" && c.Message != "", "%s has no reason or message", c.Type)

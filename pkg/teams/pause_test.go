@@ -87,7 +87,8 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 		got := decide(rl, hr, time.Hour, now)
 		check.That(t,
 			got.resume == test.want.resume && equality.Semantic.DeepEqual(got.status, test.want.status) &&
-				fmt.Sprint(got.pause) == fmt.Sprint(test.want.pause), "%s: got %v, %t, %+v", test.name, got.pause, got.resume,
+				fmt.Sprint(got.pause) == fmt.Sprint(test.want.pause), "%s: got %v, %t, %+v", test.name, got.pause,
+			got.resume,
 			got.status)
 	}
 }

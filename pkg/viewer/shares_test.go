@@ -177,6 +177,6 @@ func TestATokenIsKnownWhileItIsValid(t *testing.T) {
 	a.revoked.Store(true)
 	a.clock.Step(keptFor + time.Millisecond)
 	got := a.status("Bearer good")
-	check.That(t, got == http.StatusUnauthorized && len(a.known.Keys()) == 0, "answered with %d, and %d tokens are known",
-		got, len(a.known.Keys()))
+	check.That(t, got == http.StatusUnauthorized && len(a.known.Keys()) == 0,
+		"answered with %d, and %d tokens are known", got, len(a.known.Keys()))
 }

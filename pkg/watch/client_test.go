@@ -59,7 +59,8 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 		reply(t, w, http.StatusOK, `{"type":"ADDED","object":`+webText+"}\n"+bookmarkText+"\n"+
 			`{"type":"DELETED","object":`+webText+"}\n"+`{"type":"ERROR","object":`+expiredText+"}\n")
 	})
-	watch, err := c.Watch(t.Context(), deployments, metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
+	watch,
+		err := c.Watch(t.Context(), deployments, metav1.ListOptions{LabelSelector: HelmSelector, ResourceVersion: "3"})
 	check.NoError(t, err)
 	defer watch.Stop()
 	for _, want := range []apiwatch.EventType{apiwatch.Added, apiwatch.Bookmark, apiwatch.Deleted, apiwatch.Error} {
@@ -69,7 +70,8 @@ func TestAWatchDeliversObjectsBookmarksAndErrors(t *testing.T) {
 		case event.Type != want:
 			t.Fatalf("got %s %v, want %s", event.Type, event.Object, want)
 		case want == apiwatch.Error:
-			check.That(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)), "the error is %v", event.Object)
+			check.That(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)), "the error is %v",
+				event.Object)
 		case !ok:
 			t.Errorf("%s of a %T", want, event.Object)
 		case want == apiwatch.Bookmark:

@@ -67,7 +67,8 @@ func TestLiveKnowsItsNameItsVersionAndItsAnnotations(t *testing.T) {
 	check.That(t, len(a) == 2 && a["meta.helm.sh/release-name"] == "web", "annotations %v", a)
 	for _, text := range []string{`{"metadata":{"annotations":3}}`, `{"metadata":{}}`, `{}`} {
 		l, err := newLive([]byte(text), metav1.TypeMeta{})
-		check.That(t, err == nil && len(l.GetAnnotations()) == 0, "%s has annotations %v, %v", text, l.GetAnnotations(), err)
+		check.That(t, err == nil && len(l.GetAnnotations()) == 0, "%s has annotations %v, %v", text, l.GetAnnotations(),
+			err)
 	}
 	for _, text := range []string{`{"metadata":3}`, `{"metadata":{"name":3}}`, `{"a":`, `x`, ``} {
 		_, err := newLive([]byte(text), metav1.TypeMeta{})
@@ -104,7 +105,8 @@ func TestAListIsReadAsTheDynamicClientReadsIt(t *testing.T) {
 		want := &unstructured.UnstructuredList{}
 		check.NoError(t, runtime.DecodeInto(unstructured.UnstructuredJSONScheme, []byte(text), want))
 		check.Must(t,
-			l.ResourceVersion == want.GetResourceVersion() && l.Continue == want.GetContinue() && len(items) == len(want.Items),
+			l.ResourceVersion == want.GetResourceVersion() && l.Continue == want.GetContinue() &&
+				len(items) == len(want.Items),
 			"read %+v", l)
 		for i, live := range items {
 			u, err := live.Decode()

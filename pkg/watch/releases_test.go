@@ -129,8 +129,8 @@ func TestAMalformedRecordCountsForTheReleaseInItsNameAndForTheOneInItsLabel(t *t
 		r.stores[0].observed(posing)
 		*changed = nil
 		forget()
-		check.That(t, len(*changed) == 2 && len(r.keys) == 1 && len(r.records) == 1, "%s: told of %v, remembers %v, %v", name,
-			*changed, r.records, r.keys)
+		check.That(t, len(*changed) == 2 && len(r.keys) == 1 && len(r.records) == 1, "%s: told of %v, remembers %v, %v",
+			name, *changed, r.records, r.keys)
 	}
 	rec, found, err := r.Current(web)
 	check.That(t, err == nil && found && rec.Revision == 1, "current is %v, %v, %v", rec, found, err)

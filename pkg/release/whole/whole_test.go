@@ -39,8 +39,8 @@ func TestDetailsHoldWhatPeopleAskFor(t *testing.T) {
 
 func TestDetailsOfHooksOnlyComeWithAnError(t *testing.T) {
 	d, err := Decode(encoded(strings.Replace(detailed, "kind: X\\n", "", 1)), release.DefaultLimit)
-	check.That(t, errors.Is(err, release.ErrNoManifest) && d != nil && len(d.Hooks) == 1, "details are %+v, error is %v",
-		d, err)
+	check.That(t, errors.Is(err, release.ErrNoManifest) && d != nil && len(d.Hooks) == 1,
+		"details are %+v, error is %v", d, err)
 }
 
 func TestDetailsAreBoundedAndNeverQuoted(t *testing.T) {
