@@ -15,17 +15,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-// question is a request about a locked object.
-type question struct {
-	judge.Admission
-	lock   *lock.Lock
-	object *lock.Object
-	sender string
-	groups []string // of the sender
-	// slot releases the semaphore after the answer.
-	slot func()
-}
-
 // question gathers the input for the judgement of a request. It returns nil and a reason for a request that passes
 // without.
 func (ad *Admission) question(

@@ -95,3 +95,18 @@ func conditions(definition *apiextensionsv1.CustomResourceDefinition) string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// explain describes a failure and, for a missing permission, its remedy.
+func explain(verb string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf(
+			"not permitted to %s it (grant the verbs get, list, watch, create and update on "+
+				"customresourcedefinitions, or install it beforehand with kubectl apply): %w", verb, err,
+		)
+	default:
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+}

@@ -101,3 +101,14 @@ func (e *Enforcer) TakeBack(ctx context.Context, o Object, created *unstructured
 	}
 	return false, fmt.Errorf("take back %s: %w", o, err)
 }
+
+// Edit makes an edit if the object still is as observed: otherwise the error is the API server's conflict. Holds must
+// have been true after the object was observed.
+func (e *Enforcer) Edit(ctx context.Context, edit Edit) error {
+	w, err := e.as(edit.Object)
+	if err != nil {
+		return err
+	}
+	_, err = w.send(ctx, edit)
+	return err
+}

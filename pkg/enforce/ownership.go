@@ -159,17 +159,6 @@ func adopt(done, now, owned *unstructured.Unstructured) *unstructured.Unstructur
 	return result
 }
 
-// helmEntries returns the field ownership of the writers of Helm's ownership metadata.
-func helmEntries(obj *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	var helm []metav1.ManagedFieldsEntry
-	for _, entry := range obj.GetManagedFields() {
-		if managers.HelmFields(&entry) > 0 {
-			helm = append(helm, entry)
-		}
-	}
-	return helm
-}
-
 // withoutShares returns the managed fields of the object without other managers' shares in the fields of Helm's
 // manager, and whether that is a change. managers.Revert no longer owns anything.
 func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.ManagedFieldsEntry, bool, error) {

@@ -2,6 +2,7 @@ package enforce
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -81,4 +82,15 @@ func (w *writer) mergeThrough(
 		return w.merge(ctx, r, manager, dryRun)
 	}
 	return done, err
+}
+
+func (w *writer) merge(
+	ctx context.Context, r *Revert, manager string, dryRun bool, subresource ...string,
+) (*unstructured.Unstructured, error) {
+	as, body, err := r.patch()
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch of %s: %w", r.Object, err)
+	}
+	return w.resource(r.Object).Patch(ctx, r.Name, as, body,
+		metav1.PatchOptions{FieldManager: manager, DryRun: dryRunOption(dryRun)}, subresource...)
 }

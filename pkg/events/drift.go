@@ -7,21 +7,8 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/classic"
 	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
-
-// Drift is an object that is not as Helm left it.
-type Drift struct {
-	*lock.Work
-	Found     judge.Result
-	Operation v1alpha1.DriftOperation
-	Authors   []drift.Attribution
-	Requests  []lock.Request // that may have made the changes
-	// Forbidding names the removed additions of others that conflict with declared values; empty for none.
-	Forbidding string
-}
 
 // Attribute determines the authors of the changes.
 func (d *Drift) Attribute() {
@@ -67,14 +54,6 @@ func OperationOf(changes []drift.Change) v1alpha1.DriftOperation {
 		return v1alpha1.DriftAdded
 	}
 	return v1alpha1.DriftModified
-}
-
-// Portion is one author's part of the changes to an object. The name of an unknown author is empty.
-type Portion struct {
-	drift.Attribution
-	Did    v1alpha1.DriftOperation // by the author
-	Users  []string                // the possible senders of the change
-	Groups []string                // those of a single sender
 }
 
 // Portions returns the changes by author, at least one portion.

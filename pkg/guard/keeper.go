@@ -4,78 +4,19 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/sirupsen/logrus"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/cert"
-	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
-
-// Options configure a Keeper.
-type Options struct {
-	// Client makes requests. Watch watches, and must have no time limit.
-	Client, Watch kubernetes.Interface
-	// Namespace and Secret name the Secret with the certificate.
-	Namespace, Secret string
-	// CertManager is set when cert-manager writes the Secret. The Keeper only reads it then.
-	CertManager bool
-	// Name is that of the ValidatingWebhookConfiguration.
-	Name string
-	// Service and Port are the API server's way to the guard: a Service in Namespace and its port. URL replaces them
-	// when it is set: "https://host:port".
-	Service string
-	Port    int32
-	URL     string
-	// Leader replaces Service for the requests to change objects while no release denies.
-	Leader Leader
-	// ClientCA is a file with the authorities for client certificates of API servers. When it is empty, the guard
-	// accepts every client.
-	ClientCA string
-	// Owner is the owning ClusterRole of the ValidatingWebhookConfiguration; empty for none.
-	Owner string
-
-	// Wanted returns the requests to send to the guard. It is called once Ready is closed.
-	Wanted func() Wanted
-	Ready  <-chan struct{}
-	// Changed delivers a token when the result of Wanted may have changed.
-	Changed <-chan struct{}
-	// State receives the current state of the registration.
-	State func(State)
-
-	Clock clock.WithTicker
-	Log   logrus.FieldLogger
-}
-
-// Keeper keeps the certificate, the registration and the leader's endpoint of the guard. Every replica runs one, to
-// serve the newest certificate; the leader writes. It is level-triggered: each event makes it compare the actual state
-// with the desired one.
-type Keeper struct {
-	Options
-	host    string
-	leading atomic.Bool
-	looked  atomic.Bool
-	kick    chan struct{}
-	current atomic.Pointer[certificate]
-	// secret, registration and slice are the last seen versions of the three objects; nil for none.
-	secret       atomic.Pointer[corev1.Secret]
-	registration atomic.Pointer[admissionregistrationv1.ValidatingWebhookConfiguration]
-	slice        atomic.Pointer[discoveryv1.EndpointSlice]
-	self         *string // the operator's own user; nil until it was asked for
-}
 
 // Back-off between attempts after an error.
 const (
@@ -261,26 +202,4 @@ func (k *Keeper) certificate(secret *corev1.Secret, now time.Time) (have *certif
 	}
 	k.current.Store(have)
 	return have, ""
-}
-
-// ownUser returns the operator's own user; empty when the API server does not answer.
-func (k *Keeper) ownUser(ctx context.Context) string {
-	if k.self == nil {
-		review, err := k.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
-			&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		if err != nil {
-			k.Log.Warnf(
-				"guard: cannot determine the operator's own user, so its requests are not exempt: %v",
-				err,
-			)
-			return ""
-		}
-		user := review.Status.UserInfo.Username
-		k.self = &user
-		if !strings.HasPrefix(user, "system:serviceaccount:") {
-			k.Log.Warnf("guard: the operator runs as user %s, whose requests it never refuses, whoever sends them; "+
-				"give it a ServiceAccount of its own", user)
-		}
-	}
-	return *k.self
 }

@@ -12,16 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Leader is the API server's way to the replica that leads: a Service without a selector, with an EndpointSlice of the
-// same name, which each leader points to itself. The leader alone reverts, so it alone can name the user of a change.
-type Leader struct {
-	// Service is the Service, in the namespace of the Keeper. The other fields are unused without it.
-	Service string
-	// IP is the address of this replica, and Port the port of its guard.
-	IP   string
-	Port int32
-}
-
 // portName is the name of the port of the Service and of its endpoint, which have to be equal.
 const portName = "guard"
 

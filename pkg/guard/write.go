@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -140,4 +142,26 @@ func (k *Keeper) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
 	}
 	return []metav1.OwnerReference{{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: role.Name,
 		UID: role.UID}}, nil
+}
+
+// ownUser returns the operator's own user; empty when the API server does not answer.
+func (k *Keeper) ownUser(ctx context.Context) string {
+	if k.self == nil {
+		review, err := k.Client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
+			&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		if err != nil {
+			k.Log.Warnf(
+				"guard: cannot determine the operator's own user, so its requests are not exempt: %v",
+				err,
+			)
+			return ""
+		}
+		user := review.Status.UserInfo.Username
+		k.self = &user
+		if !strings.HasPrefix(user, "system:serviceaccount:") {
+			k.Log.Warnf("guard: the operator runs as user %s, whose requests it never refuses, whoever sends them; "+
+				"give it a ServiceAccount of its own", user)
+		}
+	}
+	return *k.self
 }

@@ -133,3 +133,11 @@ func numberAt(object map[string]any, other int64, path ...string) int64 {
 	}
 	return other
 }
+
+// before orders the ranges of one object: the first one is active.
+func (r *Range) before(other *Range) bool {
+	if a, b := scalerOf(r.By.GroupKind()), scalerOf(other.By.GroupKind()); a != b {
+		return a < b
+	}
+	return r.By.Name < other.By.Name
+}

@@ -36,16 +36,6 @@ func (l *Lock) Rewind(gvk schema.GroupVersionKind) {
 	}
 }
 
-// isStale reports whether an observation with that version is older than a recorded one. Zero is unknown, and never
-// stale.
-func (s *state) isStale(version uint64) bool { return version != 0 && version <= s.version }
-
-// unjudged reports whether the object has neither a judgement nor a problem that prevents one.
-func (s *state) unjudged() bool { return !s.judged && s.problem == nil }
-
-// isJudged reports whether content with that digest was judged, and no worker is about to change it.
-func (s *state) isJudged(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }
-
 // endDrift ends a drift before a worker takes it. l.mu is held.
 func (l *Lock) endDrift(s *state) {
 	if s.refused(s.good) {
@@ -98,4 +88,31 @@ func (l *Lock) Manager() string {
 		}
 	}
 	return most
+}
+
+// Declares reports whether the locked manifest declares an object, whether or not this lock owns it.
+func (l *Lock) Declares(id manifest.ID) bool {
+	if _, untracked := l.Untracked[id]; untracked {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, taken := l.taken[id]
+	return taken || l.objects.of(id) != nil
+}
+
+// SetUnmanaged records whether an object that claims to belong to the release exists. It ignores declared objects. It
+// reports whether the number of unmanaged objects changes.
+func (l *Lock) SetUnmanaged(id manifest.ID, exists bool) (changed bool) {
+	return !(exists && l.Declares(id)) && l.Unmanaged.set(id, exists)
+}
+
+// RecordRequest remembers a request about an object for some minutes.
+func (l *Lock) RecordRequest(id manifest.ID, r Request) {
+	l.mu.Lock()
+	if s := l.objects.of(id); s != nil {
+		s.existed = s.existed || r.Deletion
+	}
+	l.mu.Unlock()
+	l.Requests.record(id, r)
 }

@@ -38,16 +38,6 @@ type objectRequest struct {
 	Request
 }
 
-// RecordRequest remembers a request about an object for some minutes.
-func (l *Lock) RecordRequest(id manifest.ID, r Request) {
-	l.mu.Lock()
-	if s := l.objects.of(id); s != nil {
-		s.existed = s.existed || r.Deletion
-	}
-	l.mu.Unlock()
-	l.Requests.record(id, r)
-}
-
 func (rs *Requests) record(id manifest.ID, r Request) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

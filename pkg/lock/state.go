@@ -185,3 +185,13 @@ func compare(a, b manifest.ID) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind),
 		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group))
 }
+
+// isStale reports whether an observation with that version is older than a recorded one. Zero is unknown, and never
+// stale.
+func (s *state) isStale(version uint64) bool { return version != 0 && version <= s.version }
+
+// unjudged reports whether the object has neither a judgement nor a problem that prevents one.
+func (s *state) unjudged() bool { return !s.judged && s.problem == nil }
+
+// isJudged reports whether content with that digest was judged, and no worker is about to change it.
+func (s *state) isJudged(digest uint64) bool { return s.judged && digest == s.good && !s.inFlight }

@@ -16,23 +16,6 @@ type Unmanaged struct {
 	lists map[schema.GroupVersionKind]bool // awaited ones; true once they are over
 }
 
-// Declares reports whether the locked manifest declares an object, whether or not this lock owns it.
-func (l *Lock) Declares(id manifest.ID) bool {
-	if _, untracked := l.Untracked[id]; untracked {
-		return true
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, taken := l.taken[id]
-	return taken || l.objects.of(id) != nil
-}
-
-// SetUnmanaged records whether an object that claims to belong to the release exists. It ignores declared objects. It
-// reports whether the number of unmanaged objects changes.
-func (l *Lock) SetUnmanaged(id manifest.ID, exists bool) (changed bool) {
-	return !(exists && l.Declares(id)) && l.Unmanaged.set(id, exists)
-}
-
 func (u *Unmanaged) set(id manifest.ID, exists bool) (changed bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -15,29 +15,32 @@ import (
 	"github.com/rancher/helm-locker/pkg/roster"
 )
 
+// storages knows the storages of records that the operator does not read.
+type storages struct{ *Options }
+
 // elsewhere searches for the record of a release in the storages that the operator does not read, to report the place
 // to the user. It makes one request per storage for each generation of a HelmRelease, whatever the answer: it does not
 // watch there.
-func (lk *Locker) elsewhere(ctx context.Context, key string, hr *v1alpha1.HelmRelease, found bool) lock.Elsewhere {
+func (st *storages) elsewhere(ctx context.Context, key string, hr *v1alpha1.HelmRelease, found bool) lock.Elsewhere {
 	var known lock.Elsewhere
 	asked := false
-	lk.Ledger.Update(key, func(e *ledger.Entry) {
+	st.Ledger.Update(key, func(e *ledger.Entry) {
 		if found {
 			e.Elsewhere, e.ElsewhereAt = lock.Elsewhere{}, 0
 		}
 		known, asked = e.Elsewhere, e.ElsewhereAt == hr.Generation
 	})
-	if found || asked || !lk.Leading.Load() {
+	if found || asked || !st.Leading.Load() {
 		return known
 	}
-	known = lk.findElsewhere(ctx, roster.ReleaseOf(hr))
-	lk.Ledger.Update(key, func(e *ledger.Entry) { e.Elsewhere, e.ElsewhereAt = known, hr.Generation })
+	known = st.findElsewhere(ctx, roster.ReleaseOf(hr))
+	st.Ledger.Update(key, func(e *ledger.Entry) { e.Elsewhere, e.ElsewhereAt = known, hr.Generation })
 	return known
 }
 
-func (lk *Locker) findElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
-	for _, storage := range release.Unread(lk.Roster.Storages) {
-		records, err := proof.Records(ctx, lk.Metadata, storage, rel)
+func (st *storages) findElsewhere(ctx context.Context, rel release.Key) (known lock.Elsewhere) {
+	for _, storage := range release.Unread(st.Roster.Storages) {
+		records, err := proof.Records(ctx, st.Metadata, storage, rel)
 		switch {
 		case apierrors.IsForbidden(err):
 			known.Unknown = fmt.Sprintf("the operator may not list %ss in namespace %s", storage.Kind(), rel.Namespace)

@@ -20,14 +20,21 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
+// locks begins and ends the locks of the releases.
+type locks struct {
+	*Options
+	relist *relist
+	rights *rights
+}
+
 // began returns the start of the lock of a release at a record. The first lock of a process continues the lock in the
 // status, from the time of the record on: a change made while no operator ran is counted from then.
-func (lk *Locker) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Time {
+func (ls *locks) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Time {
 	first := false
-	lk.Ledger.Update(roster.KeyOf(hr), func(e *ledger.Entry) { first = e.LockedAt.IsZero() })
+	ls.Ledger.Update(roster.KeyOf(hr), func(e *ledger.Entry) { first = e.LockedAt.IsZero() })
 	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
 	if !first || locked == nil || locked.Status != metav1.ConditionTrue {
-		return lk.Clock.Now()
+		return ls.Clock.Now()
 	}
 	began := locked.LastTransitionTime.Time
 	if rec.Modified.After(began) {
@@ -37,17 +44,17 @@ func (lk *Locker) began(hr *v1alpha1.HelmRelease, rec release.Record) time.Time 
 }
 
 // begin activates a lock: from then on, its objects are watched and drift is reverted.
-func (lk *Locker) begin(hr *v1alpha1.HelmRelease, loaded *lockable, l *lock.Lock) {
-	key, served := l.Key, loaded.OtherVersions(lk.Kinds.Versions)
+func (ls *locks) begin(hr *v1alpha1.HelmRelease, loaded *lockable, l *lock.Lock) {
+	key, served := l.Key, loaded.OtherVersions(ls.Kinds.Versions)
 	var conflicts []lock.Conflict
 	var displaced []string
 	outdated := false
 	// The lock and its entry change in one step. retryConflicts, after the release of an object by another lock, and
 	// DefinitionChanged read the entries before both changes or after both.
-	lk.Memory.Keep(hr.UID, lk.Table.Get(key))
-	lk.Ledger.Update(key, func(e *ledger.Entry) {
-		conflicts, displaced = lk.Table.Put(l)
-		outdated = !lk.Loader.IsCurrent(loaded.Revision)
+	ls.Memory.Keep(hr.UID, ls.Table.Get(key))
+	ls.Ledger.Update(key, func(e *ledger.Entry) {
+		conflicts, displaced = ls.Table.Put(l)
+		outdated = !ls.Loader.IsCurrent(loaded.Revision)
 		e.Reload = e.Reload || outdated
 		e.As, e.Served = l.As, served
 		if l.As == l.Release {
@@ -56,40 +63,40 @@ func (lk *Locker) begin(hr *v1alpha1.HelmRelease, loaded *lockable, l *lock.Lock
 		e.Problem, e.Conflicts, e.Waiting, e.Skipped = status.Problem{}, conflicts, loaded.Waiting, loaded.Skipped
 		e.Denials, e.Asked, e.Doubted = loaded.denials, 0, false
 		e.Revision = status.Revision{Description: loaded.Release.Description, Notes: loaded.Release.Notes}
-		e.Kinds, e.LockedAt = slices.Collect(maps.Keys(loaded.Kinds)), lk.Clock.Now()
+		e.Kinds, e.LockedAt = slices.Collect(maps.Keys(loaded.Kinds)), ls.Clock.Now()
 		e.Guards = ledger.GuardedBy(l)
 		e.History.Reverted = 0
 	})
 	if outdated {
-		lk.Queues.Releases.Add(key)
+		ls.Queues.Releases.Add(key)
 	}
-	lk.RangesChanged(lk.trusting(l))
-	lk.Claims.Prune()
-	lk.Ledger.GuardChanged()
+	ls.RangesChanged(ls.trusting(l))
+	ls.Claims.Prune()
+	ls.Ledger.GuardChanged()
 	for _, other := range displaced {
-		lk.Ledger.Update(other, func(e *ledger.Entry) { e.Reload = true })
-		lk.Queues.Releases.Add(other)
+		ls.Ledger.Update(other, func(e *ledger.Entry) { e.Reload = true })
+		ls.Queues.Releases.Add(other)
 	}
-	lk.retryConflicts(key)
-	lk.watchAll(l, loaded.Kinds)
-	lk.Queues.Pruning.Add(key)
+	ls.retryConflicts(key)
+	ls.watchAll(l, loaded.Kinds)
+	ls.Queues.Pruning.Add(key)
 	if len(loaded.Waiting) > 0 {
-		lk.Queues.Releases.AddAfter(key, lk.Kinds.Wait())
+		ls.Queues.Releases.AddAfter(key, ls.Kinds.Wait())
 	}
 	if len(loaded.denials.Objects) > 0 {
-		lk.rights.askLater(key, 0)
+		ls.rights.askLater(key, 0)
 	}
-	lk.Reporter.Locked(hr, l, len(loaded.Objects)-len(conflicts))
-	lk.Reporter.Trouble(hr, loaded.Revision, loaded.denials, conflicts)
+	ls.Reporter.Locked(hr, l, len(loaded.Objects)-len(conflicts))
+	ls.Reporter.Trouble(hr, loaded.Revision, loaded.denials, conflicts)
 }
 
 // watchAll watches the kinds of a lock and schedules the reads of its objects. The lock is in the table already, so a
 // new watch delivers its objects. Objects of a kind watched before are read one by one, or by a list for many locks.
-func (lk *Locker) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
+func (ls *locks) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch.Kind) {
 	for gvk := range kinds {
 		l.Unmanaged.AwaitList(gvk) // now, as it may be over before Need returns
 	}
-	begun := lk.Objects.Need(l.Key, kinds)
+	begun := ls.Objects.Need(l.Key, kinds)
 	for gvk := range begun {
 		l.Unmanaged.MissedList(gvk)
 	}
@@ -99,76 +106,76 @@ func (lk *Locker) watchAll(l *lock.Lock, kinds map[schema.GroupVersionKind]watch
 			missed[gvk] = kind
 		}
 	}
-	if lk.relist.join(lk.Clock.Now(), lk.toReconcile(), l, missed) {
+	if ls.relist.join(ls.Clock.Now(), ls.toReconcile(), l, missed) {
 		return
 	}
-	wake := l.Recheck(lk.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
+	wake := l.Recheck(ls.Clock.Now(), func(o *lock.Object) bool { return begun[o.GVK] })
 	if wake {
-		lk.Queues.Drift.Add(l.Key)
+		ls.Queues.Drift.Add(l.Key)
 	}
 }
 
 // unlock ends the lock of a HelmRelease. While Helm works, its watches stay, because the release is locked again soon.
-func (lk *Locker) unlock(key string, p status.Problem) {
+func (ls *locks) unlock(key string, p status.Problem) {
 	transitioning, news := false, false
 	uid := types.UID("")
-	lk.Ledger.Update(key, func(e *ledger.Entry) {
+	ls.Ledger.Update(key, func(e *ledger.Entry) {
 		uid = e.UID
 		news = e.Problem != p
 		e.Problem, e.Conflicts, e.Waiting, e.Skipped, e.Denials = p, nil, nil, nil, status.Denials{}
 		transitioning = e.Decision.State == v1alpha1.StateTransitioning
 	})
 	if news {
-		lk.Reporter.Problem(lk.Roster.Get(key), p)
+		ls.Reporter.Problem(ls.Roster.Get(key), p)
 	}
-	lk.Memory.Keep(uid, lk.Table.Get(key))
+	ls.Memory.Keep(uid, ls.Table.Get(key))
 	var trusting []manifest.ID
-	if l := lk.Table.Get(key); l != nil {
-		trusting = lk.trusting(l)
+	if l := ls.Table.Get(key); l != nil {
+		trusting = ls.trusting(l)
 	}
-	lk.Ledger.ManagerOf(key, lk.Table.Get(key))
-	if lk.Table.Drop(key) {
-		lk.RangesChanged(trusting)
-		lk.Claims.Prune()
-		lk.retryConflicts(key)
+	ls.Ledger.ManagerOf(key, ls.Table.Get(key))
+	if ls.Table.Drop(key) {
+		ls.RangesChanged(trusting)
+		ls.Claims.Prune()
+		ls.retryConflicts(key)
 	}
 	if !transitioning {
-		lk.Objects.Need(key, nil)
-		lk.Inputs.Scalers.Drop(key)
-		lk.Ledger.Update(key, func(e *ledger.Entry) { e.Kinds, e.Guards = nil, nil })
-		lk.Ledger.GuardChanged()
+		ls.Objects.Need(key, nil)
+		ls.Inputs.Scalers.Drop(key)
+		ls.Ledger.Update(key, func(e *ledger.Entry) { e.Kinds, e.Guards = nil, nil })
+		ls.Ledger.GuardChanged()
 	}
 }
 
 // untrack forgets a HelmRelease after its deletion or its takeover by another controller.
-func (lk *Locker) untrack(key string) {
-	lk.unlock(key, status.Problem{})
-	e := lk.Ledger.Forget(key)
-	lk.Ledger.GuardChanged()
-	lk.Untracked(key)
+func (ls *locks) untrack(key string) {
+	ls.unlock(key, status.Problem{})
+	e := ls.Ledger.Forget(key)
+	ls.Ledger.GuardChanged()
+	ls.Untracked(key)
 	if e != nil {
-		lk.Memory.Forget(e.UID)
+		ls.Memory.Forget(e.UID)
 	}
 	if e != nil && e.Release.Name != "" {
-		lk.Roster.Enqueue(e.Release)
-		lk.Reporter.ForgetMetrics(e.Release)
-		lk.Log.WithField("helmrelease", key).Infof("no longer managing release %s", e.Release)
+		ls.Roster.Enqueue(e.Release)
+		ls.Reporter.ForgetMetrics(e.Release)
+		ls.Log.WithField("helmrelease", key).Infof("no longer managing release %s", e.Release)
 	}
 }
 
 // retryConflicts enqueues the HelmReleases that lack objects formerly owned by the HelmRelease key.
-func (lk *Locker) retryConflicts(key string) {
-	lk.Ledger.Each(func(other string, e *ledger.Entry) {
+func (ls *locks) retryConflicts(key string) {
+	ls.Ledger.Each(func(other string, e *ledger.Entry) {
 		free := slices.ContainsFunc(e.Conflicts, func(cf lock.Conflict) bool {
 			if cf.Owner != key {
 				return false
 			}
-			owner := lk.Table.Holder(cf.ID)
+			owner := ls.Table.Holder(cf.ID)
 			return owner == nil || owner.Key != key
 		})
 		if free {
 			e.Reload = true
-			lk.Queues.Releases.Add(other)
+			ls.Queues.Releases.Add(other)
 		}
 	})
 }

@@ -1,8 +1,6 @@
 package locking
 
 import (
-	"context"
-	"sync"
 	"sync/atomic"
 
 	"github.com/sirupsen/logrus"
@@ -10,7 +8,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/claims"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/gather"
@@ -20,7 +17,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/observe"
 	"github.com/rancher/helm-locker/pkg/queues"
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/reporting"
 	"github.com/rancher/helm-locker/pkg/roster"
 	"github.com/rancher/helm-locker/pkg/settled"
@@ -64,31 +60,5 @@ type Options struct {
 	Log   logrus.FieldLogger
 }
 
-// Locker is the worker that brings the locks in line with HelmReleases and records.
-type Locker struct {
-	*Options
-	relist  *relist
-	claimer *claimer
-	rights  *rights
-	start   startBarrier
-}
-
-// New returns a Locker.
-func New(o *Options) *Locker {
-	return &Locker{Options: o, relist: newRelist(o), rights: &rights{o},
-		claimer: &claimer{Options: o, behind: map[string][]string{}}}
-}
-
-// Holder returns the HelmRelease that locks a release; nil for none.
-func (lk *Locker) Holder(key release.Key) *v1alpha1.HelmRelease { return lk.claimer.holder(key) }
-
-// Start calls then once the HelmReleases with these keys were reconciled, or after a while.
-func (lk *Locker) Start(keys []string, then func()) { lk.start.wait(keys, then) }
-
-// Run ends the wait of Start, and makes the shared lists, until ctx ends.
-func (lk *Locker) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	running.Go(func() { lk.startAnyway(ctx) })
-	lk.relist.run(ctx, lk.toReconcile)
-	running.Wait()
-}
+// toReconcile returns the number of HelmReleases waiting to be reconciled.
+func (o *Options) toReconcile() int { return o.Queues.Releases.Len() + o.Slots.Loading.Waiting() }

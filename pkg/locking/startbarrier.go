@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -51,15 +50,4 @@ func (g *startBarrier) end() {
 	defer g.mu.Unlock()
 	clear(g.missing)
 	g.check()
-}
-
-// startAnyway ends the wait at the start when it takes too long.
-func (lk *Locker) startAnyway(ctx context.Context) {
-	timer := lk.Clock.NewTimer(startTimeout)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		lk.start.end()
-	case <-ctx.Done():
-	}
 }

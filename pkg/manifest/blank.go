@@ -1,6 +1,8 @@
 package manifest
 
-import "strconv"
+import (
+	"strconv"
+)
 
 // blanks returns the declared nulls in a value as a tree of keys and indexes; nil for none.
 func blanks(value any) map[string]any {

@@ -131,3 +131,13 @@ func lastOfEach(objects []Object, dropped func(index int)) []Object {
 	}
 	return kept
 }
+
+// Release identifies the release of a Set. A release.Key converts to it.
+type Release struct {
+	Namespace string
+	Name      string
+}
+
+// Scope reports whether a kind is namespaced. Its error satisfies meta.IsNoMatchError (wrapped or not) when the cluster
+// does not know the kind.
+type Scope func(schema.GroupVersionKind) (namespaced bool, err error)

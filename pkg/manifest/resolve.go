@@ -22,16 +22,6 @@ const (
 	ReleaseNamespaceAnnotation = "meta.helm.sh/release-namespace"
 )
 
-// Release identifies the release of a Set. A release.Key converts to it.
-type Release struct {
-	Namespace string
-	Name      string
-}
-
-// Scope reports whether a kind is namespaced. Its error satisfies meta.IsNoMatchError (wrapped or not) when the cluster
-// does not know the kind.
-type Scope func(schema.GroupVersionKind) (namespaced bool, err error)
-
 // serverOwned are the metadata fields that only the API server writes.
 var serverOwned = []string{
 	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",

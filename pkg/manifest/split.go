@@ -4,34 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
 )
-
-const (
-	bom = "\ufeff"
-	// headBytes is the searched part of a document for the comment with its source.
-	headBytes = 1024
-)
-
-// document is one piece of a manifest between two separators.
-type document struct {
-	// index counts from 1. line is the first line of the text in the manifest, from 1.
-	index int
-	line  int
-	text  string
-}
-
-// Helm's comment before each rendered template. Only path characters match: the path is part of errors.
-var sourceComment = regexp.MustCompile(`(?m)^# Source: ([A-Za-z0-9_@+./-]{1,200})[ \t]*\r?$`)
-
-// source returns the template's path from Helm's "# Source:" comment, or nothing. It is only searched for an error.
-func (d document) source() string {
-	if found := sourceComment.FindStringSubmatch(d.text[:min(len(d.text), headBytes)]); found != nil {
-		return found[1]
-	}
-	return ""
-}
 
 // split cuts a manifest into documents as Helm does: at every line that starts with "---", optionally followed by
 // spaces and a comment. The text before the first separator is a document only when it is not empty.

@@ -34,11 +34,6 @@ func newAPIMetrics(f Factory) apiMetrics {
 	}
 }
 
-// RoundTripper returns a transport that counts the requests through next; it is a transport.WrapperFunc of client-go.
-func (p *Process) RoundTripper(next http.RoundTripper) http.RoundTripper {
-	return &roundTripper{next: next, to: &p.api}
-}
-
 type roundTripper struct {
 	next http.RoundTripper
 	to   *apiMetrics

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -26,10 +24,4 @@ func newGuardMetrics(f Factory) guardMetrics {
 	}
 	g.duration.WithLabelValues("denied")
 	return g
-}
-
-// Guarded counts a decision of the guard: its result (allowed, warned, denied), its reason, and how long it took.
-func (m *Metrics) Guarded(result, reason string, took time.Duration) {
-	m.guard.decisions.WithLabelValues(result, reason).Inc()
-	m.guard.duration.WithLabelValues(result).Observe(took.Seconds())
 }

@@ -13,13 +13,10 @@ import (
 	"unique"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 )
-
-const namespace = "helm_locker"
 
 // Metrics are the operator's metrics.
 type Metrics struct {
@@ -35,9 +32,6 @@ type Metrics struct {
 
 	guard guardMetrics
 }
-
-// ofRelease are the labels that name a release.
-var ofRelease = []string{"release_namespace", "release"}
 
 // New returns the metrics of an operator of the given version.
 func New(version, commit string) *Metrics {
@@ -66,23 +60,6 @@ func New(version, commit string) *Metrics {
 		WithLabelValues(version, commit).Set(1)
 	p.registry.MustRegister(m.releases)
 	return m
-}
-
-// Factory makes metrics under helm_locker_ and registers them.
-type Factory struct{ promauto.Factory }
-
-func (f Factory) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	return f.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
-}
-
-// Gauge returns a gauge with labels.
-func (f Factory) Gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	return f.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
-}
-
-func (f Factory) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return f.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help,
-		Buckets: buckets}, labels)
 }
 
 // Drift counts a change and, when it was restored, how long it lived.
@@ -161,9 +138,8 @@ func (m *Metrics) Forget(r release.Key) {
 	m.releases.forget(r)
 }
 
-func bit(on bool) float64 {
-	if on {
-		return 1
-	}
-	return 0
+// Guarded counts a decision of the guard: its result (allowed, warned, denied), its reason, and how long it took.
+func (m *Metrics) Guarded(result, reason string, took time.Duration) {
+	m.guard.decisions.WithLabelValues(result, reason).Inc()
+	m.guard.duration.WithLabelValues(result).Observe(took.Seconds())
 }

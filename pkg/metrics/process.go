@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // Process holds the common metrics of all processes, in registries of their own: an embedding program keeps its default
@@ -34,3 +35,11 @@ func (p *Process) Handler() http.Handler {
 
 // Collector returns the metrics, without those of Go and of the process, for the registry of an embedding program.
 func (p *Process) Collector() prometheus.Collector { return p.registry }
+
+// RoundTripper returns a transport that counts the requests through next; it is a transport.WrapperFunc of client-go.
+func (p *Process) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	return &roundTripper{next: next, to: &p.api}
+}
+
+// Queues returns the MetricsProvider for work queues; the name of the queue becomes the label.
+func (p *Process) Queues() workqueue.MetricsProvider { return &p.queue }

@@ -30,9 +30,6 @@ func newQueueMetrics(f Factory) queueMetrics {
 	}
 }
 
-// Queues returns the MetricsProvider for work queues; the name of the queue becomes the label.
-func (p *Process) Queues() workqueue.MetricsProvider { return &p.queue }
-
 func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return q.depth.WithLabelValues(name)
 }

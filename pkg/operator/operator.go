@@ -11,21 +11,10 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/controller"
 	"github.com/rancher/helm-locker/pkg/crd"
-	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/version"
 )
-
-// program is an operator before and during its run.
-type program struct {
-	options    ControllerOptions
-	conn       *connection
-	controller *controller.Controller
-	metrics    *metrics.Metrics
-	guard      *guard.Keeper // nil when none is asked for
-	events     *events       // nil when none are asked for
-}
 
 // Run runs an operator until ctx ends. It then finishes its work in progress, releases its lease, and returns nil. It
 // returns an error when it cannot start, or has to stop: an operator without its lease must not write.

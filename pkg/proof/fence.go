@@ -18,18 +18,6 @@ import (
 // FenceSuffix ends the name of the operator's Secret for fences; the operator's name precedes it.
 const FenceSuffix = "-mark"
 
-// View is the state of a watch of the records of all releases.
-type View interface {
-	// Fence returns a new token and a channel. The channel is closed when the watch has delivered the Secret for fences
-	// with that token in the annotation release.FenceAnnotation. The view then has everything written before the
-	// Secret. Only one fence is in flight at a time.
-	Fence() (token string, seen <-chan struct{})
-	// Current returns the newest record of a release, false when there is none, an error when that is unknown.
-	Current(release.Key) (release.Record, bool, error)
-	// Ended is closed when the view has ended and delivers no more.
-	Ended() <-chan struct{}
-}
-
 const (
 	// fenceTimeout bounds the wait for a fence. A watch that does not deliver it by then is late or broken.
 	fenceTimeout = time.Second

@@ -14,11 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 
 	"github.com/rancher/helm-locker/pkg/release"
@@ -39,23 +36,6 @@ type Verifier struct {
 
 	mu       sync.Mutex
 	lastList time.Time
-}
-
-// Options configure a Verifier.
-type Options struct {
-	// Metadata lists records.
-	Metadata metadata.Interface
-	// Storages are the storages of records; Secrets when there are none.
-	Storages []release.Storage
-	// Fence is the operator's own Secret for fences, written by Secrets. There are no fences when it has no name, or
-	// when there are records in other storages than Secrets.
-	Fence   types.NamespacedName
-	Secrets typedcorev1.SecretsGetter
-	// Records is the watch of records that delivers fences, too.
-	Records View
-	// ListsReadStorage makes the verifier prefer fences to all lists (see ListsReadStorage).
-	ListsReadStorage bool
-	Log              logrus.FieldLogger
 }
 
 // newest is the newest record of a release, if there is one.

@@ -4,7 +4,6 @@ package prune
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,15 +23,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/revert"
 	"github.com/rancher/helm-locker/pkg/watch"
 	"github.com/rancher/helm-locker/pkg/writing"
-)
-
-// Reading the history of every release at the start would be felt, and nothing waits for it.
-const (
-	historyReadsPerSecond = 10
-	historyReadsAtOnce    = 20
-	// historyLater is the time until kinds of earlier revisions are discovered again if no definition has changed. Many
-	// releases have a removed kind of Kubernetes in their history.
-	historyLater = 10 * time.Minute
 )
 
 // Next prunes the candidates of earlier revisions of one release, at a slow pace.
@@ -126,22 +116,6 @@ func (pr *Pruner) pruneAll(ctx context.Context, l *lock.Lock) error {
 	known.done, known.waits = l, nil
 	pr.remember(l, known)
 	return nil
-}
-
-// remember keeps the candidates for the next lock. Those of a doubted record are for that lock alone: the objects that
-// it still declares are candidates again under the next record. Late work on a lock that has ended is dropped: Forget
-// comes after its end.
-func (pr *Pruner) remember(l *lock.Lock, known candidates) {
-	pr.mu.Lock()
-	defer pr.mu.Unlock()
-	if pr.Table.Get(l.Key) != l {
-		return
-	}
-	if l.Doubt != "" {
-		before := pr.known[l.Key]
-		known.read, known.removed = before.read, before.removed
-	}
-	pr.known[l.Key] = known
 }
 
 // place is where objects of one kind are listed.

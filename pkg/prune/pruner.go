@@ -3,6 +3,7 @@ package prune
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/metadata"
@@ -90,4 +91,29 @@ func (pr *Pruner) candidatesOf(key string) candidates {
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
 	return pr.known[key]
+}
+
+// Reading the history of every release at the start would be felt, and nothing waits for it.
+const (
+	historyReadsPerSecond = 10
+	historyReadsAtOnce    = 20
+	// historyLater is the time until kinds of earlier revisions are discovered again if no definition has changed. Many
+	// releases have a removed kind of Kubernetes in their history.
+	historyLater = 10 * time.Minute
+)
+
+// remember keeps the candidates for the next lock. Those of a doubted record are for that lock alone: the objects that
+// it still declares are candidates again under the next record. Late work on a lock that has ended is dropped: Forget
+// comes after its end.
+func (pr *Pruner) remember(l *lock.Lock, known candidates) {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if pr.Table.Get(l.Key) != l {
+		return
+	}
+	if l.Doubt != "" {
+		before := pr.known[l.Key]
+		known.read, known.removed = before.read, before.removed
+	}
+	pr.known[l.Key] = known
 }

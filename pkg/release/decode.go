@@ -16,45 +16,12 @@ import (
 // 1000-fold size of a decompression bomb.
 const DefaultLimit int64 = 32 << 20
 
-// maxValue bounds one value of the payload: the manifest, with two bytes for each line end, or the files of the chart.
-// The JSON decoder keeps a whole value in a buffer of up to twice its size.
-const maxValue int64 = 20 << 20
-
-// largeBytes is the decompressed size from which on a payload is large. Hardly any real one is.
-const largeBytes int64 = 4 << 20
-
-// Errors of payloads. Every error of Decode and DecodeRecord is one of these (errors.Is); Matches
-// returns ErrMismatch.
-var (
-	// ErrNoPayload: the record has no payload at all.
-	ErrNoPayload = errors.New("release payload is missing")
-	// ErrTooLarge: the payload decompresses to more than the limit.
-	ErrTooLarge = errors.New("release payload is too large")
-	// ErrTruncated: the payload ends too early.
-	ErrTruncated = errors.New("release payload is truncated")
-	// ErrFormat: the payload is not base64, gzip or JSON, or a field has the wrong type.
-	ErrFormat = errors.New("release payload is malformed")
-	// ErrIncomplete: the payload decodes, but lacks name, namespace, version or status.
-	ErrIncomplete = errors.New("release payload is incomplete")
-	// ErrNoManifest: the release has no objects but hooks, so there is nothing to lock.
-	ErrNoManifest = errors.New("release has no manifest")
-	// ErrMismatch: payload and metadata of the record belong to different releases.
-	ErrMismatch = errors.New("release payload does not belong to its record")
-)
-
-// advice names the remedy. The release may come from another tool than the helm command. With that command, an upgrade
-// would store its record in another namespace, and deploy the chart a second time.
-const advice = "restore the record, or have the tool that deployed the release (helm, Flux, Rancher) deploy it again"
-
 // DecodeRecord decodes the payload in the Secret or ConfigMap of a record (without Kubernetes' own base64 of a Secret),
 // with DefaultLimit. Large, unless nil, is called before more than 4 MiB of it are decompressed. It may wait for
 // memory.
 func DecodeRecord(payload []byte, large func()) (*Release, error) {
 	return decode(payload, DefaultLimit, nil, large)
 }
-
-// Member reads the value of a member of a release, or returns false for a member that it leaves to the decoder.
-type Member func(s Stream, key string) (read bool, err error)
 
 // Decode decodes a release payload: base64 over gzip over JSON, or base64 over JSON as in the oldest Helm. It
 // decompresses at most limit bytes, and skips parts not needed for locking (templates, values, hooks) while reading.
@@ -106,54 +73,6 @@ func inflate(payload []byte, limit int64, large func()) (*bounded, error) {
 		return nil, err
 	}
 	return newBounded(inflated, limit, large), nil
-}
-
-func newBounded(r io.Reader, limit int64, large func()) *bounded {
-	b := &bounded{r: r, left: limit, large: large}
-	b.begin(maxValue)
-	return b
-}
-
-// boundError names the bound that a payload exceeds.
-type boundError struct{ bound string }
-
-// OverBound returns the error of a Member for a value beyond a bound, a sentence; it becomes an ErrTooLarge.
-func OverBound(bound string) error { return &boundError{bound} }
-
-func (e *boundError) Error() string { return e.bound }
-
-// bounded fails with a boundError after left bytes in total, or most bytes since begin was called; io.LimitedReader
-// would return a regular end.
-type bounded struct {
-	r     io.Reader
-	left  int64
-	read  int64
-	most  int64  // of the value that is being read
-	until int64  // of read, for that value
-	large func() // called once, before more than largeBytes are read
-}
-
-// begin starts the next value, with at most most bytes. Some of it may be in the decoder's buffer already.
-func (b *bounded) begin(most int64) { b.most, b.until = most, b.read+most }
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	if b.large != nil && b.read+int64(len(p)) > largeBytes {
-		b.large()
-		b.large = nil
-	}
-	n, err := b.r.Read(p)
-	b.left -= int64(n)
-	b.read += int64(n)
-	switch {
-	case b.left < 0:
-		return 0, &boundError{fmt.Sprintf("it decompresses to more than %d bytes", b.read+b.left)}
-	case b.read > b.until:
-		return 0, &boundError{fmt.Sprintf("one value in it has more than %d bytes", b.most)}
-	}
-	return n, err
 }
 
 // complete checks the required fields of a stored release.

@@ -1,6 +1,8 @@
 package release
 
-import "k8s.io/apimachinery/pkg/util/validation"
+import (
+	"k8s.io/apimachinery/pkg/util/validation"
+)
 
 // maxName is Helm's maximum length of a release name.
 const maxName = 53

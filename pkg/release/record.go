@@ -14,27 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// The format of Helm's storage drivers.
-const (
-	// SecretType is the type of every release Secret. Metadata does not include it: select by it.
-	SecretType = "helm.sh/release.v1"
-	// NamePrefix begins the name of every record.
-	NamePrefix = "sh.helm.release.v1."
-	// DataKey is the key of the payload in the data of the Secret or ConfigMap.
-	DataKey = "release"
-
-	OwnerLabel    = "owner"
-	OwnerHelm     = "helm"
-	NameLabel     = "name"
-	StatusLabel   = "status"
-	VersionLabel  = "version"
-	CreatedLabel  = "createdAt"
-	ModifiedLabel = "modifiedAt"
-)
-
-// Labels are the meaningful labels of a record.
-var Labels = [...]string{OwnerLabel, NameLabel, StatusLabel, VersionLabel, CreatedLabel, ModifiedLabel}
-
 // The fence: an operator writes a Secret of its own to learn the progress of its watch of records.
 const (
 	// OwnerFence is the owner of such a Secret. It is no record, and Helm does not read it. It has the type of records,

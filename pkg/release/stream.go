@@ -224,3 +224,6 @@ func (s Stream) end() error {
 		return err
 	}
 }
+
+// Member reads the value of a member of a release, or returns false for a member that it leaves to the decoder.
+type Member func(s Stream, key string) (read bool, err error)

@@ -10,15 +10,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
-// pendingDeletion returns the problem of an object with a pending deletion and declared content.
-func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Problem {
-	text := drift.DescribeDeletion(live) + "; its content stays protected"
-	if !judge.RunsOnce(w.ID, live.Object) {
-		text += ", and it is re-created when it is gone"
-	}
-	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: plain.Line(text), Drifted: true}
-}
-
 // isFinalized reports whether a write with the result done removed the last finalizer of an object with a pending
 // deletion: then the object is deleted.
 func isFinalized(done *unstructured.Unstructured) bool {
@@ -38,4 +29,13 @@ func (o *Options) deleting(
 		o.Reporter.Deletion(l, w, live, outcome.Problem)
 	}
 	return outcome
+}
+
+// pendingDeletion returns the problem of an object with a pending deletion and declared content.
+func pendingDeletion(w *lock.Work, live *unstructured.Unstructured) *lock.Problem {
+	text := drift.DescribeDeletion(live) + "; its content stays protected"
+	if !judge.RunsOnce(w.ID, live.Object) {
+		text += ", and it is re-created when it is gone"
+	}
+	return &lock.Problem{Reason: v1alpha1.ReasonBeingDeleted, Message: plain.Line(text), Drifted: true}
 }

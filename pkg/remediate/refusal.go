@@ -115,12 +115,6 @@ func (rv *reverter) restoreBut(
 	}
 }
 
-// becomes replaces the result of the judgement.
-func (v *result) becomes(found judge.Result, l *lock.Lock) {
-	v.Found, v.Operation, v.revert = found, events.OperationOf(found.Changes), v.revertOf(l, found)
-	v.Attribute()
-}
-
 // writeAgain verifies the record again and repeats a refused write. If it returns no object, the work on it is
 // completed. If it returns one, the error means that Helm does not own all of it yet.
 func (rv *reverter) writeAgain(ctx context.Context, l *lock.Lock, v *result) (*unstructured.Unstructured, error) {
@@ -138,20 +132,4 @@ func (rv *reverter) writeAgain(ctx context.Context, l *lock.Lock, v *result) (*u
 		rv.refused(ctx, l, v, err)
 	}
 	return nil, nil
-}
-
-// isRefusedAlike reports whether the API server refused the last revert of the object with its present content.
-func (v *result) isRefusedAlike() bool {
-	return v.Live != nil && v.Refusal != nil && v.Refusal.Content == v.Digest
-}
-
-// refusalBy returns the refusal of a revert to remember; nil for a refusal for other reasons than the content.
-func (v *result) refusalBy(err error) *lock.Refusal {
-	switch {
-	case v.Live == nil || !salvage.RefusesContent(err):
-		return nil
-	case v.isRefusedAlike():
-		return v.Refusal
-	}
-	return &lock.Refusal{Content: v.Digest, Changes: v.Found.Changes, Seen: v.SeenFirst(v.Found.Changes)}
 }

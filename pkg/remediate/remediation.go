@@ -5,60 +5,13 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/metadata"
-	"k8s.io/utils/clock"
-
-	"github.com/sirupsen/logrus"
-
-	"github.com/rancher/helm-locker/pkg/claims"
-	"github.com/rancher/helm-locker/pkg/drift"
-	"github.com/rancher/helm-locker/pkg/enforce"
-	"github.com/rancher/helm-locker/pkg/gather"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/ledger"
-	"github.com/rancher/helm-locker/pkg/load"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/metrics"
-	"github.com/rancher/helm-locker/pkg/queues"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/reporting"
-	"github.com/rancher/helm-locker/pkg/roster"
-	"github.com/rancher/helm-locker/pkg/settled"
-	"github.com/rancher/helm-locker/pkg/shares"
-	"github.com/rancher/helm-locker/pkg/watch"
-	"github.com/rancher/helm-locker/pkg/writing"
 )
-
-// Options configure a Remediation.
-type Options struct {
-	Enforcer *enforce.Enforcer
-	Metadata metadata.Interface
-	Kinds    *watch.Kinds
-	Objects  *watch.Objects
-	Ledger   *ledger.Ledger
-	Table    *lock.Table
-	Claims   *claims.Claims
-	Others   *claims.Others
-	Roster   *roster.Roster
-	Queues   *queues.Queues
-	Slots    *shares.Slots
-	Budget   *shares.Budget
-	Loader   *load.Loader
-	Inputs   *gather.Inputs
-	Memory   *settled.Memory
-	Reporter *reporting.Reporter
-	Writer   *writing.Writer
-	Hasher   drift.Hasher
-	// Leading is set while this process may write.
-	Leading *atomic.Bool
-
-	Clock   clock.PassiveClock
-	Log     logrus.FieldLogger
-	Metrics *metrics.Metrics
-}
 
 // Remediation is the worker that reverts drift. For each release, it reads the objects of unknown state, has all
 // pending objects judged, leaves those of other releases alone, and has the others reverted.
@@ -81,18 +34,6 @@ func (rm *Remediation) RecordChanged(key release.Key) { rm.ownership.recordChang
 
 // Wait returns after the end of all reads in the background.
 func (rm *Remediation) Wait() { rm.ownership.readings.Wait() }
-
-// complete returns an object to its lock and enqueues the lock if there is more to do.
-func (o *Options) complete(l *lock.Lock, w *lock.Work, outcome lock.Outcome) {
-	outcome.Now = o.Clock.Now()
-	if l.Done(w.ID, outcome) {
-		o.Queues.Drift.Add(l.Key)
-	}
-	if l.Doubt != "" {
-		o.Queues.Pruning.Add(l.Key) // the doubt ends with what would be written
-	}
-	o.Queues.StatusChanged(l.Key)
-}
 
 // Next works on the pending objects of one release. It releases the key to the queue before anything waits. New drift
 // is then taken by another call: objects in flight are not returned twice.

@@ -2,18 +2,14 @@ package remediate
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/plain"
-	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
 // mayReplace reports whether an object may be deleted and re-created because the API server refused to revert it.
@@ -77,40 +73,4 @@ func (rv *reverter) removeAndCreate(
 		rv.Writer.ToProve(removal, false)
 	}
 	return made, err
-}
-
-// refusalOf describes the reason of a refused revert, and the remedy where a field is immutable.
-func (rv *reverter) refusalOf(ctx context.Context, l *lock.Lock, v *result, err error) *lock.Problem {
-	p := problemOf(v.ID, err, true)
-	switch {
-	case !salvage.RefusesContent(err):
-	case v.Live == nil:
-		p.Refused = lock.RefusedObject
-	default:
-		p.Refused = lock.RefusedFields
-	}
-	if len(v.refused) > 0 {
-		p.Message = fmt.Sprintf("%s cannot be restored, all else is protected: %s",
-			drift.Describe(v.refused, plain.MaxNamed), p.Message)
-	}
-	if v.Found.Deletion != "" {
-		p.Message += "; " + plain.Line(v.Found.Deletion)
-		return p
-	}
-	if v.Live == nil || !apierrors.IsInvalid(err) || !rv.Enforcer.Immutable(ctx, v.revert) {
-		return p
-	}
-	loses, replaceable := enforce.Replaceable(v.ID.GroupKind())
-	switch {
-	case !replaceable:
-		p.Message += fmt.Sprintf(
-			"; a %s is never replaced by the operator: restore it by hand or by helm upgrade --force", v.ID.Kind,
-		)
-	case !l.ReplaceImmutable:
-		p.Message += "; with spec.replaceImmutable, or when you delete it, the object is re-created"
-		if loses != "" {
-			p.Message += ", which loses " + loses
-		}
-	}
-	return p
 }

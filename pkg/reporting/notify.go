@@ -3,17 +3,12 @@ package reporting
 import (
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rancher/helm-locker/pkg/admit"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/events"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/ledger"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -21,20 +16,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/status"
 	"github.com/rancher/helm-locker/pkg/trust"
 )
-
-// Notifier receives messages about releases. Send must return at once, even if the message cannot be delivered.
-type Notifier interface {
-	Send(*message.Message)
-}
-
-// sent is the last report about the lock of a HelmRelease.
-type sent struct {
-	uid       types.UID // of the HelmRelease
-	release   release.Key
-	lock      message.Lock
-	contended bool
-	writer    string // the message of ExpectedWriter while it is False
-}
 
 // send sends a message about a HelmRelease. Callers have written a status or an object, or lead: a standby sees the
 // same drift, and would repeat it. A controller that has just lost the lead sends those about its last writes.
@@ -132,28 +113,4 @@ func (rep *Reporter) sendGone(key string) {
 	}
 	rep.send(key, before.release, message.Message{Type: message.LockChanged, Lock: &message.Lock{
 		Reason: v1alpha1.EventReasonUntracked, Message: "no longer locked by this operator"}})
-}
-
-// Denied records a refused request. It is not drift: the object is unchanged.
-func (rep *Reporter) Denied(q *admit.Denial) {
-	l, id := q.Lock, q.Object.ID
-	d := &events.Drift{Work: &lock.Work{Object: q.Object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
-	p := events.Portion{Attribution: drift.Attribution{Changes: q.Changes}, Did: events.OperationOf(q.Changes),
-		Users: []string{q.Sender}, Groups: q.Groups}
-	r := d.Record(p, v1alpha1.DriftActionDenied, events.Life{})
-	r.Count = 1
-	rep.Ledger.Update(l.Key, func(e *ledger.Entry) {
-		e.History.AddDenied(r)
-		rep.Metrics.Drift(l.Release, id.Kind, string(r.Action), 0, false)
-	})
-	rep.Log.WithFields(p.Logged(l, id, events.Life{})).Info("denied")
-	rep.Queues.StatusChanged(l.Key)
-	if hr := rep.Roster.Get(l.Key); hr != nil && rep.mayRecord(l) {
-		rep.emit(reference(hr), events.RequestDenied(id, p))
-		rep.sendDrift(l, &r)
-	}
-	if q.Live != nil && rep.mayRecord(l) {
-		rep.emit(&corev1.ObjectReference{APIVersion: q.Object.GVK.GroupVersion().String(), Kind: id.Kind,
-			Namespace: id.Namespace, Name: id.Name, UID: q.Live.GetUID()}, events.RequestDenied(id, p))
-	}
 }

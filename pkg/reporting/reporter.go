@@ -6,70 +6,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
+	"github.com/rancher/helm-locker/pkg/admit"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/events"
-	"github.com/rancher/helm-locker/pkg/fair"
 	"github.com/rancher/helm-locker/pkg/ledger"
 	"github.com/rancher/helm-locker/pkg/load"
 	"github.com/rancher/helm-locker/pkg/lock"
-	"github.com/rancher/helm-locker/pkg/metrics"
-	"github.com/rancher/helm-locker/pkg/plain"
-	"github.com/rancher/helm-locker/pkg/queues"
 	"github.com/rancher/helm-locker/pkg/roster"
 	"github.com/rancher/helm-locker/pkg/status"
 )
-
-// The bounds of the events about drift, for each namespace of releases.
-const (
-	eventsPerSecond = 2
-	eventBurst      = 50
-)
-
-// Options configure a Reporter.
-type Options struct {
-	Ledger *ledger.Ledger
-	Queues *queues.Queues
-	Roster *roster.Roster
-	// Leading is set while this process may write.
-	Leading *atomic.Bool
-	// ObjectSetMetadata is set if reverts write wrangler's ObjectSet labels and annotations.
-	ObjectSetMetadata bool
-
-	Clock   clock.PassiveClock
-	Log     logrus.FieldLogger
-	Metrics *metrics.Metrics
-	Events  record.EventRecorder
-	// Notify receives the content of the events, for people and programs outside the cluster; nil for none.
-	Notify Notifier
-}
-
-// Reporter writes the log, the events, the notifications and the metrics. It is safe for concurrent use.
-type Reporter struct {
-	Options
-	// eventBudget bounds the events about drift, by the namespace of the release.
-	eventBudget *fair.Rate
-	// announcements are events that can wait.
-	announcements announcements
-
-	mu   sync.Mutex
-	sent map[string]sent // by HelmRelease key, of those whose status this process has written; mu guards it
-}
-
-// New returns a Reporter.
-func New(o Options) *Reporter {
-	return &Reporter{Options: o, sent: map[string]sent{}, eventBudget: fair.NewRate(eventsPerSecond, eventBurst, 0)}
-}
 
 // Record adds a drift, and the action against it, to the history, the log, the metrics and the events. A drift by
 // several managers has one event, and a record, a line and a notification for each manager.
@@ -115,11 +66,6 @@ func (rep *Reporter) Record(l *lock.Lock, d *events.Drift, action v1alpha1.Drift
 	}
 }
 
-// mayRecord reports whether the budget allows another event about the drift of a release.
-func (rep *Reporter) mayRecord(l *lock.Lock) bool {
-	return rep.eventBudget.Allow(l.Release.Namespace, rep.Clock.Now())
-}
-
 // recordDrift records the events of a drift. In a storm, thousands of events would cost the API server more than the
 // reverts, and the counts in the status are more useful.
 func (rep *Reporter) recordDrift(l *lock.Lock, d *events.Drift, on, of events.Event) {
@@ -131,26 +77,6 @@ func (rep *Reporter) recordDrift(l *lock.Lock, d *events.Drift, on, of events.Ev
 		rep.emit(d.Live, of)
 	}
 }
-
-// Event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
-func (rep *Reporter) Event(hr *v1alpha1.HelmRelease, e events.Event) {
-	if hr == nil {
-		return
-	}
-	rep.announcements.flush(roster.KeyOf(hr))
-	if rep.Leading.Load() {
-		rep.emit(reference(hr), e)
-	}
-}
-
-// emit records an event. Text quoted from the cluster cannot move the cursor of a reader's terminal or pass for another
-// line.
-func (rep *Reporter) emit(about runtime.Object, e events.Event) {
-	rep.Events.Event(about, e.Type, e.Reason, plain.Cut(plain.Line(e.Text), maxEventBytes))
-}
-
-// maxEventBytes bounds the message of an event, as the newer of the two event APIs does.
-const maxEventBytes = 1024
 
 func (rep *Reporter) Locked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
 	if l.Doubt != "" {
@@ -237,11 +163,26 @@ func (rep *Reporter) Superseded(w lock.Write, e events.Event) {
 	rep.Event(rep.Roster.Get(w.Key), e)
 }
 
-// reference returns the reference to a HelmRelease for its events.
-func reference(hr *v1alpha1.HelmRelease) *v1alpha1.HelmRelease {
-	ref := &v1alpha1.HelmRelease{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "HelmRelease"},
+// Denied records a refused request. It is not drift: the object is unchanged.
+func (rep *Reporter) Denied(q *admit.Denial) {
+	l, id := q.Lock, q.Object.ID
+	d := &events.Drift{Work: &lock.Work{Object: q.Object, Observation: lock.Observation{Seen: rep.Clock.Now()}}}
+	p := events.Portion{Attribution: drift.Attribution{Changes: q.Changes}, Did: events.OperationOf(q.Changes),
+		Users: []string{q.Sender}, Groups: q.Groups}
+	r := d.Record(p, v1alpha1.DriftActionDenied, events.Life{})
+	r.Count = 1
+	rep.Ledger.Update(l.Key, func(e *ledger.Entry) {
+		e.History.AddDenied(r)
+		rep.Metrics.Drift(l.Release, id.Kind, string(r.Action), 0, false)
+	})
+	rep.Log.WithFields(p.Logged(l, id, events.Life{})).Info("denied")
+	rep.Queues.StatusChanged(l.Key)
+	if hr := rep.Roster.Get(l.Key); hr != nil && rep.mayRecord(l) {
+		rep.emit(reference(hr), events.RequestDenied(id, p))
+		rep.sendDrift(l, &r)
 	}
-	ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion = hr.Namespace, hr.Name, hr.UID, hr.ResourceVersion
-	return ref
+	if q.Live != nil && rep.mayRecord(l) {
+		rep.emit(&corev1.ObjectReference{APIVersion: q.Object.GVK.GroupVersion().String(), Kind: id.Kind,
+			Namespace: id.Namespace, Name: id.Name, UID: q.Live.GetUID()}, events.RequestDenied(id, p))
+	}
 }

@@ -19,27 +19,6 @@ import (
 // Rules are the compiled rules of one HelmRelease. They are immutable; nil ones match nothing.
 type Rules struct{ rules []rule }
 
-// rule is one IgnoreRule. It has paths, managers or deletion.
-type rule struct {
-	deletion bool
-	target   target
-	paths    []path
-	pointers []string // paths as they were written
-	managers []string // globs
-}
-
-// path is a parsed pointer.
-type path []string
-
-// AnySegment is the segment of a path that stands for every key or index.
-const AnySegment = "*"
-
-// target selects objects. A nil field selects all.
-type target struct {
-	group, version, kind, name, namespace *regexp.Regexp
-	labels, annotations                   labels.Selector
-}
-
 // Compile compiles spec.ignore. It keeps no reference to the rules.
 //
 // The API server validates most of this when a HelmRelease is created. It accepts a selector of the right form with a

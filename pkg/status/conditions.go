@@ -55,8 +55,6 @@ func conditions(hr *v1alpha1.HelmRelease, v *View) []metav1.Condition {
 	return out
 }
 
-type setter func(kind string, status metav1.ConditionStatus, reason, message string)
-
 // readiness reports whether the release is in the state of its spec, and if not, the most important obstacle.
 func readiness(v *View) (metav1.ConditionStatus, string, string) {
 	switch {
@@ -101,34 +99,9 @@ func readiness(v *View) (metav1.ConditionStatus, string, string) {
 	return metav1.ConditionTrue, v1alpha1.ReasonLocked, lockedMessage(v)
 }
 
-// doubted is readiness for a record that is not trusted, or not yet.
-func doubted(v *View) (metav1.ConditionStatus, string, string) {
-	if v.Doubted {
-		return metav1.ConditionFalse, v1alpha1.ReasonRecordNotTrusted, v.Lock.Doubt
-	}
-	return metav1.ConditionFalse, v1alpha1.ReasonLocking,
-		fmt.Sprintf("revision %d is compared before it is trusted", v.Lock.Record.Revision)
-}
-
 // asked reports whether the reason of a decision is a pause, for which the spec asks.
 func asked(reason string) bool {
 	return reason == v1alpha1.ReasonSuspended || reason == v1alpha1.ReasonInWindow
-}
-
-// worst returns the reason of the most important problem, empty for none. A pending revert counts as drift: drift has a
-// condition of its own, but the release is not ready either. Only problems that match count; all for nil.
-func worst(v *View, match func(lock.Problem) bool) string {
-	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed,
-		v1alpha1.ReasonDriftDetected,
-		v1alpha1.ReasonBeingDeleted}
-	for _, reason := range order {
-		for _, p := range v.Sum.Problems {
-			if p.Reason == reason && (match == nil || match(p.Problem)) {
-				return reason
-			}
-		}
-	}
-	return ""
 }
 
 func problems(v *View, reason string) string {
@@ -162,29 +135,6 @@ func lockedMessage(v *View) string {
 		}
 	}
 	return m
-}
-
-func conflictMessage(v *View) string {
-	var texts []string
-	for _, cf := range v.Conflicts[:min(plain.MaxNamed, len(v.Conflicts))] {
-		texts = append(texts, fmt.Sprintf("%s is locked by HelmRelease %s", cf.ID, cf.Owner))
-	}
-	return strings.Join(texts, "; ") + plain.AndMore(len(v.Conflicts)-len(texts))
-}
-
-func waitingMessage(v *View) string {
-	var texts []string
-	for gvk, ids := range v.Waiting {
-		why := "which the API server does not serve: its CustomResourceDefinition is missing"
-		if served := v.Served[gvk.GroupKind()]; len(served) > 0 {
-			why = fmt.Sprintf("a version that the API server does not serve any more; it serves %s: upgrade the "+
-				"release to a chart that declares that",
-				strings.Join(served, ", "))
-		}
-		texts = append(texts, fmt.Sprintf("%d of kind %s (%s), %s", len(ids), gvk.Kind, gvk.GroupVersion(), why))
-	}
-	slices.Sort(texts)
-	return strings.Join(texts, "; ")
 }
 
 func lockedCondition(v *View, reason, message string, set setter) {

@@ -2,9 +2,11 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -108,4 +110,52 @@ func unwatchedMessage(v *View) string {
 func unjudgedMessage(v *View) string {
 	return fmt.Sprintf("revision %d: %d of %d objects still to be read", v.Lock.Record.Revision, v.Sum.Unjudged,
 		v.Sum.Tracked)
+}
+
+func conflictMessage(v *View) string {
+	var texts []string
+	for _, cf := range v.Conflicts[:min(plain.MaxNamed, len(v.Conflicts))] {
+		texts = append(texts, fmt.Sprintf("%s is locked by HelmRelease %s", cf.ID, cf.Owner))
+	}
+	return strings.Join(texts, "; ") + plain.AndMore(len(v.Conflicts)-len(texts))
+}
+
+// doubted is readiness for a record that is not trusted, or not yet.
+func doubted(v *View) (metav1.ConditionStatus, string, string) {
+	if v.Doubted {
+		return metav1.ConditionFalse, v1alpha1.ReasonRecordNotTrusted, v.Lock.Doubt
+	}
+	return metav1.ConditionFalse, v1alpha1.ReasonLocking,
+		fmt.Sprintf("revision %d is compared before it is trusted", v.Lock.Record.Revision)
+}
+
+func waitingMessage(v *View) string {
+	var texts []string
+	for gvk, ids := range v.Waiting {
+		why := "which the API server does not serve: its CustomResourceDefinition is missing"
+		if served := v.Served[gvk.GroupKind()]; len(served) > 0 {
+			why = fmt.Sprintf("a version that the API server does not serve any more; it serves %s: upgrade the "+
+				"release to a chart that declares that",
+				strings.Join(served, ", "))
+		}
+		texts = append(texts, fmt.Sprintf("%d of kind %s (%s), %s", len(ids), gvk.Kind, gvk.GroupVersion(), why))
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, "; ")
+}
+
+// worst returns the reason of the most important problem, empty for none. A pending revert counts as drift: drift has a
+// condition of its own, but the release is not ready either. Only problems that match count; all for nil.
+func worst(v *View, match func(lock.Problem) bool) string {
+	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed,
+		v1alpha1.ReasonDriftDetected,
+		v1alpha1.ReasonBeingDeleted}
+	for _, reason := range order {
+		for _, p := range v.Sum.Problems {
+			if p.Reason == reason && (match == nil || match(p.Problem)) {
+				return reason
+			}
+		}
+	}
+	return ""
 }

@@ -94,3 +94,5 @@ func (d Denials) Message() string {
 	}
 	return strings.Join(texts, "; ") + plain.AndMore(len(d.Objects)-len(texts))
 }
+
+type setter func(kind string, status metav1.ConditionStatus, reason, message string)

@@ -33,26 +33,9 @@ func (r *Releases) Labelled() []Labelled {
 	return all
 }
 
-// Labels chooses the labels kept of the records of one storage, for a process that selects releases by them. It is safe
-// for concurrent use.
-type Labels interface {
-	// Of returns the kept ones of some labels; nil for none.
-	Of(labels map[string]string) map[string]string
-	// ListBegins is called before the records are listed, and ListEnded after.
-	ListBegins()
-	ListEnded()
-}
-
 // KeepLabels sets the kept labels of each storage, before Run. relist has its records listed again.
 func (r *Releases) KeepLabels(choose func(relist func()) Labels) {
 	for _, s := range r.stores {
 		s.labels = choose(s.feed.relist)
 	}
 }
-
-// noLabels keeps none.
-type noLabels struct{}
-
-func (noLabels) Of(map[string]string) map[string]string { return nil }
-func (noLabels) ListBegins()                            {}
-func (noLabels) ListEnded()                             {}

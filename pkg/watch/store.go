@@ -14,15 +14,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// store is the watch of one storage. It is the sink of its feed.
-type store struct {
-	releases *Releases
-	storage  release.Storage
-	client   metadata.Getter
-	feed     *feed[*metav1.PartialObjectMetadata]
-	labels   Labels
-}
-
 func newStore(r *Releases, client metadata.Interface, storage release.Storage, log logrus.FieldLogger) *store {
 	s := &store{releases: r, storage: storage, client: client.Resource(storage.GVR()), labels: noLabels{}}
 	s.feed = newFeed("release "+storage.Kind()+"s", s.listWatch(), &metav1.PartialObjectMetadata{}, s, log)

@@ -3,13 +3,9 @@ package witness
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/accounts"
@@ -56,20 +52,4 @@ func (h *hearing) missing(
 		}
 	}
 	return nil, nil
-}
-
-// may asks the API server's authorizer about one right of the writer.
-func (h *hearing) may(
-	ctx context.Context, user authenticationv1.UserInfo, verb string, o accounts.Object,
-) (bool, error) {
-	resource, subresource, _ := strings.Cut(o.GVR.Resource, "/")
-	review := accounts.Review(user)
-	review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: verb, Group: o.GVR.Group, Version: "*",
-		Resource: resource, Subresource: subresource, Namespace: o.Namespace, Name: o.Name}
-	review, err := h.Kubernetes.AuthorizationV1().SubjectAccessReviews().Create(ctx, review,
-		metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("ask for the rights of the writer: %w", err)
-	}
-	return review.Status.Allowed, nil
 }

@@ -6,57 +6,17 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/sirupsen/logrus"
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
-	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 
 	"github.com/rancher/helm-locker/pkg/apierror"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/guard"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/metrics"
-	"github.com/rancher/helm-locker/pkg/plain"
-	"github.com/rancher/helm-locker/pkg/reading"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/trust"
-	"github.com/rancher/helm-locker/pkg/watch"
 )
-
-// parsedRecords of up to maxParsedObjects objects are kept: two megabytes at most.
-const parsedRecords, maxParsedObjects = 32, 250
-
-// Options configure a Witness.
-type Options struct {
-	Kubernetes kubernetes.Interface
-	Metadata   metadata.Interface
-	Kinds      *watch.Kinds
-	Reader     *reading.Reader
-	Store      *Store
-	// Holder returns the HelmRelease that locks a release; nil for none.
-	Holder func(release.Key) *v1alpha1.HelmRelease
-	// NeverWriters are users whose writes make no record trusted.
-	NeverWriters []v1alpha1.GuardSubject
-
-	Clock   clock.PassiveClock
-	Log     logrus.FieldLogger
-	Metrics *metrics.Metrics
-}
-
-// Witness judges the writes of release records by the rights of their writers. The API server waits for it, and it
-// never refuses. A write without a judgement in time is not trusted by its writer. It is safe for concurrent use.
-type Witness struct {
-	Options
-	// parsed are the objects of the records that were judged last, by digest.
-	parsed *lru.Cache
-}
-
-// New returns a witness.
-func New(o Options) *Witness { return &Witness{Options: o, parsed: lru.New(parsedRecords)} }
 
 // See records whether the writer of a release record may carry out the record. Every request passes.
 func (w *Witness) See(ctx context.Context, r *admissionv1.AdmissionRequest) guard.Decision {
@@ -71,12 +31,6 @@ func (w *Witness) See(ctx context.Context, r *admissionv1.AdmissionRequest) guar
 	}
 	h.Metrics.Guarded("witnessed", result, h.Clock.Since(begun))
 	return guard.Decision{}
-}
-
-// hearing is the judgement of one request.
-type hearing struct {
-	*Witness
-	reading *reading.Reading
 }
 
 // see judges one request, and stores the result before it returns it.
@@ -137,11 +91,6 @@ func (h *hearing) begun(
 		s.Begin(after.UID, writerOf(r))
 		return true, nil
 	})
-}
-
-// writerOf returns the user of a request, in a printable form.
-func writerOf(r *admissionv1.AdmissionRequest) string {
-	return plain.Cut(plain.Line(r.UserInfo.Username), v1alpha1.MaxUserBytes)
 }
 
 // exists reports whether a record exists, so that the API server is about to refuse its creation.

@@ -43,21 +43,26 @@ type graph struct {
 
 type queueUse struct{ queue, method string }
 
-func load(t *testing.T) *graph {
+// ours returns the packages of this module that run in the operator's process.
+func ours(t *testing.T) (paths []string) {
 	t.Helper()
 	list, err := packages.Load(&packages.Config{
 		Context: t.Context(), Dir: "../..", Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps,
 	}, "./pkg/operator")
 	check.NoError(t, err)
-	var ours []string
 	packages.Visit(list, nil, func(p *packages.Package) {
 		if strings.HasPrefix(p.PkgPath, module) {
-			ours = append(ours, p.PkgPath)
+			paths = append(paths, p.PkgPath)
 		}
 	})
+	return paths
+}
+
+func load(t *testing.T) *graph {
+	t.Helper()
 	loaded, err := packages.Load(&packages.Config{
 		Context: t.Context(), Dir: "../..", Mode: packages.LoadSyntax, Overlay: overlay(t),
-	}, ours...)
+	}, ours(t)...)
 	check.NoError(t, err)
 	if packages.PrintErrors(loaded) > 0 {
 		t.Fatal("the packages of the operator do not compile")

@@ -8,7 +8,7 @@ func neverDelete() []mutant {
 		breaks("I2", "when the record of a release is lost, the release stays locked",
 			in(watches, "store.gone").skips("remove"), integration, "TestI2_LostReleaseSecretDeletesNothing"),
 		breaks("I2", "when a HelmRelease is deleted, its release stays locked",
-			in(locking, "Locker.untrack").skips("unlock"), integration, "TestI2_DeletedHelmReleaseChangesNothing"),
+			in(locking, "locks.untrack").skips("unlock"), integration, "TestI2_DeletedHelmReleaseChangesNothing"),
 		breaks("I2", "when a record cannot be decoded, its release stays locked",
 			in(locking, "Locker.lock").skips("unlock", "prob"), integration,
 			"TestI2_DecodeErrorDeletesNothing").and(checked),
