@@ -71,7 +71,7 @@ type change struct {
 }
 
 // rewrites are the new sources by operation; the other operations have the text of the fault.
-var rewrites = map[operation]string{skip: "if false { %s }", never: "(%s && false)", always: "(%s || true)"}
+var rewrites = map[operation]string{skip: "if false { %s }", never: "((%s) && false)", always: "((%s) || true)"}
 
 // change returns the change of the source of a package.
 func (f fault) change(p *packages.Package) (change, error) {

@@ -44,9 +44,9 @@ func TestAFaultFitsOnePlace(t *testing.T) {
 	}{
 		"a statement":              {at.skips("note"), "if false { c.note(n) }", ""},
 		"an if statement":          {at.skips("check"), "if false { if err := check(n); err != nil {", ""},
-		"a condition":              {at.never("allowed"), "if !(c.allowed(n) && false) {", ""},
-		"the condition of several": {at.always("limit", "total"), "if (c.total+n > limit || true) &&", ""},
-		"a qualified field":        {at.never("Counter.full"), "&& (c.full && false) {", ""},
+		"a condition":              {at.never("allowed"), "if !((c.allowed(n)) && false) {", ""},
+		"the condition of several": {at.always("limit", "total"), "if ((c.total+n > limit) || true) &&", ""},
+		"a qualified field":        {at.never("Counter.full"), "&& ((c.full) && false) {", ""},
 		"a value":                  {at.sets("step", "3"), "Counter{step: 3}", ""},
 		"an expression":            {at.becomes("size", "1"), "c.total += 1", ""},
 		"a result":                 {at.returns("nil"), "error { if true { return nil };", ""},
