@@ -212,7 +212,8 @@ func TestEachChangeIsItsAuthors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]Change{}
-			for _, a := range Attribute(tc.fields, obj(t, service), map[string]any{}, tc.changes, ManagedBy(tc.fields)) {
+			for _, a := range Attribute(tc.fields, obj(t, service), map[string]any{}, tc.changes,
+				ManagedBy(tc.fields)) {
 				got[a.Manager] = a.Changes
 			}
 			check.That(t, reflect.DeepEqual(got, tc.want), "got %v, want %v", got, tc.want)
