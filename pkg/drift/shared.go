@@ -12,8 +12,9 @@ import (
 // Shares are the fields of Helm's next server-side apply that other managers own. Such a manager makes the apply fail
 // with a conflict when the apply changes the field.
 type Shares struct {
-	// Fields are the shared fields in the notation of managed fields.
-	Fields *fieldpath.Set
+	// Fields are the shared fields in the notation of managed fields. Unset are those of them without a live value: the
+	// API server drops some blank values, and nobody loses anything with such a field.
+	Fields, Unset *fieldpath.Set
 	// Changes report them, with the operation Shared.
 	Changes []Change
 }
@@ -33,18 +34,18 @@ func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[stri
 	all := &fieldpath.Set{}
 	for i := range managedFields {
 		entry := &managedFields[i]
-		if entry.Manager == helm || entry.Subresource == "status" {
+		if isHelms(entry, helm) || entry.Subresource == "status" {
 			continue
 		}
 		if fields, ok := fieldsOf(entry); ok {
 			all = all.Union(fields)
 		}
 	}
-	s := sharer{ignore: r.Ignore, found: Shares{Fields: &fieldpath.Set{}}}
+	s := sharer{ignore: r.Ignore, blank: r.Blank, found: Shares{Fields: &fieldpath.Set{}, Unset: &fieldpath.Set{}}}
 	if all.Empty() {
 		return s.found
 	}
-	sent := withNulls(r.Desired, r.Blank)
+	sent := withBlank(r.Desired, r.Blank, func(any) bool { return true })
 	if folded := foldedKeys(r.Desired, r.Blank); len(folded) > 0 {
 		sent = maps.Clone(sent)
 		sent[stringData], s.folded = folded, true
@@ -56,9 +57,15 @@ func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[stri
 	return s.found
 }
 
+// isHelms reports whether an entry is that of Helm's applies. Anyone may call himself helm in an update.
+func isHelms(entry *metav1.ManagedFieldsEntry, helm string) bool {
+	return entry.Manager == helm && entry.Operation == metav1.ManagedFieldsOperationApply
+}
+
 // sharer walks the request and the fields of other owners side by side.
 type sharer struct {
 	ignore func([]string) bool
+	blank  map[string]any
 	folded bool // keys of stringData are those of data
 	path   []string
 	where  fieldpath.Path
@@ -79,11 +86,14 @@ func (s *sharer) below(p place, segment string, want any, n *node, element bool)
 	}
 	s.path, s.where = append(s.path, segment), append(s.where, name)
 	defer func() { s.path, s.where = s.path[:len(s.path)-1], s.where[:len(s.where)-1] }()
-	if s.ignored() || isAddedTo(want, next.have, n) {
+	if s.ignored() || s.isFilledIn(next.have) || isAddedTo(want, next.have, n) {
 		return
 	}
 	if next.itself && (element || isOneValue(want, n)) {
 		s.found.Fields.Insert(slices.Clone(s.where))
+		if next.have == nil {
+			s.found.Unset.Insert(slices.Clone(s.where))
+		}
 		s.found.Changes = append(s.found.Changes, Change{Path: Pointer(s.path...), Op: Shared})
 	}
 	switch w := want.(type) {
@@ -102,6 +112,18 @@ func (s *sharer) ignored() bool {
 		path = append([]string{"data"}, path[1:]...)
 	}
 	return s.ignore != nil && s.ignore(path)
+}
+
+// isFilledIn reports whether the field is one that the manifest leaves to others, and live has another value there than
+// the declared one. The API server may drop the declared value: an empty caBundle.
+func (s *sharer) isFilledIn(live any) bool {
+	var declared any = s.blank
+	for _, segment := range s.path {
+		tree, _ := declared.(map[string]any)
+		declared = tree[segment]
+	}
+	text, left := declared.(string)
+	return left && live != nil && live != text
 }
 
 // isAddedTo reports whether others have added to a map with one owner. Scope Declared leaves the additions alone.
@@ -125,9 +147,7 @@ func isOneValue(v any, n *node) bool {
 // Unlike returns the differences between the ownership of a live object and the one after a server-side apply of a
 // request by Helm's manager. The share of another tool built on Helm stays: releases move between tools.
 func (o Owner) Unlike(r Request, managedFields []metav1.ManagedFieldsEntry, live map[string]any) []Change {
-	applied := func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == o.Manager && e.Operation == metav1.ManagedFieldsOperationApply
-	}
+	applied := func(e metav1.ManagedFieldsEntry) bool { return isHelms(&e, o.Manager) }
 	if !slices.ContainsFunc(managedFields, applied) {
 		return []Change{{Path: Pointer("metadata", "managedFields"), Op: Shared}}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -43,6 +44,7 @@ func TestI4_WhatOthersOwnOfARequest(t *testing.T) {
 		desired := obj(t, requested)
 		r := Request{Desired: desired, Blank: blank, Schema: schemaOf(schemas(t), desired), Ignore: ignore}
 		entries := []metav1.ManagedFieldsEntry{ownedBy("helm", fields), ownedBy("other", fields)}
+		entries[0].Operation = metav1.ManagedFieldsOperationApply
 		var got []string
 		for _, c := range r.Shares(entries, desired, "helm").Changes {
 			got = append(got, c.Path)
@@ -50,7 +52,35 @@ func TestI4_WhatOthersOwnOfARequest(t *testing.T) {
 		check.That(t, slices.Equal(got, want), "%s: got %v, want %v", fields, got, want)
 		found := r.Shares(entries[:1], desired, "helm")
 		check.That(t, len(found.Changes) == 0, "Helm's own: %v", found.Changes)
+		entries[0].Operation = metav1.ManagedFieldsOperationUpdate
+		found = r.Shares(entries[:1], desired, "helm")
+		check.That(t, len(found.Changes) == len(want), "an update under Helm's name: %v", found.Changes)
 	}
+}
+
+// A blank caBundle is left to others as soon as one of them has filled it in. Until then, the share of another manager
+// makes Helm's next apply fail: the API server drops a blank value, and compares the next one with nothing.
+func TestI4_ABlankCABundleIsSharedUntilItIsFilledIn(t *testing.T) {
+	const config = "{apiVersion: a/v1, kind: A, webhooks: [{name: a, clientConfig: {url: u}}]}"
+	for live, shared := range map[string]bool{"": true, "Cg==": true, "bmV3": false} {
+		desired, now := obj(t, config), obj(t, config)
+		if live != "" {
+			put(t, now, live)
+		}
+		blank := map[string]any{"webhooks": map[string]any{"0": map[string]any{
+			"clientConfig": map[string]any{"caBundle": "Cg=="}}}}
+		schema := schemaOf(schemas(t), obj(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration}"))
+		found := Request{Desired: desired, Blank: blank, Schema: schema}.Shares([]metav1.ManagedFieldsEntry{
+			ownedBy("other", `{"f:webhooks":{"k:{\"name\":\"a\"}":{"f:clientConfig":{"f:caBundle":{}}}}}`)}, now, "helm")
+		check.That(t, (len(found.Changes) == 1) == shared, "with %q live, shared is %v", live, found.Changes)
+	}
+}
+
+// put sets the caBundle of the first webhook.
+func put(t *testing.T, object map[string]any, bundle string) {
+	t.Helper()
+	webhook, _ := object["webhooks"].([]any)[0].(map[string]any)
+	check.NoError(t, unstructured.SetNestedField(webhook, bundle, "clientConfig", "caBundle"))
 }
 
 // The stringData of a Secret is sent, as far as its values are texts, and what others own of it counts.

@@ -112,19 +112,25 @@ func (w *writer) disown(
 	}
 }
 
-// shared returns the shares of other managers in the fields of Helm's next apply, and the fields of Helm's manager.
+// shared returns the shares of other managers in the fields of Helm's next apply, and the fields of Helm's manager, with
+// those that have no value.
 func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.Set, err error) {
 	own = &fieldpath.Set{}
 	entries := now.GetManagedFields()
 	for i := range entries {
-		if e := &entries[i]; e.Manager == r.Manager && e.Operation == metav1.ManagedFieldsOperationApply &&
-			e.Subresource == "" {
+		if e := &entries[i]; r.isHelms(e) && e.Subresource == "" {
 			if own, err = managers.Fields(e); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	return r.Content.Shares(now, r.Manager), own, nil
+	shares, unset := r.Content.Shares(now, r.Manager)
+	return shares, own.Union(unset), nil
+}
+
+// isHelms reports whether an entry is that of Helm's applies. Anyone may call himself helm in an update.
+func (r *Revert) isHelms(e *metav1.ManagedFieldsEntry) bool {
+	return e.Manager == r.Manager && e.Operation == metav1.ManagedFieldsOperationApply
 }
 
 // without returns the fields of a manager without some shares: those in the fields of Helm's manager, and in maps and
@@ -166,7 +172,7 @@ func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.Managed
 	if err != nil {
 		return nil, false, err
 	}
-	entries, helm := now.GetManagedFields(), r.Manager
+	entries := now.GetManagedFields()
 	out, changed := make([]metav1.ManagedFieldsEntry, 0, len(entries)), false
 	for i := range entries {
 		e := entries[i]
@@ -174,7 +180,7 @@ func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.Managed
 			changed = true
 			continue
 		}
-		if e.Manager == helm || e.Subresource == "status" || e.FieldsV1 == nil {
+		if r.isHelms(&e) || e.Subresource == "status" || e.FieldsV1 == nil {
 			out = append(out, e)
 			continue
 		}

@@ -44,8 +44,9 @@ type Content interface {
 	// Apply returns the body of a server-side apply from live to target. owned is the state of the object with the
 	// field ownership to use; nil for an object without fields of Helm's manager.
 	Apply(live, target map[string]any, owned *unstructured.Unstructured) map[string]any
-	// Shares returns the fields of Helm's next apply of the object that other managers own.
-	Shares(now *unstructured.Unstructured, helm string) *fieldpath.Set
+	// Shares returns the fields of Helm's next apply of the object that other managers own, and those of them that have
+	// no value.
+	Shares(now *unstructured.Unstructured, helm string) (shares, unset *fieldpath.Set)
 	// Alike reports whether the declared fields are the same in two states of the object.
 	Alike(a, b map[string]any) bool
 }

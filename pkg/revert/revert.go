@@ -96,8 +96,9 @@ func (c content) Apply(live, target map[string]any, owned *unstructured.Unstruct
 }
 
 // Shares is part of enforce.Content.
-func (c content) Shares(now *unstructured.Unstructured, helm string) *fieldpath.Set {
-	return c.request().Shares(now.GetManagedFields(), now.Object, helm).Fields
+func (c content) Shares(now *unstructured.Unstructured, helm string) (shares, unset *fieldpath.Set) {
+	found := c.request().Shares(now.GetManagedFields(), now.Object, helm)
+	return found.Fields, found.Unset
 }
 
 // Alike is part of enforce.Content.

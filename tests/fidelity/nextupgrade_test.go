@@ -78,6 +78,12 @@ var others = map[string]func(w *fixture){
 			`"securityContext":{"runAsUser":7},"containers":[{"name":"web","env":[{"name":"X","value":"y"}],`+
 			`"resources":{"limits":{"cpu":"1"}}}]}}}}`)
 	},
+	"a patch of declared nulls as helm": func(w *fixture) {
+		_, err := w.In(resource("deployments"), w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"rev":"evil"}},"spec":{"revisionHistoryLimit":3}}`),
+			metav1.PatchOptions{FieldManager: "helm"})
+		check.NoError(w, err)
+	},
 	"a change there and back": func(w *fixture) {
 		w.Patch(resource("deployments"), "web", `{"metadata":{"labels":{"rev":"evil"}}}`)
 		w.Patch(resource("deployments"), "web", `{"metadata":{"labels":{"rev":"one"}}}`)
@@ -173,7 +179,7 @@ func (w *fixture) ownsAlone(before map[string]string, added bool) error {
 		}
 		helm := setOf(before[name])
 		for _, e := range w.sent(name).GetManagedFields() {
-			if e.Manager == "helm" || e.Subresource == "status" {
+			if e.Manager == "helm" && e.Operation == metav1.ManagedFieldsOperationApply || e.Subresource == "status" {
 				continue
 			}
 			if shared := setOf(string(e.FieldsV1.GetRawBytes())).Intersection(helm); !shared.Empty() {
@@ -227,4 +233,37 @@ webhooks:
 			return kit.Difference(before.Object["webhooks"], now.Object["webhooks"], "webhooks", nil)
 		})
 	})
+}
+
+// A blank declared caBundle that nobody fills in is Helm's: another manager that applied it, too, would make Helm's next
+// apply fail, because the API server drops the blank value.
+func TestI4_ABlankCABundleIsSharedWithNobody(t *testing.T) {
+	w := newFixture(t)
+	chart := w.Chart("app", `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: "{{ .Release.Namespace }}", labels: {rev: "{{ .Values.rev }}"}}
+webhooks:
+  - name: hook.example.com
+    sideEffects: None
+    admissionReviewVersions: [v1]
+    failurePolicy: Ignore
+    clientConfig: {caBundle: "", service: {name: web, namespace: none}}
+    rules: [{apiGroups: [none.example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]
+`)
+	helm := kit.Shared.Helm4()
+	w.Helm(helm, "install", "app", chart, "--set", "rev=one")
+	w.Lock("app")
+	w.kubectl(w.Helm(helm, "template", "app", chart, "--set", "rev=evil"), nil,
+		"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "-")
+	w.Eventually("it is Helm's alone", func() error {
+		u := w.kubectlGet("mutatingwebhookconfiguration/" + w.Apps)
+		for _, e := range u.GetManagedFields() {
+			if e.Manager == "other" {
+				return fmt.Errorf("the other manager owns %s", e.FieldsV1.GetRawBytes())
+			}
+		}
+		return nil
+	})
+	w.Helm(helm, "upgrade", "app", chart, "--set", "rev=two")
+	w.WaitReady("app", 2)
 }
