@@ -112,8 +112,8 @@ func (w *writer) disown(
 	}
 }
 
-// shared returns the shares of other managers in the fields of Helm's next apply, and the fields of Helm's manager, with
-// those that have no value.
+// shared returns the shares of other managers in the fields of Helm's next apply, and the fields of Helm's manager
+// together with the shares that have no value.
 func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.Set, err error) {
 	own = &fieldpath.Set{}
 	entries := now.GetManagedFields()

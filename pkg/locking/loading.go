@@ -77,5 +77,6 @@ func (rv *revisions) loadOwned(
 	if err != nil {
 		return nil, prob, err
 	}
-	return &lockable{Revision: loaded, denials: status.Denials{Account: account, Objects: denied}}, status.Problem{}, nil
+	return &lockable{Revision: loaded, denials: status.Denials{Account: account, Objects: denied}},
+		status.Problem{}, nil
 }

@@ -94,7 +94,8 @@ func (ob *Observer) Gone(gvk schema.GroupVersionKind, obj *watch.Live) {
 	// must not be taken for deleted.
 	locked, _ := l.Peek(id)
 	look := l.Detect || locked.Object != nil && judge.MayStayAway(id, locked.Rules)
-	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: watch.Version(obj), Seen: ob.Clock.Now()}
+	o := lock.Observation{Last: last, NeedsGet: look, ReportedGone: !look, Version: watch.Version(obj),
+		Seen: ob.Clock.Now()}
 	if l.Observe(id, o) {
 		ob.Queues.Drift.Add(l.Key)
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 // rescaled judges objects with a different number of replicas again, by the current autoscalers: watches can be behind,
-// so the API server is asked before a number of replicas is restored, and no answer is a reason against it. It completes those
-// that need no further work, and returns the others. It makes one list for all objects of a namespace.
+// so the API server is asked before a number of replicas is restored, and no answer is a reason against it. It
+// completes the objects that need no further work, and returns the others. It makes one list for all objects of a
+// namespace.
 func (cp *comparer) rescaled(ctx context.Context, l *lock.Lock, differing []*result) []*result {
 	var rest []*result
 	scaled := map[string][]*result{}
@@ -27,7 +28,8 @@ func (cp *comparer) rescaled(ctx context.Context, l *lock.Lock, differing []*res
 		live, err := cp.Inputs.Scalers.List(ctx, namespace)
 		slot()
 		if err != nil {
-			cp.Log.WithField("release", l.Release.String()).Debugf("numbers of replicas are left alone: %s", apierror.Safe(err))
+			cp.Log.WithField("release", l.Release.String()).Debugf("numbers of replicas are left alone: %s",
+				apierror.Safe(err))
 		}
 		judging, full := cp.Slots.Judging.Acquire(ctx, l.Release.Namespace)
 		if full != nil { // the operator stops

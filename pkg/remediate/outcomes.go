@@ -100,8 +100,8 @@ func (rv *reverter) refused(ctx context.Context, l *lock.Lock, v *result, err er
 	} else {
 		log.Debugf("revert refused for the %d. time: %s", v.Failures+1, p.Message)
 	}
-	rv.complete(l, v.Work, lock.Outcome{Again: v.readAgain(), Failed: true, Transient: apierror.Transient(err), Problem: p,
-		Refused: refusal})
+	rv.complete(l, v.Work, lock.Outcome{Again: v.readAgain(), Failed: true, Transient: apierror.Transient(err),
+		Problem: p, Refused: refusal})
 	if v.Failures > 0 { // the same refusal again is no news
 		rv.Ledger.Update(l.Key, func(*ledger.Entry) { rv.Metrics.Failed(l.Release, v.ID.Kind) })
 		return

@@ -87,7 +87,8 @@ func (v *result) driftProblem() *lock.Problem {
 // unknownForm is the outcome for an object with an unknown form.
 func (v *result) unknownForm(err error) *lock.Outcome {
 	again := v.Observation
-	return &lock.Outcome{Again: &again, Failed: true, Transient: apierror.Transient(err), Problem: problemOf(v.ID, err, false)}
+	return &lock.Outcome{Again: &again, Failed: true, Transient: apierror.Transient(err),
+		Problem: problemOf(v.ID, err, false)}
 }
 
 // becomes replaces the result of the judgement.

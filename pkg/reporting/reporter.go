@@ -1,5 +1,5 @@
-// Package reporting writes the statuses of HelmReleases, and the log, the events, the notifications and the metrics about
-// them.
+// Package reporting writes the statuses of HelmReleases, and the log, the events, the notifications and the metrics
+// about them.
 package reporting
 
 import (
@@ -78,6 +78,7 @@ func (rep *Reporter) recordDrift(l *lock.Lock, d *events.Drift, on, of events.Ev
 	}
 }
 
+// Locked reports a new lock with this number of objects.
 func (rep *Reporter) Locked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int) {
 	if l.Doubt != "" {
 		return // it is locked once it is trusted; until then the worker for leftovers announces the doubt
@@ -97,6 +98,7 @@ func (rep *Reporter) Doubted(hr *v1alpha1.HelmRelease, l *lock.Lock) {
 	}
 }
 
+// Unlocked reports the end of a lock, or another reason for none.
 func (rep *Reporter) Unlocked(hr *v1alpha1.HelmRelease, before, now lock.Decision) {
 	if before.Reason == now.Reason && before.State == now.State {
 		return
@@ -117,7 +119,10 @@ func (rep *Reporter) Problem(hr *v1alpha1.HelmRelease, p status.Problem) {
 	rep.Event(hr, e)
 }
 
-func (rep *Reporter) Trouble(hr *v1alpha1.HelmRelease, rev *load.Revision, denied status.Denials, conflicts []lock.Conflict) {
+// Trouble reports the objects of a revision that are not locked.
+func (rep *Reporter) Trouble(
+	hr *v1alpha1.HelmRelease, rev *load.Revision, denied status.Denials, conflicts []lock.Conflict,
+) {
 	for _, e := range events.Conflicts(conflicts) {
 		rep.Event(hr, e)
 	}
@@ -134,6 +139,7 @@ func (rep *Reporter) Trouble(hr *v1alpha1.HelmRelease, rev *load.Revision, denie
 	}
 }
 
+// Fight reports the beginning of a fight.
 func (rep *Reporter) Fight(l *lock.Lock, d *events.Drift) {
 	rep.Ledger.Update(l.Key, func(*ledger.Entry) { rep.Metrics.Contended(l.Release, d.ID.Kind) })
 	rep.sendFight(l, d)

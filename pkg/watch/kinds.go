@@ -24,8 +24,8 @@ type Kinds struct {
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 	clock     clock.PassiveClock
-	// definitionsAt is the time of the last creation, change or deletion of a CustomResourceDefinition, and discoveredAt
-	// that of the last Rediscover, in Unix nanoseconds.
+	// definitionsAt is the time of the last creation, change or deletion of a CustomResourceDefinition, and
+	// discoveredAt that of the last Rediscover, in Unix nanoseconds.
 	definitionsAt, discoveredAt atomic.Int64
 
 	mu    sync.Mutex

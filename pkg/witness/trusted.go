@@ -117,8 +117,8 @@ func (td *Trusted) Forget(ctx context.Context, hr *v1alpha1.HelmRelease, rec rel
 	})
 }
 
-// MayAmend reports whether a write may be corrected by the newest revision rel: the revision has to be trusted. If not, the
-// object is compared again under the next lock.
+// MayAmend reports whether a write may be corrected by the newest revision rel: the revision has to be trusted. If not,
+// the object is compared again under the next lock.
 func (td *Trusted) MayAmend(ctx context.Context, w lock.Write, rec release.Record, rel *release.Release) (bool, error) {
 	if !td.Needed(w.Object.Account) {
 		return true, nil

@@ -35,7 +35,8 @@ func (wr *Writer) Holds(ctx context.Context, l *lock.Lock) (bool, error) {
 	begin := wr.Clock.Now()
 	holds, err := wr.Enforcer.Holds(ctx, l.Record)
 	wr.Log.WithFields(logrus.Fields{
-		"release": l.Release.String(), "revision": l.Record.Revision, "holds": holds, "took": wr.Clock.Since(begin).String(),
+		"release": l.Release.String(), "revision": l.Record.Revision, "holds": holds,
+		"took": wr.Clock.Since(begin).String(),
 	}).Debug("verified the record")
 	return holds, err
 }
@@ -68,7 +69,8 @@ func (wr *Writer) Write(
 	})
 	wr.Queues.Confirm.Add(l.Release)
 	wr.Log.WithFields(logrus.Fields{
-		"release": l.Release.String(), "object": t.Object.ID.String(), "created": creates, "done": err == nil, "took": wr.Clock.Since(w.Begun).String(),
+		"release": l.Release.String(), "object": t.Object.ID.String(), "created": creates, "done": err == nil,
+		"took": wr.Clock.Since(w.Begun).String(),
 	}).Debug("wrote the object")
 	return w, done, err
 }

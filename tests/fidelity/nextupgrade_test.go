@@ -235,8 +235,8 @@ webhooks:
 	})
 }
 
-// A blank declared caBundle that nobody fills in is Helm's: another manager that applied it, too, would make Helm's next
-// apply fail, because the API server drops the blank value.
+// A blank declared caBundle that nobody fills in is Helm's: another manager that applied it, too, would make Helm's
+// next apply fail, because the API server drops the blank value.
 func TestI4_ABlankCABundleIsSharedWithNobody(t *testing.T) {
 	w := newFixture(t)
 	chart := w.Chart("app", `apiVersion: admissionregistration.k8s.io/v1
