@@ -36,7 +36,8 @@ func asHelmLeftIt() []mutant {
 				"TestHostile_AnOperatorDiesWithinARevert/deleted_services/after_request_2").
 			and(in("pkg/managers", "Unfinished").returns("false")).seenByTheOracle(),
 		breaks("I4", "the writer that took an object away from its release is taken for Helm",
-			in(judging, "Helm.on").becomes("ManagedBy", "drift.ManagedBy(managed)"), order, "TestI4_TakenAwayBeforeTheLock"),
+			in(judging, "Helm.on").becomes("ManagedBy", "drift.ManagedBy(managed)"), order, "TestI4_TakenAwayBeforeTheLock").
+			and(in(drifts, "Owner.Replaced").returns("false")),
 		breaks("I4", "an object that was judged before the others is created by the writer of the record",
 			in(remediate, "reverter.writeAsHelm").skips("manager"), remediate,
 			"TestI4_AnObjectJudgedFirstIsCreatedAsTheOthers"),
