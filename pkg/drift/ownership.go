@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/pkg/managers"
 )
 
 // Ownership maps the fields of a live object to their field managers. A nil Ownership knows no owner. It is not safe
@@ -68,7 +70,7 @@ func (o Owner) Applied(
 	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any,
 ) func(path []string) bool {
 	applied := slices.DeleteFunc(slices.Clone(managedFields), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager != o.Manager || e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != ""
+		return !managers.Applied(&e, o.Manager)
 	})
 	ownership := NewOwnership(applied, desired, live)
 	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }

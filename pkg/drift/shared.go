@@ -7,13 +7,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/rancher/helm-locker/pkg/managers"
 )
 
 // Shares are the fields of Helm's next server-side apply that other managers own. Such a manager makes the apply fail
 // with a conflict when the apply changes the field.
 type Shares struct {
 	// Fields are the shared fields in the notation of managed fields. Unset are those of them without a live value: the
-	// API server drops some blank values, and nobody loses anything with such a field.
+	// API server drops some blank values, and no manager loses a value with such a field.
 	Fields, Unset *fieldpath.Set
 	// Changes report them, with the operation Shared.
 	Changes []Change
@@ -34,7 +36,7 @@ func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[stri
 	all := &fieldpath.Set{}
 	for i := range managedFields {
 		entry := &managedFields[i]
-		if isHelms(entry, helm) || entry.Subresource == "status" {
+		if managers.Applied(entry, helm) || entry.Subresource == "status" {
 			continue
 		}
 		if fields, ok := fieldsOf(entry); ok {
@@ -55,11 +57,6 @@ func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[stri
 	}
 	s.object(rootOf(all, sent, live), sent, r.Schema.root)
 	return s.found
-}
-
-// isHelms reports whether an entry is that of Helm's applies. Anyone may call himself helm in an update.
-func isHelms(entry *metav1.ManagedFieldsEntry, helm string) bool {
-	return entry.Manager == helm && entry.Operation == metav1.ManagedFieldsOperationApply
 }
 
 // sharer walks the request and the fields of other owners side by side.
@@ -147,7 +144,7 @@ func isOneValue(v any, n *node) bool {
 // Unlike returns the differences between the ownership of a live object and the one after a server-side apply of a
 // request by Helm's manager. The share of another tool built on Helm stays: releases move between tools.
 func (o Owner) Unlike(r Request, managedFields []metav1.ManagedFieldsEntry, live map[string]any) []Change {
-	applied := func(e metav1.ManagedFieldsEntry) bool { return isHelms(&e, o.Manager) }
+	applied := func(e metav1.ManagedFieldsEntry) bool { return managers.Applied(&e, o.Manager) }
 	if !slices.ContainsFunc(managedFields, applied) {
 		return []Change{{Path: Pointer("metadata", "managedFields"), Op: Shared}}
 	}

@@ -118,7 +118,7 @@ func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.
 	own = &fieldpath.Set{}
 	entries := now.GetManagedFields()
 	for i := range entries {
-		if e := &entries[i]; r.isHelms(e) && e.Subresource == "" {
+		if e := &entries[i]; managers.Applied(e, r.Manager) {
 			if own, err = managers.Fields(e); err != nil {
 				return nil, nil, err
 			}
@@ -126,11 +126,6 @@ func (r *Revert) shared(now *unstructured.Unstructured) (shares, own *fieldpath.
 	}
 	shares, unset := r.Content.Shares(now, r.Manager)
 	return shares, own.Union(unset), nil
-}
-
-// isHelms reports whether an entry is that of Helm's applies. Anyone may call himself helm in an update.
-func (r *Revert) isHelms(e *metav1.ManagedFieldsEntry) bool {
-	return e.Manager == r.Manager && e.Operation == metav1.ManagedFieldsOperationApply
 }
 
 // without returns the fields of a manager without some shares: those in the fields of Helm's manager, and in maps and
@@ -180,7 +175,7 @@ func (r *Revert) withoutShares(now *unstructured.Unstructured) ([]metav1.Managed
 			changed = true
 			continue
 		}
-		if r.isHelms(&e) || e.Subresource == "status" || e.FieldsV1 == nil {
+		if managers.Applied(&e, r.Manager) || e.Subresource == "status" || e.FieldsV1 == nil {
 			out = append(out, e)
 			continue
 		}

@@ -7,7 +7,6 @@ package guard
 import (
 	"context"
 	"slices"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,16 +65,5 @@ type State struct {
 	Reason, Message string
 }
 
-const (
-	// timeoutSeconds is how long the API server waits for an answer, and decisionTimeout how long a decision may take,
-	// the wait for its turn included.
-	timeoutSeconds  = 2
-	decisionTimeout = 1500 * time.Millisecond
-	// maxReview bounds a request. It has the object twice, before and after the change. etcd limits each to 1.5 MiB,
-	// and JSON is up to ten times as large: a "<" takes six bytes there, a field's name more than its number.
-	maxReview = 32 << 20
-	// headBytes bounds the part of a review with its namespace: API servers write the objects after that.
-	headBytes = 4 << 10
-	// maxWarning is the length of the longest warning that kubectl shows whole.
-	maxWarning = 256
-)
+// timeoutSeconds is how long the API server waits for an answer.
+const timeoutSeconds = 2

@@ -19,6 +19,18 @@ import (
 	"github.com/rancher/helm-locker/pkg/rawjson"
 )
 
+const (
+	// decisionTimeout is how long a decision may take, the wait for its turn included: less than timeoutSeconds.
+	decisionTimeout = 1500 * time.Millisecond
+	// maxReview bounds a request. It has the object twice, before and after the change. etcd limits each to 1.5 MiB,
+	// and JSON is up to ten times as large: a "<" takes six bytes there, a field's name more than its number.
+	maxReview = 32 << 20
+	// headBytes bounds the part of a review with its namespace: API servers write the objects after that.
+	headBytes = 4 << 10
+	// maxWarning is the length of the longest warning that kubectl shows whole.
+	maxWarning = 256
+)
+
 // classes divide reviews by their size. Each class has slots of its own, and namespaces take turns at them. Decoded, a
 // review takes about ten times as much memory. A user with a flood of changes, or with large objects, cannot take the
 // guard from other namespaces: requests beyond the queue of their namespace pass.

@@ -34,12 +34,12 @@ type Entry struct {
 	ElsewhereAt int64
 	// Fresh is set if the newest record became deployed under the operator's eyes, until all its objects are judged.
 	Fresh bool
-	// Noticed is the last end of an ignore rule that was announced.
-	Noticed time.Time
+	// AnnouncedEnd is the last end of an ignore rule that was announced.
+	AnnouncedEnd time.Time
 	// Reload requests a new lock for the same record.
 	Reload bool
-	// Stirred is set when a record of the release has changed, perhaps one that came and went unseen.
-	Stirred bool
+	// RecordChanged is set when a record of the release has changed, perhaps one that came and went unseen.
+	RecordChanged bool
 	// Asked is the number of repeated checks of Denials.
 	Asked int
 	// History are the newest drifts.
@@ -68,17 +68,18 @@ type Bookkeeping struct {
 	LockedAt time.Time
 }
 
-// Sees compares the newest record with that of before, and sets Fresh. The first record after a start may have been
+// UpdateFresh compares the newest record with that of before, and sets Fresh. The first record after a start may have been
 // deployed long ago.
-func (e *Entry) Sees(rec release.Record, found bool) {
+func (e *Entry) UpdateFresh(rec release.Record, found bool) {
 	same := found && e.Found && rec.UID == e.Record.UID
 	if e.Handled && !(same && e.Record.Status == rec.Status) {
 		e.Fresh = found && rec.Status == release.StatusDeployed
 	}
 }
 
-// Seen returns the newest record of a release, or if there is none now, the newest one that was seen; zero for none.
-func (e *Entry) Seen(of release.Key, rec release.Record, found bool) release.Record {
+// Remember records and returns the newest record of a release. If there is none now, it returns the last one; zero for
+// none.
+func (e *Entry) Remember(of release.Key, rec release.Record, found bool) release.Record {
 	if found || e.Release != of {
 		e.Last = rec
 	}

@@ -61,10 +61,10 @@ func (lk *Locker) handled(key string, hr *v1alpha1.HelmRelease) {
 
 // present returns the lock of a HelmRelease; nil for none. It ends one whose record is no longer trusted.
 func (lk *Locker) present(ctx context.Context, key string, hr *v1alpha1.HelmRelease) *lock.Lock {
-	stirred := false
-	lk.Ledger.Update(key, func(e *ledger.Entry) { stirred, e.Stirred = e.Stirred, false })
+	changed := false
+	lk.Ledger.Update(key, func(e *ledger.Entry) { changed, e.RecordChanged = e.RecordChanged, false })
 	l := lk.Table.Get(key)
-	if stirred && lk.Trusted.Lost(ctx, hr, l) {
+	if changed && lk.Trusted.Lost(ctx, hr, l) {
 		lk.locks.unlock(key, status.Problemf(v1alpha1.ReasonLocking, "a record of release %s has changed", l.Release))
 		return nil
 	}
@@ -86,7 +86,7 @@ func (lk *Locker) HelmReleaseChanged(key string, hr *v1alpha1.HelmRelease) {
 // RecordChanged enqueues the HelmReleases that depend on the records of a release.
 func (lk *Locker) RecordChanged(key release.Key) {
 	for _, hr := range lk.Roster.For(key) {
-		lk.Ledger.Update(roster.KeyOf(hr), func(e *ledger.Entry) { e.Stirred = true })
+		lk.Ledger.Update(roster.KeyOf(hr), func(e *ledger.Entry) { e.RecordChanged = true })
 		lk.Queues.Releases.Add(roster.KeyOf(hr))
 	}
 	for _, other := range lk.Ledger.Naming(key) { // it may have to give way to this release, or need not any more

@@ -69,7 +69,7 @@ func (lk *Locker) decide(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 	rec, found := lk.Records.Newest(rel)
 	now := lk.Clock.Now()
 	last := rec
-	lk.Ledger.Update(key, func(e *ledger.Entry) { last = e.Seen(rel, rec, found) })
+	lk.Ledger.Update(key, func(e *ledger.Entry) { last = e.Remember(rel, rec, found) })
 	d := lock.Decide(lock.Input{Spec: hr.Spec, Record: rec, Found: found, Last: last,
 		Malformed: lk.malformed(rel, rec, found),
 		Storages:  lk.Roster.Storages, Elsewhere: lk.storages.elsewhere(ctx, key, hr, found), Now: now,
@@ -81,7 +81,7 @@ func (lk *Locker) decide(ctx context.Context, key string, hr *v1alpha1.HelmRelea
 	before := lock.Decision{}
 	lk.Ledger.Update(key, func(e *ledger.Entry) {
 		before = e.Decision
-		e.Sees(rec, found)
+		e.UpdateFresh(rec, found)
 		e.Release, e.Decision, e.Record, e.Found = rel, d, rec, found
 		e.History.Seed(hr.Status.RecentDrift)
 	})
@@ -135,7 +135,7 @@ func (lk *Locker) lock(
 	lk.Ledger.Update(key, func(e *ledger.Entry) { reload, e.Reload, fresh = e.Reload, false, e.Fresh })
 	if old := lk.present(ctx, key, hr); old != nil && !reload && old.Record.Same(rec) &&
 		reflect.DeepEqual(old.Spec, spec) && old.Resumes.Equal(d.Resumes) && !lk.kindArrived(key) &&
-		!lk.locks.rights.granted(ctx, key) && !lk.Trusted.Since(ctx, hr, old) {
+		!lk.locks.rights.granted(ctx, key) && !lk.Trusted.BecameTrusted(ctx, hr, old) {
 		if old.Doubt != "" {
 			lk.Queues.Pruning.Add(key) // the doubt may end: an earlier record may have changed
 		}
@@ -221,7 +221,7 @@ func (lk *Locker) noticeRules(key string, hr *v1alpha1.HelmRelease, now time.Tim
 		return
 	}
 	news := false
-	lk.Ledger.Update(key, func(e *ledger.Entry) { news, e.Noticed = !e.Noticed.Equal(end), end })
+	lk.Ledger.Update(key, func(e *ledger.Entry) { news, e.AnnouncedEnd = !e.AnnouncedEnd.Equal(end), end })
 	if news {
 		lk.Reporter.Event(hr, events.RulesEnd(hr, end))
 	}

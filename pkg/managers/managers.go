@@ -49,6 +49,12 @@ func HelmFields(entry *metav1.ManagedFieldsEntry, lost ...string) (owned int) {
 	return owned
 }
 
+// Applied reports whether an entry is that of a manager's server-side applies. Where Helm applies, an update under its
+// name is of another client: each client chooses its own name.
+func Applied(entry *metav1.ManagedFieldsEntry, manager string) bool {
+	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+}
+
 // Fields returns the fields of an entry.
 func Fields(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}

@@ -88,8 +88,8 @@ func remedy(hr *v1alpha1.HelmRelease, rec release.Record) string {
 		rec.Version())
 }
 
-// Since reports whether a doubted record has become trusted since its lock.
-func (td *Trusted) Since(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) bool {
+// BecameTrusted reports whether a doubted record has become trusted since its lock.
+func (td *Trusted) BecameTrusted(ctx context.Context, hr *v1alpha1.HelmRelease, l *lock.Lock) bool {
 	if l.Doubt == "" {
 		return false
 	}
