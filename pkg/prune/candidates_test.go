@@ -63,3 +63,17 @@ func TestWhatIsRememberedOfEarlierRevisionsIsBounded(t *testing.T) {
 	check.That(t, known.addAll(l, revision(3), []manifest.Object{{ID: id}}) && known.removed[id].keep,
 		"an object that is known is not added to, or is not kept any more")
 }
+
+// The worker may end a search after the lock and its HelmRelease are gone. What it found then must not stay for ever.
+func TestCandidatesOfAnEndedLockAreDropped(t *testing.T) {
+	pr := New(Options{Table: lock.NewTable()})
+	l := lock.New(&lock.Lock{Key: "locker/web"}, nil)
+	found := candidates{removed: map[manifest.ID]removed{configMapID("old"): {}}}
+	pr.remember(l, found)
+	check.Equal(t, len(pr.known), 0, "releases without a lock")
+	pr.Table.Put(l)
+	pr.remember(l, found)
+	check.Equal(t, len(pr.candidatesOf("locker/web").removed), 1, "candidates of a lock")
+	pr.Forget("locker/web")
+	check.Equal(t, len(pr.known), 0, "releases that are no longer managed")
+}
