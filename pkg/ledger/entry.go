@@ -68,8 +68,8 @@ type Bookkeeping struct {
 	LockedAt time.Time
 }
 
-// UpdateFresh compares the newest record with that of before, and sets Fresh. The first record after a start may have been
-// deployed long ago.
+// UpdateFresh compares the newest record with that of before, and sets Fresh. The first record after a start may have
+// been deployed long ago.
 func (e *Entry) UpdateFresh(rec release.Record, found bool) {
 	same := found && e.Found && rec.UID == e.Record.UID
 	if e.Handled && !(same && e.Record.Status == rec.Status) {
