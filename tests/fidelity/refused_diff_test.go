@@ -168,8 +168,8 @@ value: 7
 	}
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	w.Until("both are as declared", func() (any, bool) {
-		tier := w.Kubectl("get", "storageclass", w.Apps, "-o", "jsonpath={.parameters.tier}")
-		value := w.Kubectl("get", "priorityclass", w.Apps, "-o", "jsonpath={.value}")
+		tier := w.Kubectl("get", "storageclass", w.Apps, "--ignore-not-found", "-o", "jsonpath={.parameters.tier}")
+		value := w.Kubectl("get", "priorityclass", w.Apps, "--ignore-not-found", "-o", "jsonpath={.value}")
 		return tier + " " + value, tier == "gold" && value == "7"
 	})
 	w.WaitReady("app", 1)
