@@ -64,6 +64,9 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	if o.Refused != nil || s.backoff != nil {
 		s.newBackoff().refusal = o.Refused
 	}
+	if s.pending != nil {
+		s.endWait(s.pending) // it arrived during the refused attempt
+	}
 	if o.Chosen != nil {
 		s.scaled, s.replicas = true, int32(*o.Chosen)
 	}

@@ -184,6 +184,22 @@ func TestNewContentIsNotHeldUpByARefusal(t *testing.T) {
 	check.That(t, w.Refusal != nil && w.Refusal.Content == 5, "the refusal is %+v", w.Refusal)
 }
 
+// The object may change, or be deleted, while a worker is refused again.
+func TestI5_NewContentDuringARefusedAttemptIsNotHeldUp(t *testing.T) {
+	for name, o := range map[string]Observation{"changed": seen(21, 6, epoch), "deleted": {Version: 21, Seen: epoch}} {
+		t.Run(name, func(t *testing.T) {
+			l := judged(t)
+			partly(t, l)
+			later := epoch.Add(retryMaxRefused)
+			w := take(t, l, later, 1)[0]
+			l.Observe(id("a"), o)
+			l.Done(w.ID, Outcome{Failed: true, Again: &Observation{NeedsGet: true, Seen: epoch}, Now: later,
+				Problem: &Problem{Drifted: true}, Refused: w.Refusal})
+			take(t, l, later, 1)
+		})
+	}
+}
+
 // A change beside refused ones does not begin with them.
 func TestNewContentIsNewerThanARefusal(t *testing.T) {
 	l, later := judged(t), epoch.Add(time.Hour)

@@ -112,6 +112,13 @@ func (s *state) wait(now time.Time) time.Duration {
 	return max(e.budget.Wait(now), left, 0)
 }
 
+// endWait ends the wait after a refusal if an observation is of other content.
+func (s *state) endWait(o *Observation) {
+	if s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest)) {
+		s.backoff.notBefore = time.Time{}
+	}
+}
+
 // failures returns the number of consecutive failures.
 func (s *state) failures() int {
 	if s.backoff == nil {

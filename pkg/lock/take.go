@@ -28,9 +28,7 @@ func (l *Lock) Observe(id manifest.ID, o Observation) (wake bool) {
 	if s.pending != nil && !s.pending.Seen.IsZero() && !s.retries() {
 		o.Seen = s.pending.Seen
 	}
-	if s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest)) {
-		s.backoff.notBefore = time.Time{} // the refusal was of other content
-	}
+	s.endWait(&o)
 	sameAgain := l.waits(s) && o.Live != nil && s.pending.Live != nil && o.Digest == s.pending.Digest
 	s.pending = &o
 	if s.inFlight {

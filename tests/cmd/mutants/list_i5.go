@@ -19,6 +19,8 @@ func noDriftLost() []mutant {
 		breaks("I5", "a refused field withholds all others",
 			in(remediate, "reverter.salvage").never("refused", "Changes"), fidelity,
 			"TestI5_ARefusedFieldWithholdsNoOther/helm_3"),
+		breaks("I5", "a deletion during a refused attempt waits as the refused content does",
+			in(locks, "Lock.Done").skips("endWait"), locks, "TestI5_NewContentDuringARefusedAttemptIsNotHeldUp"),
 		breaks("I5", "a later write in the name of Helm is excused",
 			in(drifts, "Owner.LeftByHelm").never("After", "deployed"), drifts, "TestI5_WhatManagedFieldsExcuse"),
 		breaks("I5", "a field that another manager wrote after Helm's apply is taken from it",
