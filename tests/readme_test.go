@@ -34,9 +34,8 @@ func suites(t *testing.T) []row {
 	for _, found := range cells.FindAllStringSubmatch(table, -1) {
 		rows = append(rows, row{found[1], found[2], found[3]})
 	}
-	if lines := strings.Count(table, "\n| [`"); len(rows) != lines || lines == 0 {
-		t.Fatalf("%d of %d rows have the form of the others", len(rows), lines)
-	}
+	lines := strings.Count(table, "\n| [`")
+	check.Must(t, len(rows) == lines && lines != 0, "%d of %d rows have the form of the others", len(rows), lines)
 	return rows
 }
 
@@ -44,13 +43,10 @@ func TestReadmeNamesEveryDirectory(t *testing.T) {
 	readme := text(t, "README.md")
 	for _, pattern := range []string{"*/*.*", "cmd/*/*.go", "lib/*/*.go"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatal(pattern, err)
-		}
+		check.Must(t, err == nil && len(files) > 0, "%v %v", pattern, err)
 		for _, file := range files {
-			if dir := filepath.Dir(file); !strings.Contains(readme, "]("+dir+")") {
-				t.Errorf("README.md does not say what %s is for", dir)
-			}
+			dir := filepath.Dir(file)
+			check.That(t, strings.Contains(readme, "]("+dir+")"), "README.md does not say what %s is for", dir)
 		}
 	}
 }
@@ -64,9 +60,7 @@ func TestReadmeSaysWhatRunsASuite(t *testing.T) {
 		FindAllStringSubmatch(text(t, "../scripts/test"), -1) {
 		names += found[1] + " "
 	}
-	if names == "" {
-		t.Fatal("scripts/test has no list of long suites")
-	}
+	check.Must(t, names != "", "scripts/test has no list of long suites")
 	long := strings.Fields(names)
 	for _, suite := range suites(t) {
 		want := "make test"
@@ -79,16 +73,12 @@ func TestReadmeSaysWhatRunsASuite(t *testing.T) {
 		if suite.suite == "real" { // tests/neighbours has the stand-ins
 			want = "make test-neighbours"
 		}
-		if suite.target != want {
-			t.Errorf("%s is run by %s, not by %s", suite.suite, want, suite.target)
-		}
+		check.That(t, suite.target == want, "%s is run by %s, not by %s", suite.suite, want, suite.target)
 		long = slices.DeleteFunc(long, func(name string) bool { return name == suite.suite })
 	}
 	// Programs have no row.
 	long = slices.DeleteFunc(long, func(name string) bool { return strings.HasPrefix(name, "cmd/") })
-	if len(long) > 0 {
-		t.Errorf("the table lacks %v", long)
-	}
+	check.That(t, len(long) == 0, "the table lacks %v", long)
 }
 
 // TestReadmeExamplesRunATest: the packages of the examples exist, and have tests of those names.
@@ -100,9 +90,7 @@ func TestReadmeExamplesRunATest(t *testing.T) {
 			t.Errorf("%s: %s is no command that runs one test", suite.suite, suite.example)
 			continue
 		}
-		if parts[3] != suite.suite {
-			t.Errorf("%s: %s is of another suite", suite.suite, suite.example)
-		}
+		check.That(t, parts[3] == suite.suite, "%s: %s is of another suite", suite.suite, suite.example)
 		if parts[1] == "test" && !hasTest(t, suite.suite, parts[2]) {
 			t.Errorf("%s: no test matches %s", suite.suite, parts[2])
 		}
@@ -124,9 +112,7 @@ func hasTest(t *testing.T, suite, name string) bool {
 func TestEveryTestThatTakesTurnsRunsInCI(t *testing.T) {
 	script := text(t, "../.ci/run")
 	first := regexp.MustCompile(`TestNode_\((\w+\|)`).FindStringSubmatch(script) // each time
-	if first == nil {
-		t.Fatal("there is no first part of the node in .ci/run")
-	}
+	check.Must(t, first != nil, "there is no first part of the node in .ci/run")
 	for _, turns := range []struct{ list, folder, prefix, always string }{
 		{"nodes", "node", "TestNode_", first[1]},
 		{"neighbours", "real", "TestNeighbour_Real", ""},

@@ -59,13 +59,10 @@ func TestBucket_AServerThatIsDown(t *testing.T) {
 	v.expect(3)
 	stop()
 	for _, want := range []string{"connection refused", "copied to the bucket again"} {
-		if text := v.said.String(); !strings.Contains(text, want) {
-			t.Errorf("the log lacks %q: %s", want, text)
-		}
+		text := v.said.String()
+		check.That(t, strings.Contains(text, want), "the log lacks %q: %s", want, text)
 	}
-	if v.counts.waiting != 0 {
-		t.Errorf("%d files wait", v.counts.waiting)
-	}
+	check.That(t, v.counts.waiting == 0, "%d files wait", v.counts.waiting)
 }
 
 // A wrong key is an error that names the server's reason, and the files stay for the right one.
@@ -83,16 +80,13 @@ func TestBucket_AWrongKey(t *testing.T) {
 		for len(v.counts.attempts) > 0 {
 			v.attempts(false)
 		}
-		if text := v.said.String(); !strings.Contains(text, "s3://audit/clusters/prod/") || !strings.Contains(text, tc.want) {
-			t.Errorf("the log lacks %s: %s", tc.want, text)
-		}
+		text := v.said.String()
+		check.That(t, strings.Contains(text, "s3://audit/clusters/prod/") && strings.Contains(text, tc.want),
+			"the log lacks %s: %s", tc.want, text)
 	}
-	if v.counts.waiting != 1 {
-		t.Errorf("%d files wait", v.counts.waiting)
-	}
-	if got := s.objects(); len(got) != 0 {
-		t.Errorf("the bucket has %d objects", len(got))
-	}
+	check.That(t, v.counts.waiting == 1, "%d files wait", v.counts.waiting)
+	got := s.objects()
+	check.That(t, len(got) == 0, "the bucket has %d objects", len(got))
 	_, stop := v.startCopier("root")
 	v.attempts(true)
 	stop()
@@ -115,9 +109,8 @@ func TestBucket_AKilledProcess(t *testing.T) {
 	}
 	check.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	if got := s.objects(); len(got) != 1 {
-		t.Errorf("the bucket has %d objects: %s", len(got), v.said)
-	}
+	got := s.objects()
+	check.That(t, len(got) == 1, "the bucket has %d objects: %s", len(got), v.said)
 	_, stop := v.startCopier("root")
 	v.attempts(true, true)
 	stop()
@@ -141,9 +134,8 @@ func TestBucket_NothingIsReplaced(t *testing.T) {
 		v.attempts(false)
 		stop()
 		<-v.counts.attempts // the last one
-		if !maps.Equal(before, s.objects()) || !strings.Contains(v.said.String(), "nothing is replaced") {
-			t.Errorf("%s: the bucket was changed, or the log does not say why it was not: %s", what, v.said)
-		}
+		check.That(t, maps.Equal(before, s.objects()) && strings.Contains(v.said.String(), "nothing is replaced"),
+			"%s: the bucket was changed, or the log does not say why it was not: %s", what, v.said)
 	}
 	again := newVolume(s, t.TempDir()) // of the same cluster
 	again.add(11)
@@ -172,9 +164,8 @@ func TestBucket_NothingIsReplacedAtTheLastMoment(t *testing.T) {
 	c.Wake()
 	v.attempts(false)
 	stop()
-	if !maps.Equal(before, s.objects()) || !strings.Contains(v.said.String(), "PreconditionFailed") {
-		t.Errorf("the bucket was changed, or the log does not say why it was not: %s", v.said)
-	}
+	check.That(t, maps.Equal(before, s.objects()) && strings.Contains(v.said.String(), "PreconditionFailed"),
+		"the bucket was changed, or the log does not say why it was not: %s", v.said)
 }
 
 // The documented policy is all that a key needs.

@@ -34,15 +34,13 @@ func TestBucket_TheProcessThatNotifies(t *testing.T) {
 			return err, len(names) > 0 && reverts(t, dir) == i+1
 		})
 		sink.Stop()
-		if text := sink.Log(); strings.Contains(text, "root-secret") {
-			t.Errorf("the log has the key: %s", text)
-		}
+		text := sink.Log()
+		check.That(t, !strings.Contains(text, "root-secret"), "the log has the key: %s", text)
 	}
 	v.n = v.verify(dir).Lines
 	v.expect(2)
-	if n := reverts(t, s.download("clusters/prod")); n != 2 {
-		t.Errorf("the bucket has %d reverts", n)
-	}
+	n := reverts(t, s.download("clusters/prod"))
+	check.That(t, n == 2, "the bucket has %d reverts", n)
 }
 
 // reverts returns the number of reverts in a directory of evidence.

@@ -64,9 +64,7 @@ func load(t *testing.T) *graph {
 		Context: t.Context(), Dir: "../..", Mode: packages.LoadSyntax, Overlay: overlay(t),
 	}, ours(t)...)
 	check.NoError(t, err)
-	if packages.PrintErrors(loaded) > 0 {
-		t.Fatal("the packages of the operator do not compile")
-	}
+	check.Must(t, packages.PrintErrors(loaded) <= 0, "the packages of the operator do not compile")
 	program, _ := ssautil.Packages(loaded, ssa.InstantiateGenerics)
 	program.Build()
 	g := &graph{next: map[*ssa.Function][]*ssa.Function{}, now: map[*ssa.Function][]*ssa.Function{},

@@ -80,18 +80,12 @@ func everyWriteIsKnown(t *testing.T, g *graph) {
 			continue
 		}
 		found[name] = true
-		if bookkeeping[name] == "" {
-			t.Errorf("%s writes beside the kernel, and is no bookkeeping: %v", name, writes)
-		}
+		check.That(t, bookkeeping[name] != "", "%s writes beside the kernel, and is no bookkeeping: %v", name, writes)
 	}
 	for name := range bookkeeping {
-		if !found[name] {
-			t.Errorf("%s is listed as bookkeeping, and does not write", name)
-		}
+		check.That(t, found[name], "%s is listed as bookkeeping, and does not write", name)
 	}
-	if inKernel == 0 {
-		t.Error("the kernel does not write: the test does not see the writes")
-	}
+	check.That(t, inKernel != 0, "the kernel does not write: the test does not see the writes")
 	t.Logf("%d writes in the kernel, %d functions of bookkeeping", inKernel, len(found))
 }
 
@@ -107,9 +101,7 @@ func theWatchesLeadToTheKernel(t *testing.T, g *graph) {
 		from = append(from, g.byName[name])
 	}
 	forward := reach(g.next, from)
-	if !forward[g.byName["(*pkg/enforce.writer).update"]] {
-		t.Fatal("no watch leads to a write of the kernel")
-	}
+	check.Must(t, forward[g.byName["(*pkg/enforce.writer).update"]], "no watch leads to a write of the kernel")
 	backward := g.leadingTo(func(f *ssa.Function) bool {
 		return len(g.writes[f]) > 0 && packageOf(f) == module+"pkg/enforce"
 	})
@@ -119,9 +111,7 @@ func theWatchesLeadToTheKernel(t *testing.T, g *graph) {
 			names[nameOf(f)] = true
 		}
 	}
-	if len(names) > maxPath {
-		t.Errorf("%d functions lead from a watch to a write, want at most %d", len(names), maxPath)
-	}
+	check.That(t, len(names) <= maxPath, "%d functions lead from a watch to a write, want at most %d", len(names), maxPath)
 	t.Logf("%d functions lead from a watch to a write by %d queues; %d functions are reached", len(names), joined,
 		len(forward))
 	if testing.Verbose() {
@@ -151,9 +141,7 @@ func (g *graph) join(t *testing.T) int {
 		}
 	}
 	for use := range g.queues {
-		if queues[use.queue] == nil {
-			t.Errorf("the queue %s is not listed", use.queue)
-		}
+		check.That(t, queues[use.queue] != nil, "the queue %s is not listed", use.queue)
 	}
 	return len(queues)
 }
@@ -196,9 +184,7 @@ func tableOf(t *testing.T, section string) map[string][]string {
 			table[row[1]] = append(table[row[1]], strings.Trim(cell, "`"))
 		}
 	}
-	if len(table) == 0 {
-		t.Fatalf("docs/core.md has no table below %s", section)
-	}
+	check.Must(t, len(table) > 0, "docs/core.md has no table below %s", section)
 	return table
 }
 
@@ -206,20 +192,16 @@ func tableOf(t *testing.T, section string) map[string][]string {
 func TestTheCoreCanBeReadInAnAfternoon(t *testing.T) {
 	page, err := os.ReadFile("../../docs/core.md")
 	check.NoError(t, err)
-	if words := len(strings.Fields(string(page))); words > 1500 {
-		t.Errorf("docs/core.md has %d words", words)
-	}
+	words := len(strings.Fields(string(page)))
+	check.That(t, words <= 1500, "docs/core.md has %d words", words)
 	for _, file := range regexp.MustCompile("`(pkg/[^`]*\\.go)`").FindAllStringSubmatch(string(page), -1) {
-		if _, err := os.Stat("../../" + file[1]); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat("../../" + file[1])
+		check.Report(t, err)
 	}
 	for _, bound := range []string{
 		fmt.Sprintf("at most %d,%03d lines", maxLines/1000, maxLines%1000), fmt.Sprintf("At most %d functions", maxPath),
 	} {
-		if !strings.Contains(string(page), bound) {
-			t.Errorf("docs/core.md does not have %q", bound)
-		}
+		check.That(t, strings.Contains(string(page), bound), "docs/core.md does not have %q", bound)
 	}
 }
 
@@ -237,8 +219,7 @@ func TestTheKernelIsSmall(t *testing.T) {
 		check.NoError(t, err)
 		lines += bytes.Count(text, []byte("\n"))
 	}
-	if lines > maxLines || lines == 0 {
-		t.Errorf("the kernel has %d lines with all that it imports, want at most %d", lines, maxLines)
-	}
+	check.That(t, lines <= maxLines && lines != 0, "the kernel has %d lines with all that it imports, want at most %d",
+		lines, maxLines)
 	t.Logf("%d lines", lines)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/ssa"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // heldWhile returns the mutexes that are locked while another one is held.
@@ -101,8 +103,8 @@ func mutexIn(c *ssa.CallCommon, methods ...string) (string, bool) {
 	if !ok {
 		return "a mutex in " + c.Args[0].Name(), true
 	}
-	return strings.TrimPrefix(typeName(field.X.Type()), module+"pkg/") + "." +
-		fieldName(field.X.Type(), field.Field), true
+	return strings.TrimPrefix(typeName(field.X.Type()), module+"pkg/") + "." + fieldName(field.X.Type(), field.Field),
+		true
 }
 
 // begun are the mutexes under which nothing is called but pkg/proof's background.begin: it begins a goroutine.
@@ -115,20 +117,15 @@ func mutexesHaveAnOrder(t *testing.T, g *graph) {
 		delete(held, mutex)
 	}
 	for _, mutex := range slices.Sorted(maps.Keys(held)) {
-		if !slices.Equal(held[mutex], listed[mutex]) {
-			t.Errorf("while %s is held, %q are locked, and docs/core.md has %q; its row is\n| `%s` | `%s` |", mutex, held[mutex],
-				listed[mutex], mutex, strings.Join(held[mutex], "`, `"))
-		}
+		check.That(t, slices.Equal(held[mutex], listed[mutex]),
+			"while %s is held, %q are locked, and docs/core.md has %q; its row is\n| `%s` | `%s` |", mutex, held[mutex],
+			listed[mutex], mutex, strings.Join(held[mutex], "`, `"))
 	}
 	for mutex := range listed {
-		if held[mutex] == nil {
-			t.Errorf("docs/core.md has %s, under which nothing is locked", mutex)
-		}
+		check.That(t, held[mutex] != nil, "docs/core.md has %s, under which nothing is locked", mutex)
 	}
 	for mutex := range held {
-		if circle(held, mutex, mutex, nil) {
-			t.Errorf("%s is locked while it is held", mutex)
-		}
+		check.That(t, !circle(held, mutex, mutex, nil), "%s is locked while it is held", mutex)
 	}
 }
 

@@ -45,9 +45,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 			for _, u := range documents(t, text) {
 				kinds[u.GetKind()]++
 				if u.GetKind() == "Deployment" {
-					if err := createPod(e, u); err != nil {
-						t.Errorf("a Pod of the Deployment: %v", err)
-					}
+					check.Report(t, createPod(e, u))
 				}
 				mapping, err := mapper.RESTMapping(u.GroupVersionKind().GroupKind(), u.GroupVersionKind().Version)
 				check.NoError(t, err)
@@ -59,9 +57,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 					DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
 					FieldManager: "helm",
 				})
-				if err != nil {
-					t.Errorf("%s %s: %v", u.GetKind(), u.GetName(), err)
-				}
+				check.That(t, err == nil, "%s %s: %v", u.GetKind(), u.GetName(), err)
 			}
 		})
 	}
@@ -69,9 +65,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 		"ClusterRole", "ClusterRoleBinding",
 		"Role", "RoleBinding", "ConfigMap", "ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate",
 		"HelmRelease"} {
-		if kinds[kind] == 0 {
-			t.Errorf("no configuration renders a %s", kind)
-		}
+		check.That(t, kinds[kind] != 0, "no configuration renders a %s", kind)
 	}
 }
 
@@ -140,9 +134,8 @@ func documents(t testing.TB, text string) []*unstructured.Unstructured {
 		}
 		check.NoError(t, err)
 		content := map[string]any{}
-		if err := yaml.UnmarshalStrict(document, &content); err != nil {
-			t.Fatalf("%v in\n%s", err, document)
-		}
+		err = yaml.UnmarshalStrict(document, &content)
+		check.Must(t, err == nil, "%v in\n%s", err, document)
 		if len(content) > 0 {
 			objects = append(objects, &unstructured.Unstructured{Object: content})
 		}

@@ -31,12 +31,10 @@ func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 	old := olderChart(t)
 	e := &kit.Env{TB: t, Ctx: t.Context(), Cluster: c, Operator: "cattle-helm-system", Apps: "apps"}
 	var err error
-	if e.Dynamic, err = dynamic.NewForConfig(c.RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
-	if e.Kube, err = kubernetes.NewForConfig(c.RESTConfig()); err != nil {
-		t.Fatal(err)
-	}
+	e.Dynamic, err = dynamic.NewForConfig(c.RESTConfig())
+	check.NoError(t, err)
+	e.Kube, err = kubernetes.NewForConfig(c.RESTConfig())
+	check.NoError(t, err)
 	h := c.Helm3()
 	helm := func(args ...string) {
 		t.Helper()
@@ -46,9 +44,7 @@ func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 	scoped := valuesFile(t, "{rbac: {profile: scoped}}", "")
 	ports := valuesFile(t, freePorts(t), "")
 	helm("install", "helm-locker", old, "--create-namespace", "--values", ports)
-	if hasNewField(e) {
-		t.Fatal("the older version has the new field")
-	}
+	check.Must(t, !hasNewField(e), "the older version has the new field")
 	e.Namespace(e.Apps)
 	e.Helm(h, "install", "example", exampleChart)
 	before := e.HelmRelease("apps-example").UID
@@ -56,26 +52,17 @@ func TestDefinitionIsInstalledUpgradedAndKept(t *testing.T) {
 	helm("upgrade", "helm-locker", operatorChart, "--values", ports, "--values", scoped, "--set", "crds.manage=false")
 	unmanaged := startDeployment(e, c, "helm-locker")
 	unmanaged.stop()
-	if hasNewField(e) {
-		t.Error("with crds.manage off the definition was updated")
-	}
+	check.That(t, !hasNewField(e), "with crds.manage off the definition was updated")
 
 	helm("upgrade", "helm-locker", operatorChart, "--values", ports, "--values", scoped)
-	if hasNewField(e) {
-		t.Error("Helm updates definitions: the chart's story can be simpler")
-	}
+	check.That(t, !hasNewField(e), "Helm updates definitions: the chart's story can be simpler")
 	managed := startDeployment(e, c, "helm-locker")
-	if !hasNewField(e) {
-		t.Error("the operator has not brought the definition to its version")
-	}
+	check.That(t, hasNewField(e), "the operator has not brought the definition to its version")
 	helm("uninstall", "helm-locker")
 	managed.stop()
-	if !hasNewField(e) {
-		t.Error("the definition went with the operator")
-	}
-	if hr := e.HelmRelease("apps-example"); hr.UID != before || hr.DeletionTimestamp != nil {
-		t.Error("the HelmRelease did not outlive the operator")
-	}
+	check.That(t, hasNewField(e), "the definition went with the operator")
+	hr := e.HelmRelease("apps-example")
+	check.That(t, hr.UID == before && hr.DeletionTimestamp == nil, "the HelmRelease did not outlive the operator")
 
 	// And again, with existing objects.
 	helm("install", "helm-locker", operatorChart, "--values", ports)
@@ -94,13 +81,10 @@ func olderChart(t *testing.T) string {
 	var definition map[string]any
 	check.NoError(t, yaml.Unmarshal(text, &definition))
 	fields := specFields(t, definition)
-	if fields[newField] == nil {
-		t.Fatalf("spec has no field %s", newField)
-	}
+	check.Must(t, fields[newField] != nil, "spec has no field %s", newField)
 	delete(fields, newField)
-	if text, err = yaml.Marshal(definition); err != nil {
-		t.Fatal(err)
-	}
+	text, err = yaml.Marshal(definition)
+	check.NoError(t, err)
 	check.NoError(t, os.WriteFile(path, text, 0o600))
 	return dir
 }
@@ -116,9 +100,7 @@ func hasNewField(e *kit.Env) bool {
 func specFields(t testing.TB, definition map[string]any) map[string]any {
 	t.Helper()
 	versions, _, err := unstructured.NestedSlice(definition, "spec", "versions")
-	if err != nil || len(versions) == 0 {
-		t.Fatalf("the definition has no versions: %v", err)
-	}
+	check.Must(t, err == nil && len(versions) > 0, "the definition has no versions: %v", err)
 	// Not a copy: the caller may change it.
 	at := definition["spec"].(map[string]any)["versions"].([]any)[0]
 	for _, step := range strings.Split("schema.openAPIV3Schema.properties.spec.properties", ".") {

@@ -33,9 +33,8 @@ func TestGuardThatIsDisabledGoes(t *testing.T) {
 			e.Operator+"-helm-locker-guard", metav1.GetOptions{})
 		return err, apierrors.IsNotFound(err)
 	})
-	if refused := refusals(requests(e, "helm-locker")[before:]); len(refused) > 0 {
-		t.Errorf("not permitted: %+v", refused)
-	}
+	refused := refusals(requests(e, "helm-locker")[before:])
+	check.That(t, len(refused) == 0, "not permitted: %+v", refused)
 	outlives(e, h, o, helmRelease)
 }
 
@@ -68,9 +67,8 @@ func TestGuardIsPermittedAndGoes(t *testing.T) {
 			return service, service != nil && service.Name == is.asked
 		})
 	}
-	if refused := refusals(requests(e, "helm-locker")[before:]); len(refused) > 0 {
-		t.Errorf("not permitted: %+v", refused)
-	}
+	refused := refusals(requests(e, "helm-locker")[before:])
+	check.That(t, len(refused) == 0, "not permitted: %+v", refused)
 	outlives(e, h, o, helmRelease)
 	e.Until("the registration is gone", func() (any, bool) {
 		_, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -33,9 +34,7 @@ func TestProfile_Impersonate(t *testing.T) {
 	helmRelease := installExample(e, h)
 	c := e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
 	for _, want := range []string{"system:serviceaccount:" + e.Apps + ":hand", `cannot patch resource "configmaps"`} {
-		if !strings.Contains(c.Message, want) {
-			t.Errorf("the condition does not say %q: %s", want, c.Message)
-		}
+		check.That(t, strings.Contains(c.Message, want), "the condition does not say %q: %s", want, c.Message)
 	}
 	before := len(requests(e, "helm-locker"))
 	allow(e, e.Apps, "hand", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"},
@@ -102,8 +101,7 @@ func TestImpersonateGrantsNoWrites(t *testing.T) {
 		{"update", "coordination.k8s.io", "leases", e.Operator, "other", false},
 		{"update", "apiextensions.k8s.io", "customresourcedefinitions", "", "others.example.org", false},
 	} {
-		if got := can(q.verb, q.group, q.resource, q.namespace, q.name); got != q.want {
-			t.Errorf("may it %s %s %s in %q? %v", q.verb, q.resource, q.name, q.namespace, got)
-		}
+		check.Equal(t, can(q.verb, q.group, q.resource, q.namespace, q.name), q.want, "may it %s %s %s in %q?", q.verb,
+			q.resource, q.name, q.namespace)
 	}
 }

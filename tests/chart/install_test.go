@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 	"github.com/rancher/helm-locker/tests/lib/process"
@@ -96,21 +97,17 @@ func TestProfile_ClusterAdmin(t *testing.T) {
 			helmRelease := installExample(e, h)
 			e.WaitReady(helmRelease, 1)
 			holds(e, helmRelease)
-			if err := get(o.metrics); err != nil {
-				t.Errorf("metrics: %v", err)
-			}
+			check.Report(t, get(o.metrics))
 			lease, err := e.Kube.CoordinationV1().Leases(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})
-			if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-				t.Errorf("nobody holds the lease: %v %v", lease, err)
-			}
+			check.That(t, err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "",
+				"nobody holds the lease: %v %v", lease, err)
 			install(e, h, freePorts(t), "{replicas: 2}") // an upgrade of the chart
 			holds(e, helmRelease)
 			second := startDeployment(e, kit.Shared, "helm-locker")
 			o.stop() // as a rolling update does
 			holds(e, helmRelease)
-			if refused := refusals(requests(e, "helm-locker")); len(refused) > 0 {
-				t.Errorf("not permitted: %+v", refused)
-			}
+			refused := refusals(requests(e, "helm-locker"))
+			check.That(t, len(refused) == 0, "not permitted: %+v", refused)
 			outlives(e, h, second, helmRelease)
 		})
 	}
@@ -132,15 +129,12 @@ func TestProfile_Scoped(t *testing.T) {
 		t.Errorf("the condition does not say %q: %s", want, c.Message)
 	}
 	rules, notes := cli(e, "rbac", e.Apps+"/example", "-o", "values")
-	if notes != "" {
-		t.Errorf("notes: %s", notes)
-	}
+	check.Equal(t, notes, "", "notes")
 	install(e, h, ports, rules)
 	e.WaitReady(helmRelease, 1)
 	before := len(requests(e, "helm-locker"))
 	holds(e, helmRelease)
-	if refused := refusals(requests(e, "helm-locker")[before:]); len(refused) > 0 {
-		t.Errorf("not permitted: %+v", refused)
-	}
+	refused := refusals(requests(e, "helm-locker")[before:])
+	check.That(t, len(refused) == 0, "not permitted: %+v", refused)
 	outlives(e, h, o, helmRelease)
 }

@@ -71,24 +71,19 @@ func TestNotificationsKeepWorkingWithTheChart(t *testing.T) {
 			holds(e, helmRelease)
 			e.Eventually("the drift is notified", func() error { return inbox.say("io.cattle.helm.drift.recreated") })
 			e.Eventually("its severity is notified", func() error { return inbox.say(`"severity":"`) })
-			if err := get(notifier.metrics); err != nil {
-				t.Errorf("metrics: %v", err)
-			}
+			check.Report(t, get(notifier.metrics))
 			notifier.stop()
 			const name = "helm-locker-notifications"
 			kept, err := e.Kube.CoreV1().ConfigMaps(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
-			if err != nil || !strings.Contains(kept.Data["helm-locker"], "-") {
-				t.Errorf("the position is not kept: %v, %v", kept, err)
-			}
+			check.That(t, err == nil && strings.Contains(kept.Data["helm-locker"], "-"),
+				"the position is not kept: %v, %v", kept, err)
 			install(e, h, freePorts(t), base, values, "{podLabels: {a: b}}")
-			if again, err := e.Kube.CoreV1().ConfigMaps(e.Operator).Get(e.Ctx, name,
-				metav1.GetOptions{}); err != nil || again.Data["helm-locker"] != kept.Data["helm-locker"] {
-				t.Errorf("an upgrade takes the position away: %v, %v", again, err)
-			}
+			again, err := e.Kube.CoreV1().ConfigMaps(e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
+			check.That(t, err == nil && again.Data["helm-locker"] == kept.Data["helm-locker"],
+				"an upgrade takes the position away: %v, %v", again, err)
 			for _, account := range []string{"helm-locker", "helm-locker-notifications"} {
-				if refused := refusals(requests(e, account)); len(refused) > 0 {
-					t.Errorf("not permitted to %s: %+v", account, refused)
-				}
+				refused := refusals(requests(e, account))
+				check.That(t, len(refused) == 0, "not permitted to %s: %+v", account, refused)
 			}
 			expectAllUsed(t, e, "helm-locker-notifications")
 		})

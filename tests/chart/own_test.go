@@ -53,9 +53,8 @@ func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 			return text, strings.Contains(text, what)
 		})
 	}
-	if n := strings.Count(op.Log(), "cannot read the lease"); n != 1 {
-		t.Errorf("it says so %d times", n)
-	}
+	n := strings.Count(op.Log(), "cannot read the lease")
+	check.That(t, n == 1, "it says so %d times", n)
 }
 
 func body(url string) string {

@@ -110,9 +110,8 @@ func TestThePageKeepsWorkingWithTheChart(t *testing.T) {
 	v := viewers{e, page.url("page"), viewer(e)}
 	e.Eventually("the release is on the page", func() error { return v.see(e.Operator + "/" + helmRelease) })
 	status, body := kit.HTTPGet(t, v.url+"diff?namespace="+e.Operator+"&name="+helmRelease, v.token)
-	if status != http.StatusOK || !strings.Contains(body, `"compared":1`) {
-		t.Errorf("the comparison is answered with %d %s", status, body)
-	}
+	check.That(t, status == http.StatusOK && strings.Contains(body, `"compared":1`),
+		"the comparison is answered with %d %s", status, body)
 	check.NoError(t, get(page.metrics))
 
 	reverts := func(what string) {

@@ -153,13 +153,11 @@ func TestPausesFollowTheRulesOfThePolicy(t *testing.T) {
 		}
 		return out
 	}
-	if out := checks(); strings.Contains(out, unchecked) {
-		t.Errorf("check:\n%s", out)
-	}
+	out := checks()
+	check.That(t, !strings.Contains(out, unchecked), "check:\n%s", out)
 	install(e, kit.Shared.Helm4(), freePorts(t), "{policies: {checkPauses: false}}")
-	if out := checks(); !strings.Contains(out, unchecked) {
-		t.Errorf("check without the ValidatingAdmissionPolicy:\n%s", out)
-	}
+	out = checks()
+	check.That(t, strings.Contains(out, unchecked), "check without the ValidatingAdmissionPolicy:\n%s", out)
 }
 
 // expectPausesShortened expects the command line to refuse a pause that is too long, and the process of policies to
@@ -167,22 +165,16 @@ func TestPausesFollowTheRulesOfThePolicy(t *testing.T) {
 func expectPausesShortened(t *testing.T, u editor, name string) {
 	t.Helper()
 	out, err := u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "5h", "--reason", "INC-43")
-	if err == nil || !strings.Contains(out, "HelmReleasePolicy teams allows pauses of at most 4h") {
-		t.Errorf("a pause of 5 hours: %v\n%s", err, out)
-	}
+	check.That(t, err != nil && strings.Contains(out, "HelmReleasePolicy teams allows pauses of at most 4h"),
+		"a pause of 5 hours: %v\n%s", err, out)
 	out, err = u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "1h")
-	if err == nil || !strings.Contains(out, "asks for a reason") ||
-		!strings.HasSuffix(out, "\n  give it by --reason TEXT\n") {
-		t.Errorf("a pause without a reason: %v\n%s", err, out)
-	}
+	check.That(t,
+		err != nil && strings.Contains(out, "asks for a reason") && strings.HasSuffix(out, "\n  give it by --reason TEXT\n"),
+		"a pause without a reason: %v\n%s", err, out)
 	out, err = u.run(process.CLI(binary), "suspend", "shop", "-n", u.Apps, "--for", "4h", "--reason", "INC-43", "--wait")
-	if err != nil {
-		t.Errorf("a pause of 4 hours: %v\n%s", err, out)
-	}
+	check.That(t, err == nil, "a pause of 4 hours: %v\n%s", err, out)
 	out, err = u.run(process.CLI(binary), "status", "shop", "-n", u.Apps)
-	if err != nil || !strings.Contains(out, "(INC-43), by "+u.name) {
-		t.Errorf("status: %v\n%s", err, out)
-	}
+	check.That(t, err == nil && strings.Contains(out, "(INC-43), by "+u.name), "status: %v\n%s", err, out)
 	u.allowed(name, pausedBy(u.name, "INC-44", `"suspendUntil":"2099-01-01T00:00:00Z"`))
 	u.Until("the pause is shortened", func() (any, bool) {
 		until := u.HelmRelease(name).Spec.SuspendUntil

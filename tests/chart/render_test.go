@@ -57,19 +57,15 @@ func TestChartsRender(t *testing.T) {
 				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "- "))
 			}
 			for _, name := range []string{"name: HTTP2_READ_IDLE_TIMEOUT_SECONDS", "name: HTTP2_PING_TIMEOUT_SECONDS"} {
-				if set, all := count(lines, name), count(lines, "kind: Deployment"); set != all {
-					t.Errorf("%d of %d Deployments have %s", set, all, name)
-				}
+				set, all := count(lines, name), count(lines, "kind: Deployment")
+				check.That(t, set == all, "%d of %d Deployments have %s", set, all, name)
 			}
 			for _, want := range c.has {
-				if !slices.Contains(lines, strings.ReplaceAll(want, "NAMESPACE", releaseNamespace)) {
-					t.Errorf("it lacks %q in\n%s", want, text)
-				}
+				check.That(t, slices.Contains(lines, strings.ReplaceAll(want, "NAMESPACE", releaseNamespace)),
+					"it lacks %q in\n%s", want, text)
 			}
 			for _, unwanted := range c.lacks {
-				if slices.Contains(lines, unwanted) {
-					t.Errorf("it has %q in\n%s", unwanted, text)
-				}
+				check.That(t, !slices.Contains(lines, unwanted), "it has %q in\n%s", unwanted, text)
 			}
 		})
 	}
@@ -91,12 +87,8 @@ func TestChartsRefuseWrongValues(t *testing.T) {
 		for _, c := range refused {
 			t.Run(version+"/"+c.name, func(t *testing.T) {
 				text, err := render(t, h, c.chart, c.values, releaseNamespace)
-				if err == nil {
-					t.Fatalf("rendered:\n%s", text)
-				}
-				if !strings.Contains(err.Error(), c.says) {
-					t.Errorf("Helm does not say %q: %v", c.says, err)
-				}
+				check.Must(t, err != nil, "rendered:\n%s", text)
+				check.That(t, strings.Contains(err.Error(), c.says), "Helm does not say %q: %v", c.says, err)
 			})
 		}
 	}
@@ -122,9 +114,7 @@ func TestNotesSayTheNextCommand(t *testing.T) {
 				"--namespace", "lockers", "--values", valuesFile(t, c.values, ""))
 			check.NoError(t, err)
 			_, notes, found := strings.Cut(out, "NOTES:")
-			if !found || !strings.Contains(notes, c.says) {
-				t.Errorf("the notes do not say %q:\n%s", c.says, notes)
-			}
+			check.That(t, found && strings.Contains(notes, c.says), "the notes do not say %q:\n%s", c.says, notes)
 		})
 	}
 }
@@ -135,17 +125,13 @@ func TestCRDsOfTheChartAreThoseOfTheOperator(t *testing.T) {
 	check.NoError(t, err)
 	copies, err := filepath.Glob(operatorChart + "/crds/*.yaml")
 	check.NoError(t, err)
-	if len(own) == 0 || len(own) != len(copies) {
-		t.Fatalf("crds has %v, the chart %v: run make generate", own, copies)
-	}
+	check.Must(t, len(own) > 0 && len(own) == len(copies), "crds has %v, the chart %v: run make generate", own, copies)
 	for i := range own {
 		a, err := os.ReadFile(own[i])
 		check.NoError(t, err)
 		b, err := os.ReadFile(copies[i])
 		check.NoError(t, err)
-		if string(a) != string(b) {
-			t.Errorf("%s is not %s: run make generate", copies[i], own[i])
-		}
+		check.Equal(t, string(a), string(b), "%s is not %s: run make generate", copies[i], own[i])
 	}
 }
 

@@ -26,9 +26,8 @@ func rulesOf(t testing.TB, values string) []permissions.Rule {
 		} `json:"rbac"`
 	}
 	check.NoError(t, yaml.UnmarshalStrict([]byte(values), &parsed))
-	if parsed.RBAC.Profile != "scoped" || len(parsed.RBAC.Rules) == 0 {
-		t.Fatalf("no rules of the profile scoped:\n%s", values)
-	}
+	check.Must(t, parsed.RBAC.Profile == "scoped" && len(parsed.RBAC.Rules) > 0, "no rules of the profile scoped:\n%s",
+		values)
 	return parsed.RBAC.Rules
 }
 
@@ -99,9 +98,7 @@ func checkNotes(t *testing.T, e *kit.Env, notes string) {
 			"ClusterRole " + e.Apps + "-" + release + "-aggregated is aggregated",
 			"ClusterRoleBinding " + e.Apps + "-" + release + ": to restore it the operator may give ClusterRole view to any subject in the whole cluster",
 		} {
-			if !strings.Contains(notes, "note: "+want) {
-				t.Errorf("no note says %q:\n%s", want, notes)
-			}
+			check.That(t, strings.Contains(notes, "note: "+want), "no note says %q:\n%s", want, notes)
 		}
 	}
 }
@@ -136,9 +133,7 @@ func expectUsed(t *testing.T, rules []permissions.Rule, all []request) {
 			}
 		}
 	}
-	if !deleted {
-		t.Error("nothing was deleted")
-	}
+	check.That(t, deleted, "nothing was deleted")
 }
 
 // For every missing permission, the condition names verb and resource.
@@ -164,11 +159,8 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 			`cannot patch resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`},
 		"create": {"services", "create", remove("services"),
 			`cannot create resource "services" in API group "" in the namespace "APPS"`},
-		"watch": {"services", "watch", nil,
-			`cannot watch resource "services" in API group "" at the cluster scope`},
-		"get the record": {
-			"secrets", "get", nil, `cannot get resource "secrets" in API group "" in the namespace "APPS"`,
-		},
+		"watch":          {"services", "watch", nil, `cannot watch resource "services" in API group "" at the cluster scope`},
+		"get the record": {"secrets", "get", nil, `cannot get resource "secrets" in API group "" in the namespace "APPS"`},
 		"bind": {"clusterroles", "bind", remove("clusterrolebindings"),
 			"attempting to grant RBAC permissions not currently held"},
 		"hold what a Role grants": {"pods", "list", remove("roles"),
@@ -211,9 +203,8 @@ func TestMissingPermissionIsNamedInTheCondition(t *testing.T) {
 				}
 				return nil
 			})
-			if c := e.Condition("web", v1alpha1.ConditionStalled); c.Status != metav1.ConditionTrue {
-				t.Errorf("Stalled is %q", c.Status)
-			}
+			c := e.Condition("web", v1alpha1.ConditionStalled)
+			check.That(t, c.Status == metav1.ConditionTrue, "Stalled is %q", c.Status)
 
 			install(e, kit.Shared.Helm4(), values) // what is missing is granted
 			e.WaitReady("web", 1)
@@ -255,9 +246,7 @@ func TestRBACAsObjects(t *testing.T) {
 		var binding rbacv1.ClusterRoleBinding
 		encoded, err := yaml.Marshal(u.Object)
 		check.NoError(t, err)
-		if u.GetName() != "locked-"+e.Apps {
-			t.Errorf("%s is called %s", u.GetKind(), u.GetName())
-		}
+		check.Equal(t, u.GetName(), "locked-"+e.Apps, "%s is called", u.GetKind())
 		if strings.HasSuffix(u.GetKind(), "Binding") {
 			check.NoError(t, yaml.Unmarshal(encoded, &binding))
 			if want := (rbacv1.Subject{Kind: "ServiceAccount", Name: "mine",
@@ -279,11 +268,9 @@ func TestRBACAsObjects(t *testing.T) {
 		}
 	}
 	for namespace, n := range want {
-		if len(granted[namespace]) != n {
-			t.Errorf("in %q %d rules are granted as objects, and %d as values", namespace, len(granted[namespace]), n)
-		}
+		check.That(t, len(granted[namespace]) == n, "in %q %d rules are granted as objects, and %d as values", namespace,
+			len(granted[namespace]), n)
 	}
-	if len(granted) != len(want) || len(want) != 3 {
-		t.Errorf("rules in %d and %d places: %v", len(granted), len(want), want)
-	}
+	check.That(t, len(granted) == len(want) && len(want) == 3, "rules in %d and %d places: %v", len(granted), len(want),
+		want)
 }

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -16,9 +17,8 @@ func TestShardsShareANamespace(t *testing.T) {
 	for _, shard := range []string{"a", "b"} {
 		args := []string{"install", "locker-" + shard, operatorChart, "--namespace", e.Operator, "--set",
 			"shardSelector=shard=" + shard, "--set", "rbac.profile=scoped", "--values", valuesFile(t, freePorts(t), "")}
-		if _, err := kit.Shared.Helm4().Run(t.Context(), args...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := kit.Shared.Helm4().Run(t.Context(), args...)
+		check.NoError(t, err)
 		startDeployment(e, kit.Shared, "locker-"+shard)
 		startDeployment(e, kit.Shared, "locker-"+shard+"-policies")
 	}

@@ -45,9 +45,7 @@ func TestReleaseInConfigMapsIsPermitted(t *testing.T) {
 			_, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, other, metav1.CreateOptions{})
 			check.NoError(t, err)
 			rules, notes := cli(e, "rbac", e.Apps+"/app", "-o", "values", "--release-storage", "secret,configmap")
-			if notes != "" {
-				t.Errorf("notes: %s", notes)
-			}
+			check.Equal(t, notes, "", "notes")
 			install(e, h, freePorts(t), inBothStorages, rules)
 			startDeployment(e, kit.Shared, "helm-locker")
 			e.Lock("app")
@@ -61,9 +59,8 @@ func TestReleaseInConfigMapsIsPermitted(t *testing.T) {
 			e.WaitReady("app", 2)
 			reverts("two")
 			all := requests(e, "helm-locker")
-			if refused := refusals(all); len(refused) > 0 {
-				t.Errorf("not permitted: %+v", refused)
-			}
+			refused := refusals(all)
+			check.That(t, len(refused) == 0, "not permitted: %+v", refused)
 			for _, r := range ofConfigMaps(all) {
 				record := r.Verb == "get" && strings.HasPrefix(r.Name, release.NamePrefix)
 				if r.Verb != "list" && r.Verb != "watch" && !record {
@@ -86,9 +83,7 @@ func TestRecordsInConfigMapsAreNotReadUnasked(t *testing.T) {
 	install(e, h, freePorts(t), "{rbac: {profile: scoped}}")
 	can := accessOf(e, "system:serviceaccount:"+e.Operator+":helm-locker")
 	for _, verb := range []string{"get", "list", "watch"} {
-		if can(verb, "", "configmaps", e.Apps, "") {
-			t.Errorf("it may %s ConfigMaps", verb)
-		}
+		check.That(t, !can(verb, "", "configmaps", e.Apps, ""), "it may %s ConfigMaps", verb)
 	}
 	first := startDeployment(e, kit.Shared, "helm-locker")
 	e.CreateHelmRelease("app")
@@ -103,9 +98,7 @@ func TestRecordsInConfigMapsAreNotReadUnasked(t *testing.T) {
 		"ConfigMap "+e.Apps+"/"+release.ObjectName("app", 1), "--release-storage=secret,configmap (releaseStorage in the chart's values)")
 	second.stop()
 	read := ofConfigMaps(requests(e, "helm-locker")[before:])
-	if len(read) != 1 || read[0].Verb != "list" || read[0].Namespace != e.Apps {
-		t.Errorf("read of ConfigMaps: %+v", read)
-	}
+	check.That(t, len(read) == 1 && read[0].Verb == "list" && read[0].Namespace == e.Apps, "read of ConfigMaps: %+v", read)
 
 	install(e, h, freePorts(t), inBothStorages)
 	startDeployment(e, kit.Shared, "helm-locker")

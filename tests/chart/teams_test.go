@@ -118,9 +118,8 @@ func TestTeamsPauseTheirOwnLocks(t *testing.T) {
 	far := time.Now().Add(48 * time.Hour)
 
 	out, err := alice.run("kubectl", "-n", e.Apps, "get", "releaselocks")
-	if err != nil || !strings.Contains(out, "shop") || !strings.Contains(out, "Deployed") {
-		t.Errorf("kubectl get releaselocks: %v\n%s", err, out)
-	}
+	check.That(t, err == nil && strings.Contains(out, "shop") && strings.Contains(out, "Deployed"),
+		"kubectl get releaselocks: %v\n%s", err, out)
 	if out, err := stranger.asks(pause(stranger.name, far)); err == nil {
 		t.Errorf("a stranger may pause: %s", out)
 	}
@@ -133,24 +132,21 @@ func TestTeamsPauseTheirOwnLocks(t *testing.T) {
 		{"delete", "releaselock", "shop", "-n", e.Apps},
 	} {
 		out, err := alice.run("kubectl", args...)
-		if err == nil || !strings.Contains(strings.ToLower(out), "forbidden") {
-			t.Errorf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+		check.That(t, err != nil && strings.Contains(strings.ToLower(out), "forbidden"), "kubectl %s: %v\n%s",
+			strings.Join(args, " "), err, out)
 	}
 
 	alice.granted(pause(alice.name, far))
 	rl := waitLock(e, "the pause is granted", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause != nil })
 	granted := rl.Status.Pause
-	if granted.Until == nil || time.Until(granted.Until.Time) > 30*time.Minute ||
-		granted.Message != "the platform team allows no later end" {
-		t.Fatalf("the answer: %+v", granted)
-	}
+	check.Must(t,
+		granted.Until != nil && time.Until(granted.Until.Time) <= 30*time.Minute &&
+			granted.Message == "the platform team allows no later end", "the answer: %+v", granted)
 	hr := e.HelmRelease("shop")
-	if hr.Spec.SuspendUntil == nil || !hr.Spec.SuspendUntil.Equal(granted.Until) ||
-		hr.Annotations[v1alpha1.SuspendedByAnnotation] != alice.name ||
-		hr.Annotations[v1alpha1.SuspendReasonAnnotation] != "INC-42" {
-		t.Errorf("the HelmRelease: %+v %v", hr.Spec, hr.Annotations)
-	}
+	check.That(t,
+		hr.Spec.SuspendUntil != nil && hr.Spec.SuspendUntil.Equal(granted.Until) &&
+			hr.Annotations[v1alpha1.SuspendedByAnnotation] == alice.name &&
+			hr.Annotations[v1alpha1.SuspendReasonAnnotation] == "INC-42", "the HelmRelease: %+v %v", hr.Spec, hr.Annotations)
 	e.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
 	e.Patch(kit.ConfigMaps, "shop", `{"data":{"key":"mine"}}`)
 
@@ -158,9 +154,7 @@ func TestTeamsPauseTheirOwnLocks(t *testing.T) {
 	e.PatchHelmRelease("shop", `{"spec":{"suspendUntil":null}}`)
 	e.WaitField(kit.ConfigMaps, "shop", "data.key", "1")
 	rl = waitLock(e, "the pause has ended", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause.Until == nil })
-	if rl.Status.Pause.Message != "ended by the platform team" {
-		t.Errorf("the answer: %+v", rl.Status.Pause)
-	}
+	check.Equal(t, rl.Status.Pause.Message, "ended by the platform team", "the answer: %+v", rl.Status.Pause)
 
 	// A suspension of the platform team stays, whatever the ReleaseLock asks for.
 	e.PatchHelmRelease("shop", `{"spec":{"suspend":true}}`)
@@ -170,16 +164,12 @@ func TestTeamsPauseTheirOwnLocks(t *testing.T) {
 	})
 	alice.granted(`{"pausedUntil":null}`)
 	waitLock(e, "the answer is gone", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause == nil })
-	if !e.HelmRelease("shop").Spec.Suspend {
-		t.Error("a ReleaseLock has ended a suspension of the platform team")
-	}
+	check.That(t, e.HelmRelease("shop").Spec.Suspend, "a ReleaseLock has ended a suspension of the platform team")
 
 	out, err = alice.run("kubectl", "-n", e.Apps, "describe", "releaselock", "shop")
 	for _, want := range []string{"paused by " + alice.name + " until ", "INC-42; the platform team allows no later end",
 		"no longer paused: ended by the platform team", "not paused: the platform team has paused it already"} {
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("kubectl describe: %v, want %q:\n%s", err, want, out)
-		}
+		check.That(t, err == nil && strings.Contains(out, want), "kubectl describe: %v, want %q:\n%s", err, want, out)
 	}
 
 	e.DeleteHelmRelease("shop")
@@ -212,26 +202,23 @@ func TestTeamsSeeTheirOwnDrift(t *testing.T) {
 	rl := waitLock(e, "the ReleaseLock shows the drift", func(rl *teams.ReleaseLock) bool {
 		return len(rl.Status.RecentDrift) > 0
 	})
-	if got := len(e.HelmRelease("shop").Status.RecentDrift); got != 2 {
-		t.Fatalf("the HelmRelease has %d entries, want 2", got)
-	}
-	if len(rl.Status.RecentDrift) != 1 || rl.Status.RecentDrift[0].Object.Name != "shop" ||
-		rl.Status.RecentDrift[0].Paths[0] != "/data/key" {
-		t.Errorf("drift: %+v", rl.Status.RecentDrift)
-	}
+	got := len(e.HelmRelease("shop").Status.RecentDrift)
+	check.Must(t, got == 2, "the HelmRelease has %d entries, want 2", got)
+	check.That(t,
+		len(rl.Status.RecentDrift) == 1 && rl.Status.RecentDrift[0].Object.Name == "shop" &&
+			rl.Status.RecentDrift[0].Paths[0] == "/data/key", "drift: %+v", rl.Status.RecentDrift)
 	text := fmt.Sprintf("%+v", rl.Status)
-	if strings.Contains(text, other) || strings.Contains(text, "elsewhere") {
-		t.Errorf("the status names objects of another namespace: %s", text)
-	}
+	check.That(t, !strings.Contains(text, other) && !strings.Contains(text, "elsewhere"),
+		"the status names objects of another namespace: %s", text)
 
 	operator.stop()
 	rl = waitLock(e, "the ReleaseLock shows the end of the operator", func(rl *teams.ReleaseLock) bool {
 		return !meta.IsStatusConditionTrue(rl.Status.Conditions, v1alpha1.ConditionLocked)
 	})
 	locked := meta.FindStatusCondition(rl.Status.Conditions, v1alpha1.ConditionLocked)
-	if locked.Reason != teams.ReasonOperatorNotRunning || !strings.Contains(locked.Message, "is not protected now") {
-		t.Errorf("without an operator: %+v", locked)
-	}
+	check.That(t,
+		locked.Reason == teams.ReasonOperatorNotRunning && strings.Contains(locked.Message, "is not protected now"),
+		"without an operator: %+v", locked)
 	startDeployment(e, kit.Shared, "helm-locker")
 	waitLock(e, "the ReleaseLock shows the lock again", func(rl *teams.ReleaseLock) bool {
 		return meta.IsStatusConditionTrue(rl.Status.Conditions, v1alpha1.ConditionLocked)
@@ -261,9 +248,8 @@ func TestTeamsPauseByTheCommandLine(t *testing.T) {
 		{[]string{"resume", "shop"}, false, "release " + e.Apps + "/shop resumed"},
 	} {
 		out, err := cli(tc.args...)
-		if (err != nil) != tc.fails || !strings.Contains(out, tc.want) {
-			t.Errorf("%s: %v, want %q:\n%s", strings.Join(tc.args, " "), err, tc.want, out)
-		}
+		check.That(t, (err != nil) == tc.fails && strings.Contains(out, tc.want), "%s: %v, want %q:\n%s",
+			strings.Join(tc.args, " "), err, tc.want, out)
 	}
 	e.Until("the release is locked again", func() (any, bool) {
 		hr := e.HelmRelease("shop")
@@ -276,12 +262,10 @@ func TestTeamsPauseByTheCommandLine(t *testing.T) {
 	e.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
 	e.Patch(kit.ConfigMaps, "shop", `{"data":{"key":"mine"}}`)
 	out, err := cli("resume", "shop")
-	if err == nil || !strings.Contains(out, "data.key") && !strings.Contains(out, "/data/key") {
-		t.Errorf("resume without --yes: %v, want the drift that is reverted:\n%s", err, out)
-	}
-	if out, err := cli("resume", "shop", "--yes"); err != nil {
-		t.Errorf("resume: %v\n%s", err, out)
-	}
+	check.That(t, err != nil && (strings.Contains(out, "data.key") || strings.Contains(out, "/data/key")),
+		"resume without --yes: %v, want the drift that is reverted:\n%s", err, out)
+	out, err = cli("resume", "shop", "--yes")
+	check.That(t, err == nil, "resume: %v\n%s", err, out)
 	e.WaitField(kit.ConfigMaps, "shop", "data.key", "1")
 }
 
@@ -302,12 +286,9 @@ func TestTeamsPauseByTheRulesOfThePolicy(t *testing.T) {
 	alice.granted(strings.Replace(pause(alice.name, soon), "INC-42", "because", 1))
 	rl := waitLock(e, "the pause is refused", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause != nil })
 	const refusal = "policy teams asks for a reason that matches"
-	if p := rl.Status.Pause; p.Until != nil || !strings.Contains(p.Message, refusal) {
-		t.Errorf("the answer: %+v", p)
-	}
+	p := rl.Status.Pause
+	check.That(t, p.Until == nil && strings.Contains(p.Message, refusal), "the answer: %+v", p)
 	alice.granted(pause(alice.name, soon.Add(time.Minute)))
 	waitLock(e, "the pause is granted", func(rl *teams.ReleaseLock) bool { return rl.Status.Pause.Until != nil })
-	if by := e.HelmRelease(name).Annotations[v1alpha1.SuspendedByAnnotation]; by != alice.name {
-		t.Errorf("the pause is by %q", by)
-	}
+	check.Equal(t, e.HelmRelease(name).Annotations[v1alpha1.SuspendedByAnnotation], alice.name, "the pause is by")
 }

@@ -23,20 +23,16 @@ func TestTrustIsPermittedWithoutTheGuard(t *testing.T) {
 	helmRelease := installExample(e, h)
 	e.WaitReady(helmRelease, 1)
 	trust := e.HelmRelease(helmRelease).Status.Trust
-	if trust == nil || trust.State != v1alpha1.TrustStateTrusted {
-		t.Errorf("the trust is %+v", trust)
-	}
+	check.That(t, trust != nil && trust.State == v1alpha1.TrustStateTrusted, "the trust is %+v", trust)
 	lockedByPolicy(e, h)
 	configurations := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	name := e.Operator + "-helm-locker-guard"
 	made, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
 	check.NoError(t, err)
-	if len(made.Webhooks) != 1 || made.Webhooks[0].Name != "records.guard.helm-locker.cattle.io" {
-		t.Errorf("the API server is to ask %v", made.Webhooks)
-	}
-	if refused := refusals(requests(e, "helm-locker")); len(refused) > 0 {
-		t.Errorf("not permitted: %+v", refused)
-	}
+	check.That(t, len(made.Webhooks) == 1 && made.Webhooks[0].Name == "records.guard.helm-locker.cattle.io",
+		"the API server is to ask %v", made.Webhooks)
+	refused := refusals(requests(e, "helm-locker"))
+	check.That(t, len(refused) == 0, "not permitted: %+v", refused)
 	outlives(e, h, o, helmRelease)
 	e.Until("the registration is gone", func() (any, bool) {
 		_, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})

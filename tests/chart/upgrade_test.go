@@ -27,9 +27,8 @@ func chartOf(t *testing.T, commit string) string {
 	if out, err := git.CombinedOutput(); err != nil {
 		t.Skipf("this checkout has no commit %s: %v\n%s", commit, err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", dir).CombinedOutput()
+	check.Must(t, err == nil, "%v\n%s", err, out)
 	return filepath.Join(dir, "charts", "helm-locker")
 }
 

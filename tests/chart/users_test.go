@@ -47,14 +47,13 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 				can("get", "helm.cattle.io", "helmreleases/status", e.Operator, "x")
 		})
 		for _, verb := range []string{"create", "update", "patch", "delete"} {
-			if got := can(verb, "helm.cattle.io", "helmreleases", e.Operator, ""); got != (role != "view") {
-				t.Errorf("%s: may %s HelmReleases: %v", role, verb, got)
-			}
+			check.Equal(t, can(verb, "helm.cattle.io", "helmreleases", e.Operator, ""), role != "view",
+				"%s: may %s HelmReleases", role, verb)
 		}
-		if can("patch", "helm.cattle.io", "helmreleases/status", e.Operator, "x") ||
-			can("list", "helm.cattle.io", "helmreleases", e.Apps, "") {
-			t.Errorf("%s may write a status, or reads another namespace", role)
-		}
+		check.That(t,
+			!can("patch", "helm.cattle.io", "helmreleases/status", e.Operator, "x") &&
+				!can("list", "helm.cattle.io", "helmreleases", e.Apps, ""), "%s may write a status, or reads another namespace",
+			role)
 	}
 	install(e, kit.Shared.Helm3(), freePorts(t), "{rbac: {userRoles: false}}")
 	e.Until("the rights are gone", func() (any, bool) {

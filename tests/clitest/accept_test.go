@@ -58,9 +58,8 @@ func TestAccept(t *testing.T) {
 	w.app("accept", "--all").is(2, "", kioskRecord+noTerminal)
 	w.app("accept", "kiosk").is(2, "", kioskRecord+noTerminal)
 	w.app("accept", "kiosk", "--dry-run").is(0, kioskAccepted+" (dry run)\n", kioskRecord)
-	if accepted := w.HelmRelease("kiosk").Spec.AcceptedRecord; accepted != "" {
-		t.Errorf("%s is accepted", accepted)
-	}
+	accepted := w.HelmRelease("kiosk").Spec.AcceptedRecord
+	check.That(t, accepted == "", "%s is accepted", accepted)
 	w.hasNo("kiosk")
 	w.app("accept", "kiosk", "--yes", "--wait").says(0, kioskRecord, kioskAccepted+"\n",
 		"done: revision 1 is locked, 1 object\n")
@@ -94,12 +93,11 @@ func TestAcceptIsForTheRecordThatWasShown(t *testing.T) {
 	<-asked
 	w.Forge(kit.ForgedRecord{Name: "kiosk", Manifest: kit.ConfigMap("kiosk", "two")})
 	answer(t, master)
-	if err := cmd.Wait(); err == nil || !strings.Contains(said.String(), "has changed since it was compared") {
-		t.Errorf("the error is %v, and the output %s", err, said.String())
-	}
-	if accepted := w.HelmRelease("kiosk").Spec.AcceptedRecord; accepted != "" || out.Len() > 0 {
-		t.Errorf("%s is accepted: %s", accepted, out.String())
-	}
+	err := cmd.Wait()
+	check.That(t, err != nil && strings.Contains(said.String(), "has changed since it was compared"),
+		"the error is %v, and the output %s", err, said.String())
+	accepted := w.HelmRelease("kiosk").Spec.AcceptedRecord
+	check.That(t, accepted == "" && out.Len() <= 0, "%s is accepted: %s", accepted, out.String())
 	w.hasNo("kiosk")
 }
 
@@ -132,7 +130,6 @@ func TestLockAcceptsTheRecordThatItShows(t *testing.T) {
 	other.app("lock", "kiosk").says(0, "note: "+unseen+"; spec.expectedWriters takes trust.records=Witnessed")
 	other.Forge(kit.ForgedRecord{Name: "till", Manifest: kit.ConfigMap("till", "one")})
 	other.app("lock", "till", "--yes", "--wait").says(0, "re-create it")
-	if accepted := other.HelmRelease("till").Spec.AcceptedRecord; accepted != "" {
-		t.Errorf("%s is accepted", accepted)
-	}
+	accepted := other.HelmRelease("till").Spec.AcceptedRecord
+	check.That(t, accepted == "", "%s is accepted", accepted)
 }

@@ -52,9 +52,8 @@ items:
   namespace: APPS
 kind: ReleaseDriftList
 `
-	if got := w.neutral(string(written)); got != want {
-		t.Errorf("the baseline is\n%s\ninstead of\n%s", got, want)
-	}
+	got := w.neutral(string(written))
+	check.That(t, got == want, "the baseline is\n%s\ninstead of\n%s", got, want)
 	w.app("report", "--baseline", file).says(0, "**2 releases, none drifted; 3 objects drifted as in the baseline**")
 	w.app("diff", "shop", "--baseline", file).is(0,
 		"release APPS/shop, revision 1: no drift, 4 objects compared; 3 objects drifted as in the baseline\n", "")
@@ -89,9 +88,7 @@ kind: ReleaseDriftList
 	w.Delete(kit.Secrets, bad.GetName()) // other tests read all namespaces
 	after, err := os.ReadFile(file)
 	check.NoError(t, err)
-	if string(after) != string(before) {
-		t.Errorf("an incomplete comparison replaced\n%s\nby\n%s", before, after)
-	}
+	check.Equal(t, string(after), string(before), "an incomplete comparison replaced\n%s\nby\n%s", before, after)
 
 	// The output for programs is a baseline, too.
 	w.app("diff", "kiosk", "-o", "json", "--baseline", file).says(0, `"known": 1`)

@@ -88,12 +88,10 @@ func TestCheck(t *testing.T) {
 	stopped.says(2, "error    operator LOCKER/LOCKER: it does not run: last seen TIME\n"+
 		"         start it, or find out why it ended: kubectl -n LOCKER get pods, and kubectl logs\n",
 		" not protected now, because the operator does not run\n")
-	if strings.Contains(stopped.stdout, "locked, or watched as wanted") {
-		t.Errorf("locked without an operator:\n%s", stopped.stdout)
-	}
-	if r := w.app("check", "-o", "json"); r.code != 2 || !strings.Contains(r.stdout, `"level": "error"`) {
-		t.Errorf("%+v", r)
-	}
+	check.That(t, !strings.Contains(stopped.stdout, "locked, or watched as wanted"), "locked without an operator:\n%s",
+		stopped.stdout)
+	r := w.app("check", "-o", "json")
+	check.That(t, r.code == 2 && strings.Contains(r.stdout, `"level": "error"`), "%+v", r)
 	w.app("check", "bakery").says(1, `unexpected argument "bakery"`)
 }
 

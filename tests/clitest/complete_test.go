@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -58,7 +59,6 @@ func TestCompletionOfNames(t *testing.T) {
 	cmd.Args = []string{"bash", "-c", `eval "$(helm-locker completion bash)"; _get_comp_words_by_ref() { :; }
 COMP_WORDS=(helm-locker unlock -n ` + w.Apps + ` st); COMP_CWORD=4; cur=st; __helm-locker_bash_autocomplete; echo "${COMPREPLY[@]}"`}
 	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "stall" {
-		t.Errorf("bash completes st to %q (%v)", out, err)
-	}
+	out, err := cmd.CombinedOutput()
+	check.That(t, err == nil && strings.TrimSpace(string(out)) == "stall", "bash completes st to %q (%v)", out, err)
 }

@@ -39,10 +39,11 @@ func TestContexts(t *testing.T) {
 func statusOfContexts(t *testing.T, f *fleet) {
 	r := f.cli("status", "--contexts", "prod-*,down")
 	table := rows(r.stdout)
-	if !strings.HasPrefix(table, "CONTEXT NAME RELEASE REV LOCKED DRIFTED RECENT CONTENDED SINCE STATE REASON\n"+
-		"prod-1 web APPS/web - unknown - 0 0 ") || !strings.Contains(table, "\nprod-2 web APPS/web - unknown - 0 0 ") || r.code != 1 || r.stderr != isDown+tryAt {
-		t.Errorf("exit code %d\n%s\n%s", r.code, r.stdout, r.stderr)
-	}
+	check.That(t,
+		strings.HasPrefix(table, "CONTEXT NAME RELEASE REV LOCKED DRIFTED RECENT CONTENDED SINCE STATE REASON\n"+
+			"prod-1 web APPS/web - unknown - 0 0 ") &&
+			strings.Contains(table, "\nprod-2 web APPS/web - unknown - 0 0 ") && r.code == 1 && r.stderr == isDown+tryAt,
+		"exit code %d\n%s\n%s", r.code, r.stdout, r.stderr)
 	f.cli("status", "--contexts", "prod-2").says(0, "\nprod-2 ")
 	f.cli("status", "web", "--contexts", "prod-*").says(0, "Context:      prod-1\nHelmRelease:  LOCKER/web\n",
 		"Context:      prod-2\nHelmRelease:  LOCKER/web\n")
@@ -67,13 +68,9 @@ func diffOfContexts(t *testing.T, f *fleet) {
 		"prod-2: release APPS/web, revision 1: 1 of 1 object drifted (1 modified, 0 missing)\n\n" +
 			"prod-1: 1 release, none drifted\nprod-2: 1 release, 1 drifted\n3 contexts, 1 not read: 2 releases, 1 drifted\n",
 	} {
-		if !strings.Contains(r.stdout, part) {
-			t.Errorf("%q is not in\n%s", part, r.stdout)
-		}
+		check.That(t, strings.Contains(r.stdout, part), "%q is not in\n%s", part, r.stdout)
 	}
-	if r.code != 1 || r.stderr != isDown+tryAt {
-		t.Errorf("exit code %d, %s", r.code, r.stderr)
-	}
+	check.That(t, r.code == 1 && r.stderr == isDown+tryAt, "exit code %d, %s", r.code, r.stderr)
 	f.cli("diff", "-n", f.Apps, "--contexts", "prod-1,prod-2", "-o", "patch").says(2, "--- a/prod-2/APPS/ConfigMap/web.yaml\n+++ b/prod-2/")
 	f.cli("diff", "nosuch", "-n", f.Apps, "--contexts", "prod-*").says(5, "release APPS/nosuch does not exist")
 	// Helm passes its plugins the namespace of the current context, which is no choice for the others.
@@ -168,9 +165,8 @@ func schemaOfContexts(t *testing.T, f *fleet) {
 		r := f.cli(append(strings.Fields(line), "--contexts", "prod-2,down,prod-1", "-o", "json")...)
 		content, err := jsonschema.UnmarshalJSON(strings.NewReader(r.raw))
 		check.NoError(t, err)
-		if err := schema.Validate(content); err != nil {
-			t.Errorf("%s: %#v\n%s", line, err, r.raw)
-		}
+		err = schema.Validate(content)
+		check.That(t, err == nil, "%s: %#v\n%s", line, err, r.raw)
 		var list struct {
 			Contexts []struct{ Context, Cluster, Error string }
 			Items    []struct{ Context string }
@@ -183,10 +179,11 @@ func schemaOfContexts(t *testing.T, f *fleet) {
 		if in = slices.Compact(in); !slices.Equal(in, []string{"prod-2", "prod-1"}) && line != "report --unowned -n "+f.Apps {
 			t.Errorf("%s: items are of %q", line, in)
 		}
-		if c := list.Contexts; len(c) != 3 || c[0].Context != "prod-2" || c[0].Error != "" || c[1].Context != "down" ||
-			!strings.Contains(c[1].Error, "does not answer") || f.hosts(c[2].Cluster) != "https://prod-1" || r.code != 1 {
-			t.Errorf("%s: exit code %d, contexts are %+v", line, r.code, c)
-		}
+		c := list.Contexts
+		check.That(t,
+			len(c) == 3 && c[0].Context == "prod-2" && c[0].Error == "" && c[1].Context == "down" &&
+				strings.Contains(c[1].Error, "does not answer") && f.hosts(c[2].Cluster) == "https://prod-1" && r.code == 1,
+			"%s: exit code %d, contexts are %+v", line, r.code, c)
 	}
 }
 
@@ -204,18 +201,15 @@ func baselineOfContexts(t *testing.T, f *fleet) {
 	f.cli("diff", "-n", f.Apps, "--contexts", "prod-1,down", "--baseline", file, "--write-baseline").says(1, "does not answer")
 	after, err := os.ReadFile(file)
 	check.NoError(t, err)
-	if string(before) != string(after) {
-		t.Errorf("the file is\n%s\nafter\n%s", after, before)
-	}
+	check.Equal(t, string(before), string(after), "the file is\n%s\nafter\n%s", after, before)
 }
 
 func aHungContextEnds(t *testing.T, f *fleet) {
 	begin := time.Now()
 	r := f.cli("diff", "-n", f.Apps, "--all-contexts", "--request-timeout", "1s")
 	r.says(1, "4 contexts, 2 not read: 2 releases, 1 drifted\n", isDown, isHung)
-	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	took := time.Since(begin)
+	check.That(t, took <= 20*time.Second, "it took %s", took)
 }
 
 // A watch goes on in the clusters that answer.
@@ -246,8 +240,9 @@ func watchOfContexts(t *testing.T, f *fleet) {
 		t.Errorf("%v, stderr %s", err, f.hosts(stderr.String()))
 	}
 	for _, context := range []string{"prod-1", "prod-2"} {
-		if !strings.Contains(stdout.String(), "Z  "+context+"  "+f.Apps+"/web  not looked at: no operator has looked at it yet\n") {
-			t.Errorf("%s is not in\n%s", context, stdout.String())
-		}
+		check.That(t,
+			strings.Contains(stdout.String(), "Z  "+context+"  "+f.Apps+
+				"/web  not looked at: no operator has looked at it yet\n"),
+			"%s is not in\n%s", context, stdout.String())
 	}
 }

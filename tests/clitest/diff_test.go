@@ -86,22 +86,19 @@ release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing); 1
 			}
 			r := w.app("diff", "-o", "json")
 			out := itemsOf[drifted](r)
-			if r.code != 2 || len(out) != 1 || len(out[0].Differences) != 4 {
-				t.Fatalf("exit code %d: %s", r.code, r.raw)
-			}
-			if d := out[0].Differences[1]; d.Kind != "Deployment" || d.Changes[0].Path != "/spec/replicas" ||
-				d.Changes[0].Manager != "scaler" || d.Changes[0].Subresource != "scale" {
-				t.Errorf("difference is %+v", d)
-			}
+			check.Must(t, r.code == 2 && len(out) == 1 && len(out[0].Differences) == 4, "exit code %d: %s", r.code,
+				r.raw)
+			d := out[0].Differences[1]
+			check.That(t,
+				d.Kind == "Deployment" && d.Changes[0].Path == "/spec/replicas" && d.Changes[0].Manager == "scaler" &&
+					d.Changes[0].Subresource == "scale", "difference is %+v", d)
 			for _, format := range []string{"text", "json", "yaml", "patch"} {
-				if r := w.app("diff", "shop", "-o", format, "--color", "always"); givesAway(r.stdout+r.stderr) ||
-					r.code != 2 {
-					t.Errorf("exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
-				}
+				r := w.app("diff", "shop", "-o", format, "--color", "always")
+				check.That(t, !givesAway(r.stdout+r.stderr) && r.code == 2,
+					"exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
 			}
 			w.ExpectVersions(before, w.Apps, kit.ConfigMaps, kit.Secrets) // it only asks
-			w.app("diff", "shop", "--color", "always").says(2,
-				"\x1b[31m-  color: green\x1b[0m\n\x1b[32m+  color: red\x1b[0m\n")
+			w.app("diff", "shop", "--color", "always").says(2, "\x1b[31m-  color: green\x1b[0m\n\x1b[32m+  color: red\x1b[0m\n")
 		})
 	}
 }
@@ -124,9 +121,8 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 
 	// A failed upgrade: diff compares with the last deployed revision.
 	bad := w.Chart("shop", shop+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
-	if _, err := kit.Shared.Helm4().Run(w.Ctx, "upgrade", "shop", bad, "-n", w.Apps); err == nil {
-		t.Fatal("the upgrade worked")
-	}
+	_, err := kit.Shared.Helm4().Run(w.Ctx, "upgrade", "shop", bad, "-n", w.Apps)
+	check.Must(t, err != nil, "the upgrade worked")
 	r := w.app("diff", "shop")
 	r.says(0,
 		"note: revision 3 of release APPS/shop is failed; compared with revision 2, the last one that was deployed\n")
@@ -135,16 +131,13 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "gone", Status: "uninstalled",
 		Manifest: "kind: X\napiVersion: v1\nmetadata: {name: x}\n"})
 	w.Forge(
-		kit.ForgedRecord{
-			Name: "tidy", Manifest: "---\napiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n",
-		},
+		kit.ForgedRecord{Name: "tidy", Manifest: "---\napiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n"},
 	)
 	w.app("diff", "--all").says(1, "the manifest of revision 1 of release APPS/broken does not parse: document 1, line 1",
 		"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n",
 		"Unknown.example.org x: the cluster does not serve this kind: its CustomResourceDefinition is gone",
 		"release APPS/shop, revision 2: ")
-	w.cli("diff", "tidy", "-A").says(2,
-		"release APPS/tidy, revision 1: 1 of 1 object drifted (0 modified, 1 missing)\n")
+	w.cli("diff", "tidy", "-A").says(2, "release APPS/tidy, revision 1: 1 of 1 object drifted (0 modified, 1 missing)\n")
 	w.cli("diff", "-n", "kube-public").is(5, "",
 		"helm-locker: there is no release to compare in namespace kube-public\n  --allow-empty accepts that\n")
 }
@@ -179,9 +172,7 @@ spec: {type: ExternalName, externalName: example.org, ports: [{port: 80, targetP
 			w.Patch(kit.Deployments, "odd", `{"spec":{"replicas":3}}`)
 			r := w.app("diff", "odd")
 			r.says(2, "Deployment APPS/odd: spec.replicas\n", "-  replicas: 1\n+  replicas: 3\n")
-			if strings.Contains(r.stdout, "unknownField") {
-				t.Error(r.stdout)
-			}
+			check.That(t, !strings.Contains(r.stdout, "unknownField"), "%v", r.stdout)
 		})
 	}
 }
@@ -222,13 +213,11 @@ func TestDiffHeedsTheLock(t *testing.T) {
 	w.app("diff", "shop").says(2, misspelt)
 	w.app("report", "shop").says(2, misspelt)
 	w.app("unlock", "shop").says(0, "deleted")
-	if r := w.app("diff", "shop"); strings.Contains(r.stdout, "by-somebody") == false || r.code != 2 {
-		t.Errorf("exit code %d: %s", r.code, r.stdout)
-	}
+	r = w.app("diff", "shop")
+	check.That(t, strings.Contains(r.stdout, "by-somebody") != false && r.code == 2, "exit code %d: %s", r.code, r.stdout)
 	w.Patch(kit.ConfigMaps, "shop", `{"metadata":{"labels":{"more":"x"}}}`)
-	if r := w.app("diff", "shop"); strings.Contains(r.stdout, "+    more: x") {
-		t.Errorf("an addition is drift without --strict: %s", r.stdout)
-	}
+	r = w.app("diff", "shop")
+	check.That(t, !strings.Contains(r.stdout, "+    more: x"), "an addition is drift without --strict: %s", r.stdout)
 	// An autoscaler created by hand.
 	autoscaler := `{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"shop"},"spec":{"minReplicas":1,"maxReplicas":4,` +
 		`"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"shop"}}}`
@@ -254,9 +243,7 @@ func TestDiffOffline(t *testing.T) {
 	r.says(2, "-  color: green\n+  color: red\n", "changed by tamperer (Update)",
 		"Service APPS/shop: it does not exist\n",
 		"3 of 4 objects drifted (2 modified, 1 missing)\n", "compared locally: saved objects are compared")
-	if givesAway(r.stdout) {
-		t.Error("a Secret is given away")
-	}
+	check.That(t, !givesAway(r.stdout), "a Secret is given away")
 	w.stdin = dump
 	w.cli("diff", "shop", "-f", file, "--objects", "-").says(2, "3 of 4 objects drifted")
 	w.cli("diff", "shop", "--objects", file).is(1, "",

@@ -56,9 +56,8 @@ func TestEveryCommandInTheReference(t *testing.T) {
 		w.PatchHelmRelease("web", `{"metadata":{"labels":{"team":"web"}}}`)
 		if strings.Contains(line, "--watch") {
 			next := w.lines(strings.Fields(line)[1:]...)
-			if got := next(); !strings.Contains(got, "apps/web") {
-				t.Errorf("%s: %s", line, got)
-			}
+			got := next()
+			check.That(t, strings.Contains(got, "apps/web"), "%s: %s", line, got)
 			continue
 		}
 		cmd := w.command(w.Ctx)
@@ -70,9 +69,7 @@ func TestEveryCommandInTheReference(t *testing.T) {
 			!strings.Contains(line, "rbac -A") && line != "helm-locker check" && line != "helm-locker report" {
 			t.Errorf("%s: %v, want exit code %d\n%s", line, err, code, out)
 		}
-		if givesAway(string(out)) {
-			t.Errorf("%s gives a Secret away:\n%s", line, out)
-		}
+		check.That(t, !givesAway(string(out)), "%s gives a Secret away:\n%s", line, out)
 	}
 }
 
@@ -88,8 +85,6 @@ func examples(t *testing.T) []string {
 			lines = append(lines, strings.Split(strings.TrimSpace(commands), "\n")...)
 		}
 	}
-	if len(lines) < 10 {
-		t.Fatalf("docs/cli.md has only %d examples", len(lines))
-	}
+	check.Must(t, len(lines) >= 10, "docs/cli.md has only %d examples", len(lines))
 	return lines
 }

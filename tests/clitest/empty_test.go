@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -102,10 +103,10 @@ func TestUnknownNames(t *testing.T) {
 
 	w.app("lock", "--all", "--name", "every", "--mode", "Detect").says(0, "created")
 	for _, line := range []string{"status --policy evry", "status evry --policies", "status --policies --policy evry", "status --policy evry -A -o json", "policy preview evry"} {
-		if r := w.cli(strings.Fields(line)...); r.code != 5 || r.stdout != "" || !strings.Contains(r.stderr, "there is no HelmReleasePolicy \"evry\"") ||
-			!strings.Contains(r.stderr, "did you mean every?") {
-			t.Errorf("%s: exit code %d, %s%s", line, r.code, r.stdout, r.stderr)
-		}
+		r := w.cli(strings.Fields(line)...)
+		check.That(t,
+			r.code == 5 && r.stdout == "" && strings.Contains(r.stderr, "there is no HelmReleasePolicy \"evry\"") &&
+				strings.Contains(r.stderr, "did you mean every?"), "%s: exit code %d, %s%s", line, r.code, r.stdout, r.stderr)
 	}
 	w.cli("status", "--policy", "every").is(0, "", "no HelmRelease in namespace LOCKER fits\n")
 	w.cli("status", "--policies", "every").says(0, "every")

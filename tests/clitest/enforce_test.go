@@ -48,10 +48,9 @@ func TestEnforce(t *testing.T) {
 	const yes = "HelmRelease LOCKER/APPS.shop: the rollout of policy all may enforce revision 1 of release APPS/shop"
 	w.app("enforce", "shop").is(2, "", heldShop+noTerminal)
 	w.app("enforce", "shop", "--dry-run").is(0, yes+" (dry run)\n", heldShop)
-	if hr := w.HelmRelease(name); hr.Spec.Mode != v1alpha1.ModeDetect ||
-		hr.Annotations[v1alpha1.EnforceRevisionAnnotation] != "" {
-		t.Errorf("without a yes: mode %s, %v", hr.Spec.Mode, hr.Annotations)
-	}
+	hr := w.HelmRelease(name)
+	check.That(t, hr.Spec.Mode == v1alpha1.ModeDetect && hr.Annotations[v1alpha1.EnforceRevisionAnnotation] == "",
+		"without a yes: mode %s, %v", hr.Spec.Mode, hr.Annotations)
 	w.app("enforce", "--all", "--yes", "--wait").says(0, heldShop, yes+"\n", "waiting for the rollout of policy all\n",
 		"done: revision 1 is locked, ")
 	w.WaitField(kit.Deployments, "shop", "spec.replicas", int64(2))

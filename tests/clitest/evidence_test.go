@@ -78,12 +78,9 @@ func TestEvidence_AThousandReleases(t *testing.T) {
 		took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() // other tests take no part of it
 		t.Logf("%s: %s, %s of the processors, %d MiB, %s", format, time.Since(began).Round(10*time.Millisecond), took,
 			usage.Maxrss>>10, out)
-		if took > 10*time.Second || usage.Maxrss > 256<<10 {
-			t.Errorf("%s takes %s and %d MiB", format, took, usage.Maxrss>>10)
-		}
-		if !strings.Contains(string(out), "1000 releases in 1 cluster, ") {
-			t.Errorf("the output is %s", out)
-		}
+		check.That(t, took <= 10*time.Second && usage.Maxrss <= 256<<10, "%s takes %s and %d MiB", format, took,
+			usage.Maxrss>>10)
+		check.That(t, strings.Contains(string(out), "1000 releases in 1 cluster, "), "the output is %s", out)
 	}
 }
 

@@ -72,16 +72,12 @@ func TestNothingThatIsShownMovesTheCursor(t *testing.T) {
 		{hostile}, {"--" + hostile},
 	} {
 		r := w.app(args...)
-		if r.stdout+r.stderr == "" {
-			t.Errorf("helm-locker %q printed nothing", args)
-		}
+		check.That(t, r.stdout+r.stderr != "", "helm-locker %q printed nothing", args)
 		for stream, text := range map[string]string{"stdout": r.stdout, "stderr": r.stderr} {
 			if at := strings.IndexFunc(text, func(c rune) bool {
-				return !unicode.IsPrint(c) && c != '\n' &&
-					c != '\t'
+				return !unicode.IsPrint(c) && c != '\n' && c != '\t'
 			}); at >= 0 {
-				t.Errorf("helm-locker %q: byte %d of %s: %q", args, at, stream,
-					text[max(0, at-60):min(len(text), at+60)])
+				t.Errorf("helm-locker %q: byte %d of %s: %q", args, at, stream, text[max(0, at-60):min(len(text), at+60)])
 			}
 		}
 		forged := strings.Contains("\n"+r.stdout+r.stderr, "\nReady: True")

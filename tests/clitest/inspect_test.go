@@ -41,9 +41,8 @@ Hooks:           ConfigMap shop-hook (pre-upgrade)
 			w.app("inspect", "shop", "--json").says(0, `"revision": 2,`, `"password": "<secret X>"`,
 				`"kind": "ConfigMap",`, `"pre-upgrade"`)
 			for _, part := range []string{"--manifest", "--values", "--json", "--notes"} {
-				if r := w.app("inspect", "shop", part); givesAway(r.stdout) {
-					t.Errorf("%s gives a Secret away: %s", part, r.stdout)
-				}
+				r := w.app("inspect", "shop", part)
+				check.That(t, !givesAway(r.stdout), "%s gives a Secret away: %s", part, r.stdout)
 			}
 		})
 	}
@@ -64,11 +63,8 @@ func TestInspectWhatKubectlPrints(t *testing.T) {
 	} {
 		w.stdin = content
 		w.kubeconfig = "/does/not/exist" // nobody needs a cluster for a file
-		w.cli("inspect", "shop", "-f", "-").says(0,
-			"Name:            shop\nNamespace:       APPS\nRevision:        1\n")
-		if t.Failed() {
-			t.Fatal(name)
-		}
+		w.cli("inspect", "shop", "-f", "-").says(0, "Name:            shop\nNamespace:       APPS\nRevision:        1\n")
+		check.Must(t, !t.Failed(), "%v", name)
 	}
 }
 

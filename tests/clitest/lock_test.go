@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -43,10 +44,9 @@ spec:
 	spec := w.HelmRelease("shop").Spec
 	want := []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas", "/metadata/annotations/a,b"}},
 		{Paths: []string{"/spec/template"}}}
-	if spec.Scope != v1alpha1.ScopeStrict || spec.Mode != v1alpha1.ModeEnforce ||
-		fmt.Sprint(spec.Ignore) != fmt.Sprint(want) {
-		t.Errorf("spec is %+v", spec)
-	}
+	check.That(t,
+		spec.Scope == v1alpha1.ScopeStrict && spec.Mode == v1alpha1.ModeEnforce &&
+			fmt.Sprint(spec.Ignore) == fmt.Sprint(want), "spec is %+v", spec)
 
 	w.app("unlock", "shop", "--dry-run").is(0, "HelmRelease LOCKER/shop deleted: release APPS/shop (dry run)\n", "")
 	w.app("unlock", "shop").is(0, "HelmRelease LOCKER/shop deleted: release APPS/shop\n", "")
@@ -78,22 +78,18 @@ func TestLockWaitSaysWhatItWaitsFor(t *testing.T) {
 	// The release is created when the program prints that it waits for it.
 	chart := w.Chart("shop", shop)
 	r = w.meanwhile("waiting for SecretNotFound", func() {
-		if _, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps); err != nil {
-			t.Error(err)
-		}
+		_, err := kit.Shared.Helm4().Run(w.Ctx, "install", "kiosk", chart, "-n", w.Apps)
+		check.Report(t, err)
 	}, "lock", "kiosk", "--may-not-exist", "-n", w.Apps, "--wait", "--timeout", "1m")
 	r.says(0, "waiting for SecretNotFound")
-	if !strings.HasSuffix(r.stderr, "done: revision 1 is locked, 4 objects\n") {
-		t.Errorf("stderr is %s", r.stderr)
-	}
+	check.That(t, strings.HasSuffix(r.stderr, "done: revision 1 is locked, 4 objects\n"), "stderr is %s", r.stderr)
 
 	w.app("suspend", "kiosk", "--for", "1h", "--reason", "an experiment\nof mine", "--wait").is(0,
 		`HelmRelease LOCKER/kiosk suspended until TIME (an experiment\nof mine): release APPS/kiosk`+
 			"\n", "waiting for an operator to unlock it\ndone\n")
 	w.app("lock", "kiosk", "--wait").is(0,
 		"HelmRelease LOCKER/kiosk unchanged: release APPS/kiosk, revision 1, deployed\n",
-		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+
-			"\n")
+		`note: the lock is suspended until TIME (an experiment\nof mine); helm-locker resume kiosk -n APPS ends that`+"\n")
 	w.app("resume", "kiosk", "--wait").says(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n",
 		"waiting for an operator\n", "done: revision 1 is locked, 4 objects\n")
 	w.app("resume", "kiosk", "--wait").is(0, "HelmRelease LOCKER/kiosk already resumed: release APPS/kiosk\n",
@@ -115,10 +111,9 @@ func TestLockWaitsForTheGuard(t *testing.T) {
 		"helm-locker: not done after 3s; still waiting for "+missing)
 	w.app("resume", "kiosk", "--wait", "--timeout", "1s").says(1, missing)
 	table := w.Kubectl("get", "helmreleases", "-n", w.Operator, "-o", "wide")
-	if head, row, _ := strings.Cut(table, "\n"); !slices.Contains(strings.Fields(head), "GUARDED") ||
-		!slices.Contains(strings.Fields(row), "False") {
-		t.Errorf("kubectl does not show the guard: %s", table)
-	}
+	head, row, _ := strings.Cut(table, "\n")
+	check.That(t, slices.Contains(strings.Fields(head), "GUARDED") && slices.Contains(strings.Fields(row), "False"),
+		"kubectl does not show the guard: %s", table)
 	w.app("lock", "kiosk", "--guard", "Off", "--wait").says(0, "done: revision 1 is locked, 1 object\n")
 }
 
@@ -137,16 +132,13 @@ func TestSuspend(t *testing.T) {
 		"")
 	w.app("suspend", "shop", "--until", "2099-01-31T18:00:00+01:00", "-o", "json").says(0, `"suspendUntil": "TIME"`)
 	hr := w.HelmRelease("shop")
-	if until := metav1.NewTime(time.Date(2099, 1, 31, 17, 0, 0, 0, time.UTC)); hr.Spec.Suspend ||
-		!hr.Spec.SuspendUntil.Equal(&until) {
-		t.Errorf("spec is %+v", hr.Spec)
-	}
+	until := metav1.NewTime(time.Date(2099, 1, 31, 17, 0, 0, 0, time.UTC))
+	check.That(t, !hr.Spec.Suspend && hr.Spec.SuspendUntil.Equal(&until), "spec is %+v", hr.Spec)
 	w.app("suspend", "shop", "--dry-run").says(0, "suspended until it is resumed", "(dry run)")
 	w.app("suspend", "shop", "--until", "2099-01-31T17:00:00Z").says(0, "already suspended until TIME")
 	w.app("resume", "shop").says(0, "resumed")
-	if hr := w.HelmRelease("shop"); hr.Spec.Suspend || hr.Spec.SuspendUntil != nil || len(hr.Annotations) != 0 {
-		t.Errorf("HelmRelease is %+v", hr)
-	}
+	hr = w.HelmRelease("shop")
+	check.That(t, !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && len(hr.Annotations) == 0, "HelmRelease is %+v", hr)
 	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "shop" })
 	w.app("suspend", "shop").is(1, "", "helm-locker: 2 HelmReleases name release APPS/shop\n  choose one with --name\n")
 	w.app("suspend", "shop", "--name", "second").says(0, "HelmRelease LOCKER/second suspended")
@@ -173,8 +165,7 @@ func TestChangeErrors(t *testing.T) {
 	w.app("lock", "shop", "--ignore", "/spec/minReadySeconds", "--dry-run").says(0,
 		"note: --ignore /spec/minReadySeconds: no object of release APPS/shop declares such a field now\n")
 	w.app("lock", "shopp", "--must-exist").says(5, "release APPS/shopp does not exist", "did you mean shop?")
-	w.app("lock", "Shop").is(1, "",
-		"helm-locker: \"Shop\" is no name of a release\n  write NAME, or NAMESPACE/NAME\n")
+	w.app("lock", "Shop").is(1, "", "helm-locker: \"Shop\" is no name of a release\n  write NAME, or NAMESPACE/NAME\n")
 	w.app("lock", "shop", "--helmrelease-namespace", "nowhere").is(1, "",
 		"helm-locker: namespace \"nowhere\" does not exist\n"+
 			"  install the operator, which brings it: helm install helm-locker charts/helm-locker -n cattle-helm-system --create-namespace\n"+

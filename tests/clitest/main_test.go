@@ -125,20 +125,18 @@ func (w *fixture) neutral(text string) string {
 // is fails the test unless the run printed exactly this, and ended with the code.
 func (r result) is(code int, stdout, stderr string) {
 	r.t.Helper()
-	if r.code != code || r.stdout != stdout || r.stderr != stderr {
-		r.t.Errorf("helm-locker %s\nexit code %d, want %d\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s",
-			r.line, r.code, code, r.stdout, stdout, r.stderr, stderr)
-	}
+	check.That(r.t, r.code == code && r.stdout == stdout && r.stderr == stderr,
+		"helm-locker %s\nexit code %d, want %d\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s", r.line, r.code, code,
+		r.stdout, stdout, r.stderr, stderr)
 }
 
 // says fails the test unless the run ended with the code and printed all of the parts, on either stream.
 func (r result) says(code int, parts ...string) {
 	r.t.Helper()
 	missing := slices.DeleteFunc(parts, func(part string) bool { return strings.Contains(r.stdout+r.stderr, part) })
-	if r.code != code || len(missing) > 0 {
-		r.t.Errorf("helm-locker %s\nexit code %d, want %d; it does not say %q\nstdout:\n%s\nstderr:\n%s", r.line,
-			r.code, code, missing, r.stdout, r.stderr)
-	}
+	check.That(r.t, r.code == code && len(missing) == 0,
+		"helm-locker %s\nexit code %d, want %d; it does not say %q\nstdout:\n%s\nstderr:\n%s", r.line, r.code, code, missing,
+		r.stdout, r.stderr)
 }
 
 // as makes the program run as a user with only the given rules in Apps.

@@ -49,8 +49,7 @@ func TestLockAndUnlockMany(t *testing.T) {
 	w.cli("suspend", "many-a", "-A").is(0,
 		"HelmRelease LOCKER/APPS-2-many-a suspended until it is resumed: release APPS-2/many-a\n"+
 			"HelmRelease LOCKER/many-a suspended until it is resumed: release APPS/many-a\n", "")
-	w.cli("resume", "--all", "-n", second).is(0,
-		"HelmRelease LOCKER/APPS-2-many-a resumed: release APPS-2/many-a\n", "")
+	w.cli("resume", "--all", "-n", second).is(0, "HelmRelease LOCKER/APPS-2-many-a resumed: release APPS-2/many-a\n", "")
 	w.PatchHelmRelease("many-b", `{"metadata":{"labels":{"team":"b"}}}`)
 	w.cli("suspend", "-A", "--helmrelease-selector", "team=b", "--dry-run").is(0,
 		"HelmRelease LOCKER/many-b suspended until it is resumed: release APPS/many-b (dry run)\n", "")
@@ -65,12 +64,10 @@ func TestLockAndUnlockMany(t *testing.T) {
 		Items []v1alpha1.HelmRelease
 	}
 	r := w.cli("resume", "-A", "--all", "-o", "json")
-	if err := json.Unmarshal([]byte(r.raw), &list); err != nil || list.Kind != "List" || len(list.Items) != 3 {
-		t.Errorf("%v: %s", err, r.raw)
-	}
-	if r := w.cli("resume", "-A", "--all", "-o", "yaml"); strings.Count(r.stdout, "---\napiVersion: ") != 2 {
-		t.Errorf("documents are\n%s", r.stdout)
-	}
+	err = json.Unmarshal([]byte(r.raw), &list)
+	check.That(t, err == nil && list.Kind == "List" && len(list.Items) == 3, "%v: %s", err, r.raw)
+	r = w.cli("resume", "-A", "--all", "-o", "yaml")
+	check.That(t, strings.Count(r.stdout, "---\napiVersion: ") == 2, "documents are\n%s", r.stdout)
 	w.cli("unlock", "--all", "-A").is(0, "HelmRelease LOCKER/APPS-2-many-a deleted: release APPS-2/many-a\n"+
 		"HelmRelease LOCKER/many-a deleted: release APPS/many-a\n"+
 		"HelmRelease LOCKER/many-b deleted: release APPS/many-b\n", "")
@@ -104,9 +101,7 @@ func TestUnignore(t *testing.T) {
 		t.Helper()
 		text, err := json.Marshal(w.HelmRelease("shop").Spec.Ignore)
 		check.NoError(t, err)
-		if string(text) != want {
-			t.Errorf("rules are %s, want %s", text, want)
-		}
+		check.That(t, string(text) == want, "rules are %s, want %s", text, want)
 	}
 	ignored(`[{"paths":["/spec/replicas"],"managers":["keda"]},{"paths":["/data/a"]},{"paths":["/data/b"]}]`)
 	w.app("lock", "shop", "--may-not-exist", "--unignore", "/spec/replicas").says(0, "unchanged",
@@ -126,9 +121,7 @@ func TestDiffMany(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "many-b", `{"data":{"key":"two"}}`)
 	r := w.app("diff")
 	r.says(2, "release APPS/many-b, revision 1: 1 of 1 object drifted (1 modified, 0 missing)\n\n3 releases, 1 drifted\n")
-	if strings.Contains(r.stdout, "many-a") {
-		t.Errorf("it tells what has not drifted:\n%s", r.stdout)
-	}
+	check.That(t, !strings.Contains(r.stdout, "many-a"), "it tells what has not drifted:\n%s", r.stdout)
 	w.app("diff", "--all").says(2, "release APPS/many-a, revision 1: no drift, 1 object compared\n", "3 releases, 1 drifted\n")
 	w.app("diff", "many-a", "many-c").is(0, "2 releases, none drifted\n", "")
 	w.app("diff", "-l", "app in (many-a,many-b)").says(2, "2 releases, 1 drifted\n")

@@ -33,13 +33,10 @@ func TestMigration(t *testing.T) {
 		w.Until("the Service is back", func() (any, bool) {
 			return "it is gone", w.Get(kit.Services, "stall") != nil
 		})
-		if len(hr.Finalizers) > 0 {
-			t.Errorf("the HelmRelease has finalizers: %v", hr.Finalizers)
-		}
+		check.That(t, len(hr.Finalizers) == 0, "the HelmRelease has finalizers: %v", hr.Finalizers)
 		// The Service was re-created without the marks.
-		if found := marks(w.Get(kit.Services, "stall")); len(found) > 0 {
-			t.Errorf("the re-created Service has %v", found)
-		}
+		found := marks(w.Get(kit.Services, "stall"))
+		check.That(t, len(found) == 0, "the re-created Service has %v", found)
 		w.migrateAndLook(t, proxy)
 		w.stillLocked(t)
 
@@ -48,9 +45,8 @@ func TestMigration(t *testing.T) {
 			t.Helper()
 			w.Helm(h, append([]string{"upgrade", "stall", chart, "--set", "password=" +
 				secretValue, "--set", "color=" + color, "--set", "port=" + port, "--set", "tag=" + tag}, more...)...)
-			if got := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color"); got != color {
-				t.Errorf("color is %v, want %s", got, color)
-			}
+			got := kit.Field(w.Get(kit.ConfigMaps, "stall"), "data.color")
+			check.That(t, got == color, "color is %v, want %s", got, color)
 		}
 		upgrade(helm, "blue", "82", "2")
 		w.WaitReady("stall", 2)
@@ -58,13 +54,11 @@ func TestMigration(t *testing.T) {
 		w.WaitReady("stall", 3)
 		w.stillLocked(t)
 		w.eachObject(func(u *unstructured.Unstructured) {
-			if found := marks(u); len(found) > 1 || len(found) == 1 && u.GetName() != "declared" {
-				t.Errorf("%s %s has %v", u.GetKind(), u.GetName(), found)
-			}
+			found := marks(u)
+			check.That(t, len(found) <= 1 && (len(found) != 1 || u.GetName() == "declared"), "%s %s has %v",
+				u.GetKind(), u.GetName(), found)
 		})
-		if strings.Contains(op.Log(), secretValue) {
-			t.Error("the log gives a Secret away")
-		}
+		check.That(t, !strings.Contains(op.Log(), secretValue), "the log gives a Secret away")
 	})
 }
 
@@ -84,16 +78,14 @@ func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 
 	w.CreateHelmRelease("early", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "to-come" })
 	proxy.Reset()
-	w.app("migrate", "--yes").says(0, "4 objects cleaned\n",
-		"note: release APPS/to-come is left out: it does not exist\n")
+	w.app("migrate", "--yes").says(0, "4 objects cleaned\n", "note: release APPS/to-come is left out: it does not exist\n")
 	w.eachObject(func(u *unstructured.Unstructured) {
 		want := 0
 		if u.GetName() == "declared" {
 			want = 1 // what the manifest declares stays
 		}
-		if found := marks(u); len(found) != want {
-			t.Errorf("%s %s still has %v", u.GetKind(), u.GetName(), found)
-		}
+		found := marks(u)
+		check.That(t, len(found) == want, "%s %s still has %v", u.GetKind(), u.GetName(), found)
 	})
 	if now := w.Get(kit.ConfigMaps, "theirs"); now.GetResourceVersion() != foreign.GetResourceVersion() ||
 		len(marks(now)) < 5 {
@@ -103,10 +95,9 @@ func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 	w.app("migrate", "stall", "--yes").is(0,
 		"release APPS/stall, revision 1: 0 of 6 objects marked by the older operator\n0 objects cleaned\n", "")
 	// Others' releases, too.
-	if all := w.cli("migrate", "-A", "--dry-run"); !strings.Contains(all.stdout,
-		"release APPS/stall, revision 1: 0 of 6") {
-		t.Errorf("of all namespaces it says %s%s", all.stdout, all.stderr)
-	}
+	all := w.cli("migrate", "-A", "--dry-run")
+	check.That(t, strings.Contains(all.stdout, "release APPS/stall, revision 1: 0 of 6"), "of all namespaces it says %s%s",
+		all.stdout, all.stderr)
 	w.ExpectVersions(after, w.Apps, resources...)
 	// Three restored edits later the operator has seen all of it, and has written nothing but those.
 	for i := range 3 {
@@ -114,9 +105,7 @@ func (w *fixture) migrateAndLook(t *testing.T, proxy *cluster.Proxy) {
 		w.WaitField(kit.ConfigMaps, "stall", "data.size", "10")
 	}
 	for _, r := range kit.ObjectWrites(proxy) {
-		if !strings.HasSuffix(r.Path, "/configmaps/stall") {
-			t.Errorf("the operator wrote: %s %s", r, r.Body)
-		}
+		check.That(t, strings.HasSuffix(r.Path, "/configmaps/stall"), "the operator wrote: %s %s", r, r.Body)
 	}
 }
 
@@ -155,9 +144,8 @@ func TestMigrationOfWhatIsNotLocked(t *testing.T) {
 		rule("patch", "", "configmaps,secrets,services"))
 	view.app("migrate", "stall", "--yes").says(1, "  cannot clean Deployment APPS/stall: ", "verbs: [patch]",
 		"4 objects cleaned\n")
-	if found := marks(w.Get(kit.Deployments, "stall")); len(found) < 5 {
-		t.Errorf("the Deployment has only %v", found)
-	}
+	found := marks(w.Get(kit.Deployments, "stall"))
+	check.That(t, len(found) >= 5, "the Deployment has only %v", found)
 	// The annotations were removed by hand: the hash remains as a sign.
 	older.Lock("stall", w.Helm(kit.Shared.Helm3(), "get", "manifest", "stall"))
 	remove := map[string]any{}

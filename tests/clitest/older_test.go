@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -115,9 +116,8 @@ func underOlder(t *testing.T, h cluster.Helm) (w *fixture, older *kit.OlderOpera
 	kit.NewApplier(w.Env, "other").Apply("other", w.Apps+"/stall",
 		schema.FromAPIVersionAndKind("example.com/v1", "Other"), theirs)
 	w.eachObject(func(u *unstructured.Unstructured) {
-		if found := marks(u); len(found) < 5 {
-			t.Fatalf("%s %s is not as the older operator leaves it: %v", u.GetKind(), u.GetName(), found)
-		}
+		found := marks(u)
+		check.Must(t, len(found) >= 5, "%s %s is not as the older operator leaves it: %v", u.GetKind(), u.GetName(), found)
 	})
 	return w, older, chart
 }

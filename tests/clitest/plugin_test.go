@@ -20,9 +20,8 @@ func plugin(t *testing.T, more ...string) string {
 	cp := exec.CommandContext(t.Context(), "cp", slices.Concat([]string{"-r", "--parents", "-t", dir,
 		"plugin.yaml", "completion.yaml", "scripts"}, more)...)
 	cp.Dir = "../.."
-	if out, err := cp.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := cp.CombinedOutput()
+	check.Must(t, err == nil, "%v: %s", err, out)
 	return dir
 }
 
@@ -69,8 +68,7 @@ func (u helmUser) run(args ...string) (output string, code int) {
 func (u helmUser) says(code int, want string, args ...string) {
 	u.Helper()
 	if got, exit := u.run(args...); exit != code || !strings.Contains(got, want) {
-		u.Errorf("helm %s: exit code %d, want %d; it says\n%s\nand not\n%s", strings.Join(args, " "), exit, code, got,
-			want)
+		u.Errorf("helm %s: exit code %d, want %d; it says\n%s\nand not\n%s", strings.Join(args, " "), exit, code, got, want)
 	}
 }
 
@@ -84,8 +82,7 @@ func TestHelmPlugin(t *testing.T) {
 			u.says(0, "locker", "plugin", "list")
 			u.says(1, "there is no bin/helm-locker in ", "locker", "diff", "shop", "-n", w.Apps)
 			addProgram(t, dir)
-			u.says(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "locker", "diff", "shop", "-n",
-				w.Apps)
+			u.says(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "locker", "diff", "shop", "-n", w.Apps)
 			u.says(0, "release APPS/shop, revision 1: no drift", "locker", "diff", "shop", "--namespace", w.Apps,
 				"--kube-context", "helm-locker-test", "--kubeconfig", w.kubeconfig)
 			w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
@@ -119,9 +116,9 @@ func TestHelmPluginIsBuilt(t *testing.T) {
 	}
 	update := exec.CommandContext(t.Context(), filepath.Join(dir, "scripts/helm-plugin-install"), "update")
 	update.Env = []string{"PATH=" + withoutGo(t)}
-	if out, err := update.CombinedOutput(); err == nil || !strings.Contains(string(out), "is built by Go") {
-		t.Errorf("an update that cannot build ends with %v: %s", err, out)
-	}
+	out, err := update.CombinedOutput()
+	check.That(t, err != nil && strings.Contains(string(out), "is built by Go"),
+		"an update that cannot build ends with %v: %s", err, out)
 }
 
 // TestKubectlPlugin runs the program as `kubectl helm-locker`; it only needs its name for that.
@@ -142,18 +139,16 @@ func TestKubectlPlugin(t *testing.T) {
 		}
 		return w.neutral(string(out)), cmd.ProcessState.ExitCode()
 	}
-	if got, code := run("diff", "shop", "-n", w.Apps); code != 0 ||
-		got != "release APPS/shop, revision 1: no drift, 4 objects compared\n" {
-		t.Errorf("exit code %d: %s", code, got)
-	}
-	if got, code := run(
-		"lock",
-	); code != 1 || got != "kubectl helm-locker: the name of a release is missing\n  see kubectl helm-locker lock --help\n" {
-		t.Errorf("exit code %d: %s", code, got)
-	}
-	if got, code := run(); code != 2 || !strings.Contains(got, "kubectl helm-locker [global options]") {
-		t.Errorf("exit code %d: %s", code, got)
-	}
+	got, code := run("diff", "shop", "-n", w.Apps)
+	check.That(t, code == 0 && got == "release APPS/shop, revision 1: no drift, 4 objects compared\n", "exit code %d: %s",
+		code, got)
+	got, code = run("lock")
+	check.That(t,
+		code == 1 && got == "kubectl helm-locker: the name of a release is missing\n  see kubectl helm-locker lock --help\n",
+		"exit code %d: %s", code, got)
+	got, code = run()
+	check.That(t, code == 2 && strings.Contains(got, "kubectl helm-locker [global options]"), "exit code %d: %s", code,
+		got)
 }
 
 func TestCompletion(t *testing.T) {
@@ -168,13 +163,11 @@ func TestCompletion(t *testing.T) {
 		return words
 	}
 	for _, want := range []string{"diff", "status", "inspect", "lock", "unlock", "suspend", "resume", "completion"} {
-		if got := completed(); !slices.Contains(got, want) {
-			t.Errorf("%s is not among %v", want, got)
-		}
+		got := completed()
+		check.That(t, slices.Contains(got, want), "%s is not among %v", want, got)
 	}
-	if got := completed("diff", "--rev"); !slices.Contains(got, "--revision") {
-		t.Errorf("--rev is completed to %v", got)
-	}
+	got := completed("diff", "--rev")
+	check.That(t, slices.Contains(got, "--revision"), "--rev is completed to %v", got)
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash to try the script with")
@@ -183,7 +176,6 @@ func TestCompletion(t *testing.T) {
 __helm-locker_bash_autocomplete; echo "${COMPREPLY[@]}"`
 	cmd := exec.CommandContext(t.Context(), bash, "-c", script) // without the package bash-completion
 	cmd.Env = []string{"PATH=" + filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH")}
-	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "status" {
-		t.Errorf("bash completes st to %q (%v)", out, err)
-	}
+	out, err := cmd.CombinedOutput()
+	check.That(t, err == nil && strings.TrimSpace(string(out)) == "status", "bash completes st to %q (%v)", out, err)
 }

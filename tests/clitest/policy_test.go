@@ -60,9 +60,9 @@ rights: unless the operator runs with --impersonate or --trust-records=Witnessed
 		t.Errorf("exit code %d, stderr %s, table\n%s\nwant\n%s", r.code, r.stderr, rows(r.stdout), want)
 	}
 	r = w.cli("policy", "preview", "-f", "-", "-o", "wide")
-	if got := rows(r.stdout); !strings.Contains(got, "\nAPPS/many-e 1 0 locks it change nothing\nAPPS/many-f 1 0 ") {
-		t.Errorf("the wide table is\n%s", got)
-	}
+	got := rows(r.stdout)
+	check.That(t, strings.Contains(got, "\nAPPS/many-e 1 0 locks it change nothing\nAPPS/many-f 1 0 "),
+		"the wide table is\n%s", got)
 	type previewed struct {
 		Policy, Mode, Rights string
 		Summary              v1alpha1.PolicyCounts
@@ -76,16 +76,16 @@ rights: unless the operator runs with --impersonate or --trust-records=Witnessed
 	r = w.cli("policy", "preview", "-f", "-", "-o", "json")
 	err := json.Unmarshal([]byte(r.raw), &list)
 	check.NoError(t, err)
-	if out := list.Items[0]; out.Mode != "Enforce" || out.Summary.Matched != 6 ||
-		len(out.Releases) != 6 || !strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate or --trust-records=Witnessed, ") || out.Releases[2].By != "by-hand" || !strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two") {
-		t.Errorf("%v: %s", err, r.raw)
-	}
+	out := list.Items[0]
+	check.That(t,
+		out.Mode == "Enforce" && out.Summary.Matched == 6 && len(out.Releases) == 6 &&
+			strings.HasPrefix(out.Rights, "unless the operator runs with --impersonate or --trust-records=Witnessed, ") &&
+			out.Releases[2].By == "by-hand" && strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two"), "%v: %s",
+		err, r.raw)
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
 	stored, err := w.In(policies, w.Operator).List(w.Ctx, metav1.ListOptions{})
 	check.NoError(t, err)
-	if len(stored.Items) != 0 {
-		t.Error("a preview stored a policy")
-	}
+	check.Equal(t, len(stored.Items), 0, "a preview stored a policy")
 
 	w.stdin = strings.Replace(w.stdin, "namespaces", "namespace", 1)
 	w.cli("policy", "preview", "-f", "-").says(1, "- holds no HelmReleasePolicy", "namespace")
@@ -156,13 +156,11 @@ func TestHelmReleasesOfAPolicy(t *testing.T) {
 				names = append(names, name)
 			}
 		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s: %q, want %q", state, got, want)
-		}
+		check.Equal(t, strings.Join(names, " "), want, "%v", state)
 	}
-	if r := w.cli("status", "--policy", w.Apps); strings.Contains(r.stdout, "other") || !strings.Contains(r.stdout, "made") {
-		t.Errorf("of the policy:\n%s", r.stdout)
-	}
+	r := w.cli("status", "--policy", w.Apps)
+	check.That(t, !strings.Contains(r.stdout, "other") && strings.Contains(r.stdout, "made"), "of the policy:\n%s",
+		r.stdout)
 	w.cli("status", "--state", "drifted").is(0, "", "no HelmRelease in namespace LOCKER fits\n")
 	w.cli("status", "-w", "--state", "drifted").says(1, "--watch goes with neither --state nor --policies")
 	w.app("unlock", "shop").says(1, "release APPS/shop stays locked: HelmReleasePolicy APPS makes HelmRelease LOCKER/made again")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -104,9 +105,8 @@ note: RoleBinding APPS/access: to restore it the operator may give ClusterRole v
 	// Twice the same release is once, however it is named.
 	once := w.app("rbac", "access")
 	twice := w.app("rbac", w.Apps+"/access", "access")
-	if once.stdout != twice.stdout || !strings.Contains(once.stdout, "kind: ClusterRoleBinding") {
-		t.Errorf("different:\n%s\n%s", once.stdout, twice.stdout)
-	}
+	check.That(t, once.stdout == twice.stdout && strings.Contains(once.stdout, "kind: ClusterRoleBinding"),
+		"different:\n%s\n%s", once.stdout, twice.stdout)
 }
 
 func TestRBAC_ChoosesReleases(t *testing.T) {

@@ -37,10 +37,9 @@ func TestReport(t *testing.T) {
 			"note: release APPS/gone is left out: no revision of it is deployed (the newest, 1, is uninstalled)\n")
 		written, err := os.ReadFile(file)
 		check.NoError(t, err)
-		if text := string(written); givesAway(text) || !strings.Contains(text, w.Apps) ||
-			!strings.Contains(text, "password") {
-			t.Errorf("%s gives a Secret away, or says nothing:\n%s", format, text)
-		}
+		text := string(written)
+		check.That(t, !givesAway(text) && strings.Contains(text, w.Apps) && strings.Contains(text, "password"),
+			"%s gives a Secret away, or says nothing:\n%s", format, text)
 	}
 	var out struct {
 		Summary struct{ Releases, Drifted, LeftOut, Objects, ObjectsDrifted int }
@@ -50,21 +49,18 @@ func TestReport(t *testing.T) {
 		}
 	}
 	r = w.app("report", "-o", "json")
-	if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out.Items) != 3 ||
-		out.Summary.LeftOut != 1 || out.Summary.ObjectsDrifted != 2 ||
-		out.Items[1].HelmRelease != w.Operator+"/shop" ||
-		out.Items[0].LeftOut == "" || out.Items[1].Differences[1].State != "Missing" {
-		t.Errorf("%v: %s", err, r.raw)
-	}
+	err := json.Unmarshal([]byte(r.raw), &out)
+	check.That(t,
+		err == nil && len(out.Items) == 3 && out.Summary.LeftOut == 1 && out.Summary.ObjectsDrifted == 2 &&
+			out.Items[1].HelmRelease == w.Operator+"/shop" && out.Items[0].LeftOut != "" &&
+			out.Items[1].Differences[1].State == "Missing", "%v: %s", err, r.raw)
 	var suites struct {
 		Suites []struct {
 			Tests, Failures int `xml:",attr"`
 		} `xml:"testsuite"`
 	}
 	check.NoError(t, xml.Unmarshal([]byte(w.app("report", "-o", "junit").raw), &suites))
-	if len(suites.Suites) != 1 {
-		t.Errorf("suites are %+v", suites)
-	}
+	check.Equal(t, len(suites.Suites), 1, "suites are %+v", suites)
 	w.app("report", "-o", "pdf").says(1, `"pdf" is none of json, markdown, html, junit`)
 	w.app("report", "--output-file", "/does/not/exist").says(1, "write the report: open /does/not/exist: no such file")
 	// Of all namespaces, one tenant's broken record is an error of that release alone.

@@ -34,11 +34,9 @@ const hotfixes = `release APPS/shop has drifted; its lock reverts 3 objects:
 `
 
 const (
-	hotfixesOfANewLock = hotfixes +
-		"  to leave it: helm-locker lock shop -n APPS --mode Detect, or " +
+	hotfixesOfANewLock = hotfixes + "  to leave it: helm-locker lock shop -n APPS --mode Detect, or " +
 		"helm-locker lock shop -n APPS --ignore /spec/replicas --ignore /spec/template/spec/containers/0/image --ignore /data/password\n"
-	hotfixesOfALock = hotfixes +
-		"  to leave it: helm-locker suspend shop -n APPS --for 1h, or " +
+	hotfixesOfALock = hotfixes + "  to leave it: helm-locker suspend shop -n APPS --for 1h, or " +
 		"helm-locker lock shop -n APPS --ignore /spec/replicas --ignore /spec/template/spec/containers/0/image --ignore /data/password\n"
 	noTerminal = "helm-locker: nothing was changed: there is no terminal to ask at\n  --yes does it without asking; --dry-run only looks\n"
 )
@@ -50,21 +48,18 @@ func TestLockAnnouncesReverts(t *testing.T) {
 	w.hotfixed()
 	before := w.Versions(w.Apps, kit.Secrets)
 	w.app("lock", "shop").is(2, "", hotfixesOfANewLock+noTerminal)
-	if _, err := w.In(kit.HelmReleases, w.Operator).Get(w.Ctx, "shop", metav1.GetOptions{}); !errors.IsNotFound(err) {
-		t.Errorf("there is a HelmRelease, or %v", err)
-	}
+	_, err := w.In(kit.HelmReleases, w.Operator).Get(w.Ctx, "shop", metav1.GetOptions{})
+	check.That(t, errors.IsNotFound(err), "there is a HelmRelease, or %v", err)
 	w.app("lock", "shop", "--dry-run").is(0,
 		"HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed (dry run)\n", hotfixesOfANewLock)
-	if r := w.app("lock", "shop", "--dry-run", "-o", "yaml"); !strings.HasPrefix(r.stdout, "apiVersion: helm.cattle.io/") ||
-		r.stderr != hotfixesOfANewLock || givesAway(r.raw+r.stderr) {
-		t.Errorf("stdout\n%s\nstderr\n%s", r.stdout, r.stderr)
-	}
+	r := w.app("lock", "shop", "--dry-run", "-o", "yaml")
+	check.That(t,
+		strings.HasPrefix(r.stdout, "apiVersion: helm.cattle.io/") && r.stderr == hotfixesOfANewLock &&
+			!givesAway(r.raw+r.stderr), "stdout\n%s\nstderr\n%s", r.stdout, r.stderr)
 	w.app("lock", "shop", "--mode", "Detect").is(0,
 		"HelmRelease LOCKER/shop created: release APPS/shop, revision 1, deployed\n", "")
 	w.app("lock", "shop", "--mode", "Enforce").is(2, "", hotfixesOfALock+noTerminal)
-	if mode := w.HelmRelease("shop").Spec.Mode; mode != v1alpha1.ModeDetect {
-		t.Errorf("mode is %s", mode)
-	}
+	check.Equal(t, w.HelmRelease("shop").Spec.Mode, v1alpha1.ModeDetect, "mode")
 	w.ExpectVersions(before, w.Apps, kit.Secrets)
 
 	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
@@ -93,9 +88,8 @@ func TestResumeAnnouncesReverts(t *testing.T) {
 	w.app("resume", "--all").is(2, "", kiosk+hotfixesOfALock+noTerminal)
 	w.app("resume", "--all", "--dry-run", "-o", "name").is(0,
 		"helmrelease.helm.cattle.io/kiosk\nhelmrelease.helm.cattle.io/shop\n", kiosk+hotfixesOfALock)
-	if spec := w.HelmRelease("shop").Spec; !spec.Suspend {
-		t.Errorf("spec is %+v", spec)
-	}
+	spec := w.HelmRelease("shop").Spec
+	check.That(t, spec.Suspend, "spec is %+v", spec)
 	w.app("resume", "--all", "--yes").is(0, "HelmRelease LOCKER/kiosk resumed: release APPS/kiosk\n"+
 		"HelmRelease LOCKER/shop resumed: release APPS/shop\n", kiosk+hotfixesOfALock)
 	w.app("resume", "--all").says(0, "already resumed")
@@ -139,10 +133,8 @@ func TestLockOfManyAnnouncesReverts(t *testing.T) {
 	all := []string{"lock", "--all", "--mode", "Enforce", "--name", "many", "--accept-records-of-anyone"}
 	w.app(all...).is(2, "", hotfixesOfANewLock+noTerminal)
 	w.app(append(all, "--dry-run")...).says(0, hotfixesOfANewLock, "HelmReleasePolicy LOCKER/many changed")
-	if p, err := w.In(policies, w.Operator).Get(w.Ctx, "many", metav1.GetOptions{}); err != nil ||
-		!strings.Contains(fmt.Sprint(p.Object), "mode:Detect") {
-		t.Errorf("policy is %v, %v", p, err)
-	}
+	p, err := w.In(policies, w.Operator).Get(w.Ctx, "many", metav1.GetOptions{})
+	check.That(t, err == nil && strings.Contains(fmt.Sprint(p.Object), "mode:Detect"), "policy is %v, %v", p, err)
 	w.app(append(all, "--yes")...).says(0, hotfixesOfANewLock, "HelmReleasePolicy LOCKER/many changed")
 	w.app(all...).says(0, "unchanged")
 }
@@ -163,10 +155,11 @@ func TestLockAsksAtATerminal(t *testing.T) {
 		cmd := w.command(w.Ctx, "lock", "kiosk", "-n", w.Apps)
 		cmd.Stdin = terminal
 		out, err := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(string(out), tc.want) ||
-			!strings.Contains(string(out), "--ignore /data/key\nRevert these? [y/N] ") {
-			t.Errorf("after %q: exit code %d, %v\n%s", tc.answer, got, err, out)
-		}
+		got := cmd.ProcessState.ExitCode()
+		check.That(t,
+			got == tc.code && strings.Contains(string(out), tc.want) &&
+				strings.Contains(string(out), "--ignore /data/key\nRevert these? [y/N] "), "after %q: exit code %d, %v\n%s",
+			tc.answer, got, err, out)
 	}
 }
 

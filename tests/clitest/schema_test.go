@@ -89,17 +89,14 @@ func TestOutputMatchesTheSchema(t *testing.T) {
 	printed := map[string]bool{}
 	validate := func(line, kind, text string) {
 		t.Helper()
-		if givesAway(text) {
-			t.Errorf("%s gives a Secret away:\n%s", line, text)
-		}
+		check.That(t, !givesAway(text), "%s gives a Secret away:\n%s", line, text)
 		content, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 		check.NoError(t, err)
 		if got, _ := content.(map[string]any)["kind"].(string); got != kind {
 			t.Errorf("%s prints the kind %s, want %s", line, got, kind)
 		}
-		if err := schema.Validate(content); err != nil {
-			t.Errorf("%s: %#v\n%s", line, err, text)
-		}
+		err = schema.Validate(content)
+		check.That(t, err == nil, "%s: %#v\n%s", line, err, text)
 		printed[kind] = true
 	}
 	for line, kind := range map[string]string{
@@ -140,9 +137,7 @@ func TestOutputMatchesTheSchema(t *testing.T) {
 	validate("evidence", "EvidenceReport", w.cli("evidence", files, "--since", "2026-10-01", "-o", "json").raw)
 	validate("status --watch", "HelmReleaseEvent", w.lines("status", "calm", "-w", "-o", "json")())
 	for _, kind := range kinds {
-		if !printed[kind] {
-			t.Errorf("no command printed %s", kind)
-		}
+		check.That(t, printed[kind], "no command printed %s", kind)
 	}
 
 	// The values of a change, masked in a Secret.
@@ -161,16 +156,11 @@ func TestOutputMatchesTheSchema(t *testing.T) {
 			values[d.Kind+" "+c.Path] = [2]any{c.Declared, c.Live}
 		}
 	}
-	if got := values["Deployment /spec/replicas"]; got != [2]any{2.0, 7.0} {
-		t.Errorf("replicas are %v", got)
-	}
-	if got := values["ConfigMap /data/color"]; got != [2]any{"green", "red"} {
-		t.Errorf("color is %v", got)
-	}
+	check.Equal(t, values["Deployment /spec/replicas"], [2]any{2.0, 7.0}, "replicas")
+	check.Equal(t, values["ConfigMap /data/color"], [2]any{"green", "red"}, "color")
 	got := values["Secret /data/password"]
 	for _, value := range got {
-		if text, _ := value.(string); !markers.MatchString(text) || got[0] == got[1] {
-			t.Errorf("password is %v", got)
-		}
+		text, _ := value.(string)
+		check.That(t, markers.MatchString(text) && got[0] != got[1], "password is %v", got)
 	}
 }

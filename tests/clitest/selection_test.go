@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -24,15 +25,13 @@ func TestSelectorSelectsReleases(t *testing.T) {
 		"team=store": "many-a many-b", "team!=store,name=many-c": "many-c", "status=deployed,team": "many-a many-b many-c",
 	} {
 		listed := w.Helm(kit.Shared.Helm4(), "list", "-q", "-l", selector)
-		if got := strings.Join(strings.Fields(listed), " "); got != want {
-			t.Fatalf("helm list -l %s: %s", selector, got)
-		}
+		got := strings.Join(strings.Fields(listed), " ")
+		check.Must(t, got == want, "helm list -l %s: %s", selector, got)
 		for _, command := range []string{"suspend", "resume", "unlock"} {
 			r := w.app(command, "-l", selector, "--dry-run", "-o", "name")
 			names := strings.ReplaceAll(strings.Join(strings.Fields(r.stdout), " "), "helmrelease.helm.cattle.io/", "")
-			if r.code != 0 || names != want {
-				t.Errorf("%s -l %s: exit code %d, %s%s", command, selector, r.code, r.stdout, r.stderr)
-			}
+			check.That(t, r.code == 0 && names == want, "%s -l %s: exit code %d, %s%s", command, selector, r.code, r.stdout,
+				r.stderr)
 		}
 	}
 	w.app("status", "-l", "team=store", "-o", "name").is(0,
@@ -85,9 +84,7 @@ func TestUnlockTakesThePolicyBack(t *testing.T) {
 		"  choose another --name, or change that policy with kubectl edit\n")
 	w.app("unlock", "--all", "--name", "stor").says(5, `there is no HelmReleasePolicy "stor"`, "did you mean store?")
 	w.app("unlock", "--helmrelease-selector", v1alpha1.PolicyLabel+"=store").is(1, "", stays)
-	if !exists() {
-		t.Error("the HelmRelease of a policy was deleted")
-	}
+	check.That(t, exists(), "the HelmRelease of a policy was deleted")
 
 	const deleted = "HelmReleasePolicy LOCKER/store deleted: releases with labels team in (store) of namespace APPS, now and later"
 	w.app("unlock", "-l", "team=store", "--dry-run").is(0,

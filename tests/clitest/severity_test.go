@@ -41,9 +41,7 @@ func TestSeverity(t *testing.T) {
 	}
 	for name, want := range map[string]string{"ConfigMap": "medium ", "ConfigMap/data/color": "medium",
 		"Deployment": "low labels and annotations", "Deployment/metadata/labels/app.kubernetes.io~1managed-by": "low"} {
-		if severities[name] != want {
-			t.Errorf("%s is %q, want %q", name, severities[name], want)
-		}
+		check.Equal(t, severities[name], want, "%v", name)
 	}
 
 	file := filepath.Join(t.TempDir(), "severities.yaml")

@@ -106,10 +106,10 @@ APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; 
 			Status       v1alpha1.HelmReleaseStatus
 		}
 	}
-	if err := json.Unmarshal([]byte(w.cli("status", "-o", "json").raw), &out); err != nil || len(out.Items) != 2 ||
-		out.Items[0].Locked != "yes" || len(out.Items[0].Status.Conditions) == 0 {
-		t.Errorf("%v: %+v", err, out)
-	}
+	err := json.Unmarshal([]byte(w.cli("status", "-o", "json").raw), &out)
+	check.That(t,
+		err == nil && len(out.Items) == 2 && out.Items[0].Locked == "yes" && len(out.Items[0].Status.Conditions) > 0,
+		"%v: %+v", err, out)
 	w.cli("status", "kiosk", "-o", "yaml").says(0, "- locked: \"yes\"\n  name: kiosk\n")
 	w.cli("status", "kiosc").is(5, "",
 		"helm-locker: no HelmRelease in namespace LOCKER is called kiosc, or names a release of that name\n  did you mean kiosk?\n")
@@ -136,9 +136,8 @@ func TestStatusWatch(t *testing.T) {
 	w.Lock("kiosk")
 	text, objects := w.lines("status", "-w"), w.lines("status", "kiosk", "--watch", "-o", "json")
 	w.expectLine(text, "TIME  APPS/kiosk  locked: revision 1, 4 objects")
-	if line := objects(); !strings.Contains(line, `"locked":"yes"`) {
-		t.Errorf("line is %s", line)
-	}
+	line := objects()
+	check.That(t, strings.Contains(line, `"locked":"yes"`), "line is %s", line)
 
 	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":7}}`)
 	w.expectLine(text,
@@ -147,10 +146,9 @@ func TestStatusWatch(t *testing.T) {
 		Release string
 		Drift   v1alpha1.DriftRecord
 	}
-	if err := json.Unmarshal([]byte(objects()), &happened); err != nil || happened.Drift.Object.Kind != "Deployment" ||
-		happened.Release != w.Apps+"/kiosk" {
-		t.Errorf("%v: %+v", err, happened)
-	}
+	err := json.Unmarshal([]byte(objects()), &happened)
+	check.That(t, err == nil && happened.Drift.Object.Kind == "Deployment" && happened.Release == w.Apps+"/kiosk",
+		"%v: %+v", err, happened)
 	w.Delete(kit.ConfigMaps, "shop")
 	w.expectLine(text, "TIME  APPS/kiosk  ConfigMap APPS/shop deleted: recreated after DURATION")
 	// A Secret: its field, and nothing of its value.
@@ -162,9 +160,7 @@ func TestStatusWatch(t *testing.T) {
 	w.app("resume", "kiosk", "--wait").says(0, "resumed")
 	// There may be steps in between.
 	for line := w.neutral(text()); line != "TIME  APPS/kiosk  locked: revision 1, 4 objects"; line = w.neutral(text()) {
-		if !strings.Contains(line, "locked") {
-			t.Errorf("line is %s", line)
-		}
+		check.That(t, strings.Contains(line, "locked"), "line is %s", line)
 	}
 	w.app("unlock", "kiosk").says(0, "deleted")
 	w.expectLine(text, "TIME  APPS/kiosk  not locked: the HelmRelease was deleted")
@@ -180,12 +176,9 @@ func TestStatusOfAMissingObject(t *testing.T) {
 	w.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected)
 	r := w.cli("status", "shop")
 	r.says(0, "ConfigMap APPS/shop: missing\n")
-	if row := regexp.MustCompile(`ConfigMap \S+/shop +missing +reported\n`); !row.MatchString(r.stdout) {
-		t.Errorf("there is no row for the missing object:\n%s", r.stdout)
-	}
-	if strings.Contains(r.stdout, "audit log") {
-		t.Errorf("it is in no audit log:\n%s", r.stdout)
-	}
+	row := regexp.MustCompile(`ConfigMap \S+/shop +missing +reported\n`)
+	check.That(t, row.MatchString(r.stdout), "there is no row for the missing object:\n%s", r.stdout)
+	check.That(t, !strings.Contains(r.stdout, "audit log"), "it is in no audit log:\n%s", r.stdout)
 }
 
 // A misspelt name is no reason to wait for ever.
@@ -219,18 +212,19 @@ func TestRulesWithoutEffect(t *testing.T) {
 		nothing  = "ignores /data/nosuch, which none of its objects declares now\n"
 		other    = "ignores /spec/replicas, which none of its objects declares now\n"
 	)
-	if r := w.cli("status", "kiosk"); r.code != 0 || r.stderr != "note: HelmRelease LOCKER/kiosk "+misspelt+
-		"note: HelmRelease LOCKER/kiosk "+nothing+"note: HelmRelease LOCKER/kiosk "+other {
-		t.Errorf("exit code %d, %s", r.code, r.stderr)
-	}
+	r := w.cli("status", "kiosk")
+	check.That(t,
+		r.code == 0 &&
+			r.stderr == "note: HelmRelease LOCKER/kiosk "+misspelt+"note: HelmRelease LOCKER/kiosk "+nothing+
+				"note: HelmRelease LOCKER/kiosk "+other,
+		"exit code %d, %s", r.code, r.stderr)
 	w.app("check").says(2, "warning  HelmRelease LOCKER/kiosk: it "+misspelt, "note     HelmRelease LOCKER/kiosk: it "+nothing,
 		"note     HelmRelease LOCKER/kiosk: it "+other)
 	// With scope Strict a rule can be for an addition.
 	w.PatchHelmRelease("kiosk", `{"spec":{"scope":"Strict","ignore":[{"paths":["/metadata/labels/mine","/data/nosuch"]}]}}`)
 	w.cli("status", "kiosk").says(0, "HelmRelease:  LOCKER/kiosk\n")
-	if r := w.cli("status", "kiosk"); r.stderr != "" {
-		t.Error(r.stderr)
-	}
+	r = w.cli("status", "kiosk")
+	check.That(t, r.stderr == "", "%v", r.stderr)
 }
 
 // An operator's last status must not look like protection when it no longer runs.
@@ -249,9 +243,8 @@ func TestStatusSaysThatNoOperatorRuns(t *testing.T) {
 	const warning = "warning: no operator LOCKER is running in namespace LOCKER (last seen TIME); " +
 		"its releases are not protected now, and their statuses are from then\n"
 	for _, args := range [][]string{{"status"}, {"status", "kiosk"}, {"status", "-o", "json"}} {
-		if r := w.app(args...); r.code != 0 || r.stderr != warning {
-			t.Errorf("%v: exit code %d, stderr %s", args, r.code, r.stderr)
-		}
+		r := w.app(args...)
+		check.That(t, r.code == 0 && r.stderr == warning, "%v: exit code %d, stderr %s", args, r.code, r.stderr)
 	}
 	// The state of before is no answer: nothing protects the release now.
 	w.app("status", "--no-headers", "-o", "wide").says(0, "  unknown  ", "  OperatorNotRunning  ")

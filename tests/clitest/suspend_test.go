@@ -20,14 +20,11 @@ func TestSuspensionNamesItsReasonAndAuthor(t *testing.T) {
 	w.Lock("shop")
 	w.app("suspend", "shop", "--reason", "INC-7", "--wait").says(0, "suspended until it is resumed (INC-7)")
 	author := w.HelmRelease("shop").Annotations[v1alpha1.SuspendedByAnnotation]
-	if author == "" {
-		t.Fatal("the suspension has no author")
-	}
+	check.Must(t, author != "", "the suspension has no author")
 	want := "suspended by spec.suspend (INC-7), by " + author + "; nothing is reverted"
 	for _, condition := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionLocked} {
-		if c := w.Condition("shop", condition); c.Message != want {
-			t.Errorf("%s is %q, want %q", condition, c.Message, want)
-		}
+		c := w.Condition("shop", condition)
+		check.That(t, c.Message == want, "%s is %q, want %q", condition, c.Message, want)
 	}
 	w.Until("an event has them", func() (any, bool) {
 		events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx, metav1.ListOptions{})
@@ -55,9 +52,8 @@ func TestStatusCountsTheDriftOfASuspendedRelease(t *testing.T) {
 	w.Patch(kit.Deployments, "shop", `{"spec":{"replicas":7}}`)
 	out, err := w.Dynamic.Resource(kit.HelmReleases).Namespace(w.Operator).Get(w.Ctx, "shop", metav1.GetOptions{})
 	check.NoError(t, err)
-	if _, found, err := unstructured.NestedMap(out.Object, "status", "objects"); err != nil || found {
-		t.Errorf("status.objects is there: %v %v", out.Object["status"], err)
-	}
+	_, found, err := unstructured.NestedMap(out.Object, "status", "objects")
+	check.That(t, err == nil && !found, "status.objects is there: %v %v", out.Object["status"], err)
 	if c := w.Condition("shop", v1alpha1.ConditionDrifted); !strings.Contains(c.Message, "helm-locker status and diff do") {
 		t.Errorf("Drifted is %+v", c)
 	}
@@ -66,9 +62,8 @@ func TestStatusCountsTheDriftOfASuspendedRelease(t *testing.T) {
 	r := w.app("status")
 	r.says(0, note)
 	for name, want := range map[string]string{"shop": "1/4", "calm": "0/1"} {
-		if row := rowOf(r.stdout, name); len(row) < 5 || row[4] != want {
-			t.Errorf("row of %s is %q, want %s drifted", name, row, want)
-		}
+		row := rowOf(r.stdout, name)
+		check.That(t, len(row) >= 5 && row[4] == want, "row of %s is %q, want %s drifted", name, row, want)
 	}
 	w.app("status", "shop").says(0, "4 compared by this command, 1 would be reverted at the end of the pause\n")
 	w.app("status", "shop", "-o", "json").says(0, `"wouldBeReverted": 1`)
@@ -77,9 +72,8 @@ func TestStatusCountsTheDriftOfASuspendedRelease(t *testing.T) {
 
 	w.app("suspend", "calm", "--wait").says(0)
 	w.app("lock", "calm", "--mode", "Detect").says(0)
-	if row := rowOf(w.app("status").stdout, "calm"); len(row) < 5 || row[4] != "-" {
-		t.Errorf("row of a release that is not to be enforced is %q", row)
-	}
+	row := rowOf(w.app("status").stdout, "calm")
+	check.That(t, len(row) >= 5 && row[4] == "-", "row of a release that is not to be enforced is %q", row)
 }
 
 // rowOf returns the cells of the row of a HelmRelease.

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -51,8 +52,7 @@ func TestTrace(t *testing.T) {
 		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/spec/replicas"}}, {Paths: []string{"/data/color"}}}
 	})
 	w.Kubectl("scale", "deployment/shop", "--replicas=3")
-	const lock = "HelmRelease:  LOCKER/shop\n" +
-		"Locked:       yes, mode Enforce, scope Declared\n" +
+	const lock = "HelmRelease:  LOCKER/shop\n" + "Locked:       yes, mode Enforce, scope Declared\n" +
 		"Ready:        True, Locked: revision 1 locked: 4 objects\n" +
 		"Operator:     running, last seen TIME\n" +
 		"Ignored:      /spec/replicas\nDrift:        none\n" +
@@ -83,19 +83,17 @@ func TestTrace(t *testing.T) {
 	}
 	r = w.app("trace", "svc", "shop", "-o", "json")
 	out := itemsOf[traced](r)[0]
-	if out.Object.Exists != "no" || out.Release.NamedBy != nil || out.Release.Declares != "yes" || out.Release.Revision != 1 ||
-		len(out.HelmReleases) != 1 || out.HelmReleases[0].Operator != "running" ||
-		out.HelmReleases[0].Locked != "suspended" ||
-		out.Drift.State != "drifted" || r.code != 0 {
-		t.Errorf("exit code %d, %s%s", r.code, r.raw, r.stderr)
-	}
+	check.That(t,
+		out.Object.Exists == "no" && out.Release.NamedBy == nil && out.Release.Declares == "yes" &&
+			out.Release.Revision == 1 && len(out.HelmReleases) == 1 && out.HelmReleases[0].Operator == "running" &&
+			out.HelmReleases[0].Locked == "suspended" && out.Drift.State == "drifted" && r.code == 0, "exit code %d, %s%s",
+		r.code, r.raw, r.stderr)
 	w.app("resume", "shop", "--yes", "--wait").says(0)
 	o.Stop()
 	w.app("trace", "secret/shop").says(0, "Locked:       yes when its operator last ran, mode", "Operator:     stopped, last seen TIME\n",
 		"Advice:       start the operator: nothing is reverted now; helm-locker check -n APPS shows more\n")
-	if r = w.app("trace", "secret/shop", "-o", "yaml"); r.code != 0 || givesAway(r.raw) {
-		t.Errorf("exit code %d, or a Secret is given away:\n%s", r.code, r.raw)
-	}
+	r = w.app("trace", "secret/shop", "-o", "yaml")
+	check.That(t, r.code == 0 && !givesAway(r.raw), "exit code %d, or a Secret is given away:\n%s", r.code, r.raw)
 }
 
 // No answer is better than a wrong one.

@@ -66,14 +66,14 @@ func TestUnowned(t *testing.T) {
 		Items            []struct{ Kind, Namespace, Name, Created, Manager, Release string }
 	}
 	check.NoError(t, json.Unmarshal([]byte(w.app("report", "--unowned", "-o", "json").raw), &out))
-	if len(out.Items) != 2 || out.Kind != "UnownedObjectList" || out.Items[1].Release != "old" || out.Items[0].Created == "" {
-		t.Errorf("the list is %+v", out)
-	}
+	check.That(t,
+		len(out.Items) == 2 && out.Kind == "UnownedObjectList" && out.Items[1].Release == "old" && out.Items[0].Created != "",
+		"the list is %+v", out)
 	w.cli("report", "--unowned", "-n", far).says(2, "**1 of ", "| `ConfigMap APPS-far/far-by-hand` |")
 
-	if r := w.cli("report", "--unowned", "-n", "kube-system"); strings.Contains(r.stdout, "ServiceAccount") {
-		t.Errorf("accounts of Kubernetes' controllers have no owner: %s", r.stdout)
-	}
+	r = w.cli("report", "--unowned", "-n", "kube-system")
+	check.That(t, !strings.Contains(r.stdout, "ServiceAccount"), "accounts of Kubernetes' controllers have no owner: %s",
+		r.stdout)
 
 	file := filepath.Join(t.TempDir(), "exceptions")
 	except := func(text string) result {

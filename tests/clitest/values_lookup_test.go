@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -72,9 +73,8 @@ func TestValuesWithLookup(t *testing.T) {
 			was := w.Kubectl("get", "secret/shop", "configmap/shop", "-o", live)
 			w.Helm(helm, "upgrade", "shop", w.Chart("shop", template), "--reset-then-reuse-values", "--set", "color=blue")
 			want := strings.Replace(was, "green", "blue", 1)
-			if got := w.Kubectl("get", "secret/shop", "configmap/shop", "-o", live); got != want {
-				t.Errorf("the live objects have %s\nwant %s", got, want)
-			}
+			got := w.Kubectl("get", "secret/shop", "configmap/shop", "-o", live)
+			check.That(t, got == want, "the live objects have %s\nwant %s", got, want)
 		})
 	}
 }
@@ -88,9 +88,7 @@ func TestValuesWithLookupOfSecrets(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		r := w.app("values", "shop", "configmap/shop", "data.color=red", "--lookup", "-o", format)
 		r.says(0, "<secret X>", "color", "https://me:")
-		if givesAway(r.raw + r.stderr) {
-			t.Errorf("it gives a Secret away:\n%s%s", r.stdout, r.stderr)
-		}
+		check.That(t, !givesAway(r.raw+r.stderr), "it gives a Secret away:\n%s%s", r.stdout, r.stderr)
 	}
 	w.app("values", "shop", "configmap/shop", "data.color=red", "--lookup", "--show-secrets").says(0,
 		"https://me:"+secretValue+"@example.org", "data["+secretValue+"]")
@@ -106,9 +104,8 @@ data: {a: b}
 `))
 	r := w.app("values", "broken", "configmap/broken", "data.a=c", "--lookup")
 	r.says(1, "does not render", "xxx<secret X>")
-	if givesAway(r.stderr) || strings.Contains(r.stderr, secretValue[:6]) {
-		t.Errorf("it gives a Secret away: %s", r.stderr)
-	}
+	check.That(t, !givesAway(r.stderr) && !strings.Contains(r.stderr, secretValue[:6]), "it gives a Secret away: %s",
+		r.stderr)
 	w.app("values", "broken", "configmap/broken", "data.a=c").says(1, "does not render",
 		"broken/templates/all.yaml calls lookup, which finds nothing without --lookup")
 }
@@ -126,9 +123,8 @@ func TestValuesWithHostileLookups(t *testing.T) {
 			w.Helm(kit.Shared.Helm4(), "install", name, w.Chart("bomb", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+
 				name+"}\ndata: {a: {{ .Values.a | default \"x\" }}}\n{{ if gt .Release.Revision 1 }}"+test.bomb+"{{ end }}\n"))
 			r := w.app("values", name, "configmap/"+name, "data.a=y", "--lookup", "--timeout", "10s")
-			if !strings.Contains(r.stdout+r.stderr, test.want) || len(r.stderr) > 1000 {
-				t.Errorf("exit code %d, want %q: %s%s", r.code, test.want, r.stdout, r.stderr)
-			}
+			check.That(t, strings.Contains(r.stdout+r.stderr, test.want) && len(r.stderr) <= 1000,
+				"exit code %d, want %q: %s%s", r.code, test.want, r.stdout, r.stderr)
 		})
 	}
 }

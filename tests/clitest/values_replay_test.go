@@ -59,9 +59,8 @@ func TestHelmReplaysPrintedCommands(t *testing.T) {
 			t.Logf("seed %d, %s: %d questions, %d commands run, %d of them real upgrades", *replaySeed, r.helm.Name,
 				r.questions, r.replayed, r.upgraded)
 			w.Helm(r.helm, "uninstall", "shop") // objects of the whole cluster too
-			if r.replayed == 0 || 2*r.upgraded < r.replayed {
-				t.Errorf("%d of %d commands were real upgrades", r.upgraded, r.replayed)
-			}
+			check.That(t, r.replayed != 0 && 2*r.upgraded >= r.replayed, "%d of %d commands were real upgrades",
+				r.upgraded, r.replayed)
 		})
 	}
 }

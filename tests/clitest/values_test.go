@@ -53,17 +53,15 @@ func TestValuesOfAField(t *testing.T) {
 			w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart-out", dir).says(0,
 				"the chart is in "+dir+"/shop-1.4.2.tgz\n", "helm upgrade shop "+dir+"/shop-1.4.2.tgz -n APPS ")
 			w.Helm(helm, "upgrade", "shop", dir+"/shop-1.4.2.tgz", "--reset-then-reuse-values")
-			if after := w.Helm(helm, "get", "manifest", "shop"); after != before {
-				t.Errorf("the package renders to\n%s\nwant\n%s", after, before)
-			}
+			after := w.Helm(helm, "get", "manifest", "shop")
+			check.That(t, after == before, "the package renders to\n%s\nwant\n%s", after, before)
 
 			run := func(args ...string) {
 				t.Helper()
 				var out struct{ Items []struct{ Run string } }
 				r := w.app(append([]string{"values", "shop", "-o", "json"}, args...)...)
-				if err := json.Unmarshal([]byte(r.raw), &out); err != nil || len(out.Items) != 1 {
-					t.Fatalf("%v: %s%s", err, r.raw, r.stderr)
-				}
+				err := json.Unmarshal([]byte(r.raw), &out)
+				check.Must(t, err == nil && len(out.Items) == 1, "%v: %s%s", err, r.raw, r.stderr)
 				w.Helm(helm, shellWords(t, strings.Replace(out.Items[0].Run, "shop-1.4.2.tgz", valuesChart, 1))...)
 			}
 			run("deploy/shop-web", "spec.replicas=6")
@@ -73,9 +71,8 @@ func TestValuesOfAField(t *testing.T) {
 			got := w.Kubectl("get", "deployment/shop-web", "service/shop", "-o", "jsonpath="+
 				`{.items[*].spec.replicas} {.items[*].spec.template.spec.containers[0].image} `+
 				`{.items[*].spec.template.spec.containers[0].resources.limits} {.items[*].metadata.annotations.example\.org/scrape}`)
-			if want := `6 example.org/other:3.0 {"cpu":"2","memory":"1Gi"} a, b and 'c'`; got != want {
-				t.Errorf("the live objects have %s\nwant %s", got, want)
-			}
+			want := `6 example.org/other:3.0 {"cpu":"2","memory":"1Gi"} a, b and 'c'`
+			check.That(t, got == want, "the live objects have %s\nwant %s", got, want)
 		})
 	}
 }
@@ -99,9 +96,7 @@ func TestValuesOfWhatDiffers(t *testing.T) {
 	r := w.app("values", "shop")
 	r.says(0, "spec.replicas: 3 -> 7\n", "--set web.replicas=7\n", "--set web.grace=3\n", "--set 'web.note=by hand'\n",
 		"Secret APPS/shop  data[password]: <secret X> -> <secret X>\n")
-	if givesAway(r.raw) {
-		t.Errorf("it gives a Secret away:\n%s", r.raw)
-	}
+	check.That(t, !givesAway(r.raw), "it gives a Secret away:\n%s", r.raw)
 }
 
 func TestValuesOfBadInput(t *testing.T) {
@@ -147,9 +142,7 @@ func TestValuesOfHostileCharts(t *testing.T) {
 			if !strings.Contains(r.stderr, "rendering the chart") && !strings.Contains(r.stderr, "does not render") {
 				t.Errorf("%s", r.stderr)
 			}
-			if len(r.stderr) > 1000 {
-				t.Errorf("it prints %d bytes", len(r.stderr))
-			}
+			check.That(t, len(r.stderr) <= 1000, "it prints %d bytes", len(r.stderr))
 		})
 	}
 }
@@ -163,9 +156,8 @@ func TestValuesAreWritten(t *testing.T) {
 	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--write", file).says(0, "--set web.replicas=5\n")
 	got, err := os.ReadFile(file)
 	check.NoError(t, err)
-	if want := "# of the shop\nweb:\n  note: mine # kept\n  replicas: 5\n"; string(got) != want {
-		t.Errorf("the file is\n%s\nwant\n%s", got, want)
-	}
+	want := "# of the shop\nweb:\n  note: mine # kept\n  replicas: 5\n"
+	check.That(t, string(got) == want, "the file is\n%s\nwant\n%s", got, want)
 	w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--write", "main_test.go").says(1, "main_test.go")
 }
 
@@ -180,7 +172,5 @@ stringData: {password: "{{ .Values.password }}"}
 `), "--set", "password="+secretValue)
 	r := w.app("values", "shop", "secret/shop", "stringData.password=other")
 	r.says(1, "does not render", "no: <secret X>")
-	if givesAway(r.stderr + r.raw) {
-		t.Errorf("it gives a Secret away: %s", r.stderr)
-	}
+	check.That(t, !givesAway(r.stderr+r.raw), "it gives a Secret away: %s", r.stderr)
 }

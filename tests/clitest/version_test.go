@@ -31,23 +31,19 @@ func TestVersionOfTheOperator(t *testing.T) {
 	w.installShop(kit.Shared.Helm4(), "shop")
 	w.Lock("shop")
 	lines := strings.Split(w.cli("version").stdout, "\n")
-	if want := "operator LOCKER/LOCKER " + version.Version; len(lines) != 3 || lines[1] != want {
-		t.Errorf("lines are %q, want %q as the second one", lines, want)
-	}
+	want := "operator LOCKER/LOCKER " + version.Version
+	check.That(t, len(lines) == 3 && lines[1] == want, "lines are %q, want %q as the second one", lines, want)
 	found := w.versions(0)
-	if len(found.Items) != 2 || found.Items[1].Version != version.Version || !*found.Items[1].Running {
-		t.Errorf("versions are %+v", found)
-	}
+	check.That(t, len(found.Items) == 2 && found.Items[1].Version == version.Version && *found.Items[1].Running,
+		"versions are %+v", found)
 	o.Stop()
-	if found = w.versions(0); len(found.Items) != 2 || *found.Items[1].Running {
-		t.Errorf("versions are %+v", found)
-	}
+	found = w.versions(0)
+	check.That(t, len(found.Items) == 2 && !*found.Items[1].Running, "versions are %+v", found)
 	w.cli("version").says(0, "operator LOCKER/LOCKER "+version.Version+" (it does not run)\n")
 	nobody := w.as("nobody")
 	nobody.cli("version").says(1, "helm-locker ", `cannot get resource "leases"`)
-	if found := nobody.versions(1); len(found.Items) != 1 || found.Items[0].Component != "client" {
-		t.Errorf("versions are %+v", found)
-	}
+	found = nobody.versions(1)
+	check.That(t, len(found.Items) == 1 && found.Items[0].Component == "client", "versions are %+v", found)
 	nobody.kubeconfig = "/nonexistent"
 	nobody.cli("version", "--client", "-o", "yaml").says(0, "kind: VersionList")
 	nobody.cli("version").says(1, "helm-locker ", "no cluster is configured")

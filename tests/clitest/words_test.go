@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -14,9 +15,8 @@ func TestFlagsBeforeTheCommand(t *testing.T) {
 	w.installShop(kit.Shared.Helm4(), "shop")
 	after := w.cli("diff", "shop", "--namespace", w.Apps)
 	before := w.cli("--namespace", w.Apps, "diff", "shop")
-	if after.code != 0 || before.stdout != after.stdout || before.code != after.code {
-		t.Errorf("before: %+v\nafter: %+v", before, after)
-	}
+	check.That(t, after.code == 0 && before.stdout == after.stdout && before.code == after.code,
+		"before: %+v\nafter: %+v", before, after)
 	w.cli("--namespace", "nowhere", "diff", "shop").says(5, "")
 }
 
@@ -50,9 +50,7 @@ func TestReleasesAreNamedAsTheyArePrinted(t *testing.T) {
 func TestProgramWithoutACommand(t *testing.T) {
 	w := newFixture(t)
 	version := w.cli("version")
-	if version.code != 0 || !strings.HasPrefix(version.stdout, "helm-locker ") {
-		t.Errorf("%+v", version)
-	}
+	check.That(t, version.code == 0 && strings.HasPrefix(version.stdout, "helm-locker "), "%+v", version)
 	w.cli("--namspace", "x").says(2, "no command", "see helm-locker --help")
 	w.cli().says(2, "helm-locker [global options] [command")
 	w.cli("operator", "--namspace", "x").says(1, "did you mean --namespace? see helm-locker operator --help")

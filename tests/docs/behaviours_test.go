@@ -24,9 +24,7 @@ func TestBehavioursAreShownByTests(t *testing.T) {
 			continue
 		}
 		links := link.FindAllStringSubmatch(line, -1)
-		if len(links) == 0 {
-			t.Errorf("no test shows %s", line)
-		}
+		check.That(t, len(links) > 0, "no test shows %s", line)
 		for _, m := range links {
 			shown[m[1]] = true
 			code, err := os.ReadFile(filepath.Join(root, "docs", m[2]))

@@ -38,9 +38,7 @@ func TestEveryCommandInTheDocuments(t *testing.T) {
 		t.Skip("needs a control plane")
 	}
 	list, err := pages()
-	if err != nil {
-		t.Fatal(err, advice)
-	}
+	check.Must(t, err == nil, "%v %v", err, advice)
 	r := newReader(t)
 	var notRun []string
 	for _, p := range list {
@@ -84,9 +82,8 @@ func (p *page) notRun(t *testing.T, b *block) []string {
 			}
 		}
 		for _, m := range goRun.FindAllStringSubmatch(c.text, -1) {
-			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
-				t.Errorf("%s:%d: %v", p.path, c.line, err)
-			}
+			_, err := os.Stat(filepath.Join(root, m[1]))
+			check.That(t, err == nil, "%s:%d: %v", p.path, c.line, err)
 		}
 	}
 	return list
@@ -162,9 +159,7 @@ func (p *page) follow(t *testing.T, s *shell, b *block) bool {
 		first = false
 		return differs(b.output.lines, strings.Join(printed, ""))
 	})
-	if problem != nil {
-		t.Errorf("%s:%d: %v%s", p.path, b.output.line, problem, advice)
-	}
+	check.That(t, problem == nil, "%s:%d: %v%s", p.path, b.output.line, problem, advice)
 	return true
 }
 
@@ -209,10 +204,7 @@ func (p *page) settle(t *testing.T, j *job) {
 		}
 		return differs(append(slices.Clone(j.promised.lines), "[...]"), out)
 	})
-	if err := j.interrupt(); err != nil {
-		t.Errorf("%s:%d: %s: %v%s", p.path, j.line, j.text, err, advice)
-	}
-	if problem != nil {
-		t.Errorf("%s:%d: %v%s", p.path, j.line, problem, advice)
-	}
+	err := j.interrupt()
+	check.That(t, err == nil, "%s:%d: %s: %v%s", p.path, j.line, j.text, err, advice)
+	check.That(t, problem == nil, "%s:%d: %v%s", p.path, j.line, problem, advice)
 }

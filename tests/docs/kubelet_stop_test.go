@@ -27,9 +27,8 @@ func TestKubeletStartsNothingForAPodThatHasEnded(t *testing.T) {
 			const uid = types.UID("pod")
 			c.end(k, uid)
 			check.NoError(t, k.launch(uid, []string{"1h"}, nil, filepath.Join(k.dir, "log")))
-			if n := len(k.running()); n != c.started {
-				t.Errorf("%d programs run, want %d", n, c.started)
-			}
+			n := len(k.running())
+			check.That(t, n == c.started, "%d programs run, want %d", n, c.started)
 			k.stopAll()
 			k.wg.Wait()
 		})

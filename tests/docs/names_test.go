@@ -32,9 +32,7 @@ func TestEveryTestThatADocumentNamesExists(t *testing.T) {
 			}
 		}
 	})
-	if count == 0 {
-		t.Error("no document names a test")
-	}
+	check.That(t, count != 0, "no document names a test")
 }
 
 // Links between files of the repository lead somewhere.

@@ -182,8 +182,7 @@ func (p *page) fences(text string) ([]fence, error) {
 				}
 				p.given = splitList(given)
 			}
-		case indented.MatchString(line) && comment == "" &&
-			(i == 0 || !strings.HasPrefix(strings.TrimSpace(line), "-")):
+		case indented.MatchString(line) && comment == "" && (i == 0 || !strings.HasPrefix(strings.TrimSpace(line), "-")):
 			return nil, fmt.Errorf("%s:%d: commands stand in ```sh blocks, or nobody runs them", p.path, i+1)
 		case strings.TrimSpace(line) != "":
 			comment, adjacent = "", false

@@ -31,9 +31,8 @@ func TestImportsPointDown(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		packages := ours.FindAllStringSubmatch(line, -1)
 		importer := packages[0][1]
-		if _, ok := rows[importer]; !ok {
-			t.Errorf("docs/architecture.md does not name %s", importer)
-		}
+		_, ok := rows[importer]
+		check.That(t, ok, "docs/architecture.md does not name %s", importer)
 		for _, imported := range packages[1:] {
 			if rows[imported[1]] < rows[importer] {
 				t.Errorf("%s imports %s, which is above it in docs/architecture.md", importer, imported[1])
@@ -64,8 +63,6 @@ func TestOneProgramHasTheClientOfABucket(t *testing.T) {
 		list.Dir = root
 		out, err := list.Output()
 		check.NoError(t, err)
-		if strings.Contains(string(out), "github.com/minio/") != has {
-			t.Errorf("%s: it has the client: %v", program, !has)
-		}
+		check.Equal(t, strings.Contains(string(out), "github.com/minio/"), has, "%s: it has the client: %v", program, !has)
 	}
 }

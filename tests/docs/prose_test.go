@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // written by a program, or in part.
@@ -64,9 +66,7 @@ func TestProseHasOneSentenceALine(t *testing.T) {
 				continue
 			}
 			text := spans.ReplaceAllString(lead.ReplaceAllString(line, ""), "x")
-			if at := twoSentences.FindString(text); at != "" {
-				t.Errorf("%s:%d: two sentences on a line, at %q", path, i+1, at)
-			}
+			check.Equal(t, twoSentences.FindString(text), "", "%s:%d: two sentences on a line, at", path, i+1)
 			if before != "" && !other.MatchString(line) && !ended.MatchString(before) {
 				t.Errorf("%s:%d: a sentence goes on from the line before", path, i+1)
 			}

@@ -76,9 +76,8 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 		stop()
 		check.NoError(t, r.world.reset(context.WithoutCancel(t.Context())))
 	})
-	if err := give(s, p.given); err != nil {
-		t.Fatalf("%s: %v", p.path, err)
-	}
+	err = give(s, p.given)
+	check.Must(t, err == nil, "%s: %v", p.path, err)
 	if *record && p.isWalk() {
 		p.record(t, s)
 		return

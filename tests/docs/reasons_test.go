@@ -19,18 +19,15 @@ func TestEveryReasonIsInTroubleshooting(t *testing.T) {
 	check.NoError(t, err)
 	reasons := constants(t, "Reason")
 	events := constants(t, "EventReason")
-	if len(reasons) < 20 || len(events) < 15 {
-		t.Fatalf("found only %d reasons and %d events", len(reasons), len(events))
-	}
+	check.Must(t, len(reasons) >= 20 && len(events) >= 15, "found only %d reasons and %d events", len(reasons),
+		len(events))
 	for name, value := range reasons {
-		if !strings.Contains(string(text), "\n### "+value+"\n") {
-			t.Errorf("docs/troubleshooting.md has no section about %s (%s): what it means, and what to do", value, name)
-		}
+		check.That(t, strings.Contains(string(text), "\n### "+value+"\n"),
+			"docs/troubleshooting.md has no section about %s (%s): what it means, and what to do", value, name)
 	}
 	for name, value := range events {
-		if !strings.Contains(string(text), "`"+value+"`") {
-			t.Errorf("docs/troubleshooting.md does not have the event %s (%s)", value, name)
-		}
+		check.That(t, strings.Contains(string(text), "`"+value+"`"),
+			"docs/troubleshooting.md does not have the event %s (%s)", value, name)
 	}
 }
 
@@ -57,9 +54,7 @@ func constants(t *testing.T, prefix string) map[string]string {
 	t.Helper()
 	dir := filepath.Join(root, "pkg/apis/helm.cattle.io/v1alpha1")
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files in %s: %v", dir, err)
-	}
+	check.Must(t, err == nil && len(files) > 0, "no files in %s: %v", dir, err)
 	found := map[string]string{}
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

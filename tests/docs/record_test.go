@@ -36,9 +36,7 @@ func (p *page) record(t *testing.T, s *shell) {
 				continue
 			}
 			out, err := p.settled(s, c)
-			if err != nil {
-				t.Errorf("%s:%d: %s\n%v", p.path, c.line, c.text, err)
-			}
+			check.That(t, err == nil, "%s:%d: %s\n%v", p.path, c.line, c.text, err)
 			var printed []string
 			if out = strings.TrimRight(out, "\n"); out != "" {
 				printed = strings.Split(out, "\n")

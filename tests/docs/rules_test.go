@@ -52,9 +52,8 @@ a drawing
 func TestPagesAreReadByTheRules(t *testing.T) {
 	p, err := parse("page.md", strings.ReplaceAll(sample, "~~~", "```"))
 	check.NoError(t, err)
-	if !slices.Equal(p.given, []string{"operator", "lock"}) || len(p.blocks) != 3 {
-		t.Fatalf("given %q, %d blocks", p.given, len(p.blocks))
-	}
+	check.Must(t, slices.Equal(p.given, []string{"operator", "lock"}) && len(p.blocks) == 3, "given %q, %d blocks",
+		p.given, len(p.blocks))
 	var lines []int
 	for _, c := range p.blocks[0].commands {
 		lines = append(lines, c.line)
@@ -62,22 +61,17 @@ func TestPagesAreReadByTheRules(t *testing.T) {
 	if !slices.Equal(lines, []int{6, 8, 13}) || !strings.HasSuffix(p.blocks[0].commands[1].text, "\n\nEOF") {
 		t.Errorf("commands at lines %v: %+v", lines, p.blocks[0].commands)
 	}
-	if exitCode(p.blocks[0].commands[2].text) != 2 || exitCode(p.blocks[0].commands[0].text) != 0 {
-		t.Error("exit codes are not read")
-	}
-	if out := p.blocks[0].output; out == nil || out.line != 17 {
-		t.Errorf("output is %+v", out)
-	}
-	if p.blocks[0].notRun != "" || p.blocks[2].notRun != "" {
-		t.Error("blocks without a marker are not run")
-	}
-	if b := p.blocks[1]; b.notRun != "needs Docker" || b.output != nil {
-		t.Errorf("block is %+v", b)
-	}
-	if c := p.blocks[2].commands; len(c) != 2 || c[1].text != "for i in 1 2; do\necho $i; done" ||
-		len(c[1].output.lines) != 2 || p.blocks[2].output != nil {
-		t.Errorf("commands are %+v", c)
-	}
+	check.That(t, exitCode(p.blocks[0].commands[2].text) == 2 && exitCode(p.blocks[0].commands[0].text) == 0,
+		"exit codes are not read")
+	out := p.blocks[0].output
+	check.That(t, out != nil && out.line == 17, "output is %+v", out)
+	check.That(t, p.blocks[0].notRun == "" && p.blocks[2].notRun == "", "blocks without a marker are not run")
+	b := p.blocks[1]
+	check.That(t, b.notRun == "needs Docker" && b.output == nil, "block is %+v", b)
+	c := p.blocks[2].commands
+	check.That(t,
+		len(c) == 2 && c[1].text == "for i in 1 2; do\necho $i; done" && len(c[1].output.lines) == 2 &&
+			p.blocks[2].output == nil, "commands are %+v", c)
 }
 
 // A page without a rule is an error with page and line, and not a command that never runs.
@@ -92,10 +86,8 @@ func TestPagesThatCannotBeRunSayWhere(t *testing.T) {
 		"~~~sh\ntrue\n":                                         "page.md:1: this block does not end",
 		"~~~sh\ntrue\n~~~\n~~~text\na\n~~~\n~~~console\nb\n~~~": "page.md:7: this output belongs to no block",
 	} {
-		if _, err := parse("page.md", strings.ReplaceAll(text, "~~~", "```")); err == nil ||
-			!strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: error %v, want %s", text, err, want)
-		}
+		_, err := parse("page.md", strings.ReplaceAll(text, "~~~", "```"))
+		check.That(t, err != nil && strings.HasPrefix(err.Error(), want), "%q: error %v, want %s", text, err, want)
 	}
 }
 
@@ -116,9 +108,8 @@ func TestOutputsAreComparedByTheRules(t *testing.T) {
 			"release n/b: waiting for x\nrelease n/a: waiting for x\nrelease n/a: done\nb",
 	}
 	for want, got := range same {
-		if err := differs(strings.Split(want, "\n"), got); err != nil {
-			t.Errorf("%q against %q: %v", want, got, err)
-		}
+		err := differs(strings.Split(want, "\n"), got)
+		check.That(t, err == nil, "%q against %q: %v", want, got, err)
 	}
 	different := map[string]string{
 		"shop 5s":   "shops 5s",
@@ -131,8 +122,6 @@ func TestOutputsAreComparedByTheRules(t *testing.T) {
 		"release n/a: waiting for x\nrelease n/a: done": "release n/a: done\nrelease n/a: waiting for x",
 	}
 	for want, got := range different {
-		if differs(strings.Split(want, "\n"), got) == nil {
-			t.Errorf("%q is taken for %q", got, want)
-		}
+		check.That(t, differs(strings.Split(want, "\n"), got) != nil, "%q is taken for %q", got, want)
 	}
 }

@@ -67,8 +67,7 @@ func newShell(dir, own string, env []string) (_ *shell, err error) {
 // run runs a command and returns its output, on either stream, and its exit code.
 func (s *shell) run(text string) (output string, code int, err error) {
 	s.count++
-	file, out := filepath.Join(s.dir, fmt.Sprintf("%d.sh", s.count)),
-		filepath.Join(s.dir, fmt.Sprintf("%d.out", s.count))
+	file, out := filepath.Join(s.dir, fmt.Sprintf("%d.sh", s.count)), filepath.Join(s.dir, fmt.Sprintf("%d.out", s.count))
 	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
 		return "", 0, err
 	}
@@ -146,8 +145,8 @@ func (j *job) interrupt() error {
 	select {
 	case err := <-j.ended:
 		var exit *exec.ExitError
-		if errors.As(err, &exit) && (exit.ExitCode() == 130 ||
-			exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT) {
+		if errors.As(err, &exit) &&
+			(exit.ExitCode() == 130 || exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT) {
 			return nil
 		}
 		return err

@@ -42,15 +42,12 @@ func TestEveryHelmReleaseInTheDocuments(t *testing.T) {
 				resource := map[string]string{v1alpha1.Kind: v1alpha1.HelmReleaseResourceName,
 					v1alpha1.PolicyKind: v1alpha1.PolicyResourceName}[u.GetKind()]
 				of := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(resource)).Namespace(u.GetNamespace())
-				if _, err := of.Create(t.Context(), u, options); err != nil {
-					t.Errorf("%s:%d: %v", p.path, f.line, err)
-				}
+				_, err := of.Create(t.Context(), u, options)
+				check.That(t, err == nil, "%s:%d: %v", p.path, f.line, err)
 			}
 		}
 	}
-	if count[v1alpha1.Kind] < 3 || count[v1alpha1.PolicyKind] < 3 {
-		t.Errorf("found only %v", count)
-	}
+	check.That(t, count[v1alpha1.Kind] >= 3 && count[v1alpha1.PolicyKind] >= 3, "found only %v", count)
 }
 
 // ours returns the HelmReleases and HelmReleasePolicies in a block of YAML, also those in a ManifestWorkReplicaSet.
@@ -102,13 +99,10 @@ func TestTheCodeForEmbeddersCompiles(t *testing.T) {
 	example, err := os.ReadFile(filepath.Join(root, "pkg", "operator", "example_test.go"))
 	check.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(blocks) < 2 {
-		t.Fatalf("docs/embedding.md has %d blocks of Go", len(blocks))
-	}
+	check.Must(t, len(blocks) >= 2, "docs/embedding.md has %d blocks of Go", len(blocks))
 	for _, block := range blocks {
 		if !strings.Contains(string(example), block[1]) {
-			t.Errorf("this code of docs/embedding.md is not in pkg/operator/example_test.go, which compiles it:\n%s",
-				block[1])
+			t.Errorf("this code of docs/embedding.md is not in pkg/operator/example_test.go, which compiles it:\n%s", block[1])
 		}
 	}
 }

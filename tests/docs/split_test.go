@@ -46,8 +46,8 @@ func splitConsole(line int, lines []string) ([]command, error) {
 	var list []command
 	for i, l := range lines {
 		if typed, ok := strings.CutPrefix(l, "$ "); ok {
-			list = append(list, command{line: line + i, text: typed,
-				output: &fence{language: "console", line: line + i + 1}})
+			list = append(list,
+				command{line: line + i, text: typed, output: &fence{language: "console", line: line + i + 1}})
 			continue
 		}
 		last := &list[len(list)-1]

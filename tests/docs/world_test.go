@@ -73,8 +73,7 @@ func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 			return nil, err
 		}
 		for _, r := range list.APIResources {
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") ||
-				slices.Contains(derived, r.Name) {
+			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || slices.Contains(derived, r.Name) {
 				continue
 			}
 			gvr := version.WithResource(r.Name)

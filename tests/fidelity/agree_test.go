@@ -133,9 +133,8 @@ func TestDiffAndTheOperatorAgree(t *testing.T) {
 // exactly the differences found by diff once the release is locked, and diff finds nothing after that.
 func (r *release) agrees(t *testing.T) {
 	cluster := r.Inspect()
-	if found := r.diff(cluster); len(found) > 0 {
-		t.Errorf("diff finds %v in what was just installed", found)
-	}
+	found := r.diff(cluster)
+	check.That(t, len(found) == 0, "diff finds %v in what was just installed", found)
 	for i, more := 0, true; more; i++ {
 		r.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 		r.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
@@ -163,9 +162,9 @@ func (r *release) agrees(t *testing.T) {
 			left := r.diff(cluster)
 			return left, len(left) == 0
 		})
-		if written := r.written(); !slices.Equal(found, written) {
-			t.Errorf("round %d: diff finds %v, the operator writes %v; edits: %v", i, found, written, edited)
-		}
+		written := r.written()
+		check.That(t, slices.Equal(found, written), "round %d: diff finds %v, the operator writes %v; edits: %v", i, found,
+			written, edited)
 	}
 }
 

@@ -35,9 +35,7 @@ var cases = map[string]func(w *fixture, helm cluster.Helm){
 func TestCases(t *testing.T) {
 	folders, err := os.ReadDir(filepath.Join("testdata", "cases"))
 	check.NoError(t, err)
-	if len(folders) != len(cases) {
-		t.Errorf("there are %d folders for %d tests", len(folders), len(cases))
-	}
+	check.That(t, len(folders) == len(cases), "there are %d folders for %d tests", len(folders), len(cases))
 	for _, folder := range folders {
 		t.Run(folder.Name(), func(t *testing.T) {
 			t.Parallel()

@@ -105,9 +105,7 @@ func TestI8_AnUndeclaredImmutableIsReplaced(t *testing.T) {
 			old := w.Get(resource(plural), name)
 			w.freeze(plural, name, kit.Tamperer)
 			made := w.WaitNewObject(resource(plural), name, old.GetUID())
-			if made.Object["immutable"] != nil {
-				t.Errorf("%s is immutable again", object)
-			}
+			check.That(t, made.Object["immutable"] == nil, "%s is immutable again", object)
 			check.Report(t, w.ownedByHelm(made))
 		}
 		w.WaitReady("app", 1)

@@ -125,9 +125,7 @@ func TestI5_StrictRestoresInjectedElements(t *testing.T) {
 			"beside declared drift": set(sidecar+"/image", `"evil.example/a"`) + "," + set(pod+"/containers/1/image", `"evil.example/b"`),
 		} {
 			u := w.edit("[" + patch + "]")
-			if content(u) == good {
-				t.Fatalf("%s: the edit changed nothing", name)
-			}
+			check.Must(t, content(u) != good, "%s: the edit changed nothing", name)
 			w.Eventually(name+" is as it was", func() error {
 				if got := content(w.Get(kit.Deployments, "app")); got != good {
 					return fmt.Errorf("it is %s", got)
@@ -175,16 +173,13 @@ func TestI6_StrictLeavesInjectedElementsWithoutTheirWebhook(t *testing.T) {
 		w.PassFence()
 		w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift)
 		w.leavesDeployment("after an edit while the webhook is down")
-		if got := content(w.Get(kit.Deployments, "app")); got != content(u) {
-			t.Errorf("it is %s", got)
-		}
+		check.Equal(t, content(w.Get(kit.Deployments, "app")), content(u), "it")
 		i.image.Store("registry.local/sidecar:2")
 		i.down.Store(false)
 		w.edit("[" + del(sidecar) + "]") // the webhook injects the newer one
 		w.PassFence()
 		w.leavesDeployment("after the webhook injected another form")
-		if got := kit.Field(w.Get(kit.Deployments, "app"), "spec.template.spec.containers"); !strings.Contains(fmt.Sprint(got), "sidecar:2") {
-			t.Errorf("containers are %v", got)
-		}
+		got := kit.Field(w.Get(kit.Deployments, "app"), "spec.template.spec.containers")
+		check.That(t, strings.Contains(fmt.Sprint(got), "sidecar:2"), "containers are %v", got)
 	})
 }

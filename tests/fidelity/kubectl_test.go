@@ -45,10 +45,8 @@ func TestMoments_Kubectl(t *testing.T) {
 			// adds is set when something beside the declared fields stays.
 			adds bool
 		}{
-			{name: "set image", object: "deployments/web",
-				args: []string{"set", "image", "deployment/web", "main=evil:1"}},
-			{name: "set env", object: "deployments/web",
-				args: []string{"set", "env", "deployment/web", "EVIL=yes"}, adds: true},
+			{name: "set image", object: "deployments/web", args: []string{"set", "image", "deployment/web", "main=evil:1"}},
+			{name: "set env", object: "deployments/web", args: []string{"set", "env", "deployment/web", "EVIL=yes"}, adds: true},
 			{name: "scale", object: "deployments/web", args: []string{"scale", "deployment/web", "--replicas=1"}},
 			{name: "edit", object: "deployments/web", args: []string{"edit", "deployment/web"}},
 			{name: "rollout restart", object: "deployments/web",
@@ -56,10 +54,8 @@ func TestMoments_Kubectl(t *testing.T) {
 			{name: "label", object: "deployments/web",
 				args: []string{"label", "deployment/web", "--overwrite", "app.kubernetes.io/managed-by=me"}},
 			{name: "annotate", object: "configmaps/plain",
-				args: []string{"annotate", "configmap/plain", "--overwrite", "note=evil",
-					"meta.helm.sh/release-name-"}},
-			{name: "replace", object: "configmaps/plain", input: replacement, args: []string{"replace", "-f", "-"},
-				adds: true},
+				args: []string{"annotate", "configmap/plain", "--overwrite", "note=evil", "meta.helm.sh/release-name-"}},
+			{name: "replace", object: "configmaps/plain", input: replacement, args: []string{"replace", "-f", "-"}, adds: true},
 			{name: "patch", object: "configmaps/plain",
 				args: []string{"patch", "configmap/plain", "-p", `{"data":{"$patch":"replace","other":"evil"}}`},
 				adds: true},

@@ -89,9 +89,9 @@ func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 			}
 			return w.ownedByHelm(u)
 		})
-		if u := w.Get(kit.ConfigMaps, "plain"); u.GetUID() != made.GetUID() || kit.Field(u, "data.other") != "x" {
-			t.Errorf("it is not the tamperer's object, put right: %v", u.Object)
-		}
+		u := w.Get(kit.ConfigMaps, "plain")
+		check.That(t, u.GetUID() == made.GetUID() && kit.Field(u, "data.other") == "x",
+			"it is not the tamperer's object, put right: %v", u.Object)
 		w.WaitReady("app", 1)
 		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
 		w.WaitReady("app", 2)
@@ -117,9 +117,7 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 	namespaces := w.Kube.CoreV1().Namespaces()
 	check.NoError(t, namespaces.Delete(w.Ctx, other, metav1.DeleteOptions{}))
 	c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted)
-	if !strings.Contains(c.Message, other+"/there") {
-		t.Errorf("Ready says %s", c.Message)
-	}
+	check.That(t, strings.Contains(c.Message, other+"/there"), "Ready says %s", c.Message)
 	w.Patch(kit.ConfigMaps, "here", `{"data":{"key":"evil"}}`)
 	w.WaitField(kit.ConfigMaps, "here", "data.key", "declared")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":null}}`)
@@ -155,9 +153,9 @@ func TestMoments_ForeignFinalizer(t *testing.T) {
 		w.WaitField(kit.ConfigMaps, "plain", "data.key", "declared")
 		w.Patch(kit.Deployments, "web", `{"metadata":{"finalizers":null}}`)
 		u := w.WaitNewObject(kit.Deployments, "web", old.GetUID())
-		if n := kit.Field(u, "spec.replicas"); n != int64(0) || len(u.GetFinalizers()) > 0 {
-			t.Errorf("it has %v replicas and the finalizers %v", n, u.GetFinalizers())
-		}
+		n := kit.Field(u, "spec.replicas")
+		check.That(t, n == int64(0) && len(u.GetFinalizers()) == 0, "it has %v replicas and the finalizers %v", n,
+			u.GetFinalizers())
 		w.WaitReady("app", 1)
 		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
 		w.WaitReady("app", 2)
@@ -181,9 +179,8 @@ func TestMoments_Subresources(t *testing.T) {
 			metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale")
 		check.NoError(t, err)
 		web.comes(before)
-		if n := len(w.to("web")); n != 1 {
-			t.Errorf("%d writes for one scale and one status", n)
-		}
+		n := len(w.to("web"))
+		check.That(t, n == 1, "%d writes for one scale and one status", n)
 		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
 		w.WaitReady("app", 2)
 	})
@@ -200,9 +197,8 @@ func TestMoments_DeclaredValuesOwnedByAnother(t *testing.T) {
 		plain.tamper(types.ApplyPatchType,
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain, annotations: {note: first}}\ndata: {key: declared}\n", kit.Tamperer)
 		w.PassFence()
-		if n, server := len(w.to("plain")), helm.Name == "helm 4"; n > 0 != server || n > 2 {
-			t.Errorf("%d writes", n)
-		}
+		n, server := len(w.to("plain")), helm.Name == "helm 4"
+		check.That(t, n > 0 == server && n <= 2, "%d writes", n)
 		w.PassFence()
 		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
 		w.WaitReady("app", 2)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -50,8 +51,6 @@ binaryData: {blob: AAEC}
 			}
 		}
 		t.Logf("%d requests: %d refused, %d dry runs", len(patches), refused, dry)
-		if refused > 1 || dry > 8 {
-			t.Errorf("%d refused writes, %d dry runs", refused, dry)
-		}
+		check.That(t, refused <= 1 && dry <= 8, "%d refused writes, %d dry runs", refused, dry)
 	})
 }

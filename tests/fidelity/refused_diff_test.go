@@ -52,28 +52,27 @@ data: {mode: safe}
 		const context = "/spec/template/spec/containers/0/securityContext/"
 		d := compared["noescal"]
 		want := []string{context + "allowPrivilegeEscalation", context + "privileged"}
-		if got := pathsOf(d); !slices.Equal(got, want) {
-			t.Errorf("diff of the Deployment shows %q", got)
-		}
-		if !strings.Contains(d.Note, "a revert takes out") || !strings.Contains(d.Note, "privileged") || len(d.Refused) > 0 {
-			t.Errorf("diff says %q, refused is %v", d.Note, d.Refused)
-		}
+		got := pathsOf(d)
+		check.That(t, slices.Equal(got, want), "diff of the Deployment shows %q", got)
+		check.That(t,
+			strings.Contains(d.Note, "a revert takes out") && strings.Contains(d.Note, "privileged") && len(d.Refused) == 0,
+			"diff says %q, refused is %v", d.Note, d.Refused)
 		d = compared["frozen"]
-		if got := pathsOf(d); !slices.Equal(got, []string{"/data/mode", "/immutable", "/metadata/labels/tier"}) {
-			t.Errorf("diff of the ConfigMap shows %q", got)
-		}
-		if len(d.Refused) != 2 || d.Refused[0].Path != "/data/mode" || d.Refused[1].Path != "/immutable" ||
-			!strings.Contains(d.Note, "data[mode], immutable cannot be restored") {
-			t.Errorf("diff says %q, refused is %v", d.Note, d.Refused)
-		}
+		got = pathsOf(d)
+		check.That(t, slices.Equal(got, []string{"/data/mode", "/immutable", "/metadata/labels/tier"}),
+			"diff of the ConfigMap shows %q", got)
+		check.That(t,
+			len(d.Refused) == 2 && d.Refused[0].Path == "/data/mode" && d.Refused[1].Path == "/immutable" &&
+				strings.Contains(d.Note, "data[mode], immutable cannot be restored"), "diff says %q, refused is %v", d.Note,
+			d.Refused)
 
 		w.CreateHelmRelease("app")
 		w.WaitField(kit.ConfigMaps, "frozen", "metadata.labels.tier", "gold")
 		w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonRevertFailed, "1 of 2 objects protected, 1 in part", "frozen")
 		left := w.compare("app")
-		if got := pathsOf(left["frozen"]); len(left) != 1 || !slices.Equal(got, []string{"/data/mode", "/immutable"}) {
-			t.Errorf("after the reverts diff shows %v, and %q of the ConfigMap", left, got)
-		}
+		got = pathsOf(left["frozen"])
+		check.That(t, len(left) == 1 && slices.Equal(got, []string{"/data/mode", "/immutable"}),
+			"after the reverts diff shows %v, and %q of the ConfigMap", left, got)
 	})
 }
 
@@ -136,9 +135,8 @@ func TestAdviceOnlyWhereAFieldIsImmutable(t *testing.T) {
 	})
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"evil"}}`)
 	c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
-	if strings.Contains(c.Message, "replaceImmutable") || strings.Contains(c.Message, "never replaced") {
-		t.Errorf("Ready advises to replace the object: %s", c.Message)
-	}
+	check.That(t, !strings.Contains(c.Message, "replaceImmutable") && !strings.Contains(c.Message, "never replaced"),
+		"Ready advises to replace the object: %s", c.Message)
 }
 
 // TestImmutableFieldsOfAnyKindAreReplaced sets fields that cannot be changed, in kinds without data.

@@ -69,9 +69,8 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 				w.Patch(kit.ConfigMaps, "frozen", `{"metadata":{"labels":{"tier":"worse"}}}`)
 			})
 			frozen := w.Get(kit.ConfigMaps, "frozen")
-			if got := kit.Field(frozen, "data.mode"); got != "evil" {
-				t.Errorf("data.mode is %v", got)
-			}
+			got := kit.Field(frozen, "data.mode")
+			check.That(t, got == "evil", "data.mode is %v", got)
 			// A server-side apply without the field would delete it, or give up its ownership.
 			owned := slices.ContainsFunc(frozen.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 				return e.Manager == "helm" && e.Operation == metav1.ManagedFieldsOperationApply &&
@@ -95,8 +94,8 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 			})
 			w.strategic(sets, "db", `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"evil"}]}}}}`)
 			w.Eventually("the image is back", func() error {
-				containers, _, err := unstructured.NestedSlice(w.Get(sets, "db").Object,
-					"spec", "template", "spec", "containers")
+				containers, _,
+					err := unstructured.NestedSlice(w.Get(sets, "db").Object, "spec", "template", "spec", "containers")
 				if err == nil && containers[0].(map[string]any)["image"] != "registry.example/db:1" {
 					err = fmt.Errorf("containers are %v", containers)
 				}
@@ -210,21 +209,17 @@ automountServiceAccountToken: false
 		w.Proxy.Reset()
 		w.Patch(accounts, "account", `{"secrets":[{"name":"evil"}]}`)
 		c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
-		if !strings.Contains(c.Message, "account") || strings.Contains(c.Message, "all else is protected") {
-			t.Errorf("Ready says %s", c.Message)
-		}
+		check.That(t, strings.Contains(c.Message, "account") && !strings.Contains(c.Message, "all else is protected"),
+			"Ready says %s", c.Message)
 		w.Patch(kit.ConfigMaps, "other", `{"data":{"key":"evil"}}`)
 		w.WaitField(kit.ConfigMaps, "other", "data.key", "declared")
 		for _, r := range w.writes("serviceaccounts") { // all of them are the revert that is refused
-			if !strings.Contains(string(r.Body), `"secrets":[{"name":"declared"}]`) {
-				t.Errorf("written: %s %s", r, r.Body)
-			}
+			check.That(t, strings.Contains(string(r.Body), `"secrets":[{"name":"declared"}]`), "written: %s %s", r, r.Body)
 		}
 		live := w.Get(accounts, "account")
-		if live.GetLabels()["tier"] != "gold" || live.GetAnnotations()["note"] != "declared" ||
-			kit.Field(live, "automountServiceAccountToken") != false {
-			t.Errorf("the account is %v", live.Object)
-		}
+		check.That(t,
+			live.GetLabels()["tier"] == "gold" && live.GetAnnotations()["note"] == "declared" &&
+				kit.Field(live, "automountServiceAccountToken") == false, "the account is %v", live.Object)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -100,9 +101,8 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 				w.Helm(helm, "upgrade", "app", chart, "--set", "port=8080")
 				w.WaitReady("app", 2)
 				ports := kit.Field(w.Get(kit.Services, "web"), "spec.ports").([]any)
-				if len(ports) != 1 || ports[0].(map[string]any)["port"] != int64(8080) {
-					t.Errorf("after the upgrade the ports are %v", ports)
-				}
+				check.That(t, len(ports) == 1 && ports[0].(map[string]any)["port"] == int64(8080),
+					"after the upgrade the ports are %v", ports)
 			})
 		}
 	}

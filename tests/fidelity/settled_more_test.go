@@ -25,8 +25,7 @@ func TestI5_ManagedFieldsAloneExcuseNothing(t *testing.T) {
 	}{
 		"removal": {kind: types.JSONPatchType, manager: "editor",
 			patch: `[{"op":"remove","path":"` + pod + `/containers/1/env/1"}]`},
-		"removal of a label": {kind: types.MergePatchType, manager: "editor",
-			patch: `{"metadata":{"labels":{"tier":null}}}`},
+		"removal of a label": {kind: types.MergePatchType, manager: "editor", patch: `{"metadata":{"labels":{"tier":null}}}`},
 		"image in the name of Helm": {kind: types.JSONPatchType, manager: "helm",
 			patch: `[{"op":"replace","path":"` + pod + `/containers/1/image","value":"evil@x"}]`},
 		"tolerations in the name of Helm": {kind: types.JSONPatchType, manager: "helm",
@@ -58,8 +57,7 @@ func TestI5_ManagedFieldsAloneExcuseNothing(t *testing.T) {
 						after := w.Get(resource("deployments"), "pinned")
 						for _, path := range []string{"spec.replicas", "spec.template", "metadata.labels"} {
 							if !reflect.DeepEqual(kit.Field(before, path), kit.Field(after, path)) {
-								return fmt.Errorf("%s is %v, and was %v", path, kit.Field(after, path),
-									kit.Field(before, path))
+								return fmt.Errorf("%s is %v, and was %v", path, kit.Field(after, path), kit.Field(before, path))
 							}
 						}
 						return nil
@@ -98,17 +96,12 @@ func TestI11_SettledFormsCostNoRequests(t *testing.T) {
 		return all, dry, own
 	}
 	all, dry, own := count()
-	if dry != 0 || own != 1 {
-		t.Errorf("%d dry runs and %d requests for settled forms of %d requests", dry, own, all)
-	}
+	check.That(t, dry == 0 && own == 1, "%d dry runs and %d requests for settled forms of %d requests", dry, own, all)
 	w.forgetSettled()
 	before, dry, own := count()
-	if dry != 2 || own > 3 {
-		t.Errorf("without the forms: %d dry runs and %d requests for settled forms of %d requests", dry, own, before)
-	}
-	if all > before-own {
-		t.Errorf("%d requests with the settled forms, and %d without", all, before-own)
-	}
+	check.That(t, dry == 2 && own <= 3, "without the forms: %d dry runs and %d requests for settled forms of %d requests",
+		dry, own, before)
+	check.That(t, all <= before-own, "%d requests with the settled forms, and %d without", all, before-own)
 }
 
 // The stored settled form of a Secret contains no value of it, and is deleted with its HelmRelease.
@@ -123,22 +116,17 @@ func TestI7_SettledFormsHoldNoValue(t *testing.T) {
 	})
 	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("quiet", "declared"))
 	names := w.memories()
-	if len(names) != 1 {
-		t.Fatalf("Secrets of settled forms: %v", names)
-	}
+	check.Must(t, len(names) == 1, "Secrets of settled forms: %v", names)
 	secret, err := w.Kube.CoreV1().Secrets(w.Operator).Get(w.Ctx, names[0], metav1.GetOptions{})
 	check.NoError(t, err)
 	text, err := json.Marshal(secret)
 	check.NoError(t, err)
 	for _, value := range []string{"SECRETVALUE", "declared", "quiet", "/data"} {
-		if strings.Contains(string(text)+string(secret.Data["settled"]), value) {
-			t.Errorf("it holds %q: %s", value, secret.Data["settled"])
-		}
+		check.That(t, !strings.Contains(string(text)+string(secret.Data["settled"]), value), "it holds %q: %s", value,
+			secret.Data["settled"])
 	}
 	owners := secret.OwnerReferences
-	if len(owners) != 1 || owners[0].UID != w.HelmRelease("app").UID {
-		t.Errorf("its owners are %v", owners)
-	}
+	check.That(t, len(owners) == 1 && owners[0].UID == w.HelmRelease("app").UID, "its owners are %v", owners)
 	w.DeleteHelmRelease("app")
 	w.Until("the Secret is gone", func() (any, bool) { n := w.memories(); return n, len(n) == 0 })
 }

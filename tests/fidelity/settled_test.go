@@ -63,8 +63,7 @@ func (w *fixture) engine() *atomic.Int32 {
 			container, _ := item.(map[string]any)
 			injected = injected || container["name"] == "proxy"
 			if image := fmt.Sprint(container["image"]); image == "example.com/main:1" {
-				operations = append(operations, set(fmt.Sprintf("%s/containers/%d/image", pod, i),
-					fmt.Sprintf("%q", image+digest)))
+				operations = append(operations, set(fmt.Sprintf("%s/containers/%d/image", pod, i), fmt.Sprintf("%q", image+digest)))
 			}
 		}
 		if !injected {
@@ -209,9 +208,8 @@ func TestI6_WhatWasSettledOnceStays(t *testing.T) {
 				w := &fixture{kit.Start(t, inTurn)}
 				engine := w.engine()
 				w.Installed(helm, "app", pinned+"\n---\n"+kit.ConfigMap("beside", "declared"))
-				if n := len(w.memories()); n != 1 {
-					t.Errorf("%d Secrets of settled forms", n)
-				}
+				n := len(w.memories())
+				check.That(t, n == 1, "%d Secrets of settled forms", n)
 				before := w.Get(resource("deployments"), "pinned")
 				w.Proxy.Reset()
 				for n, state := range []int32{pinsSecond, isGone, isDown} {
@@ -259,9 +257,8 @@ func TestI5_StatusesDoNotWaitForTheSettledForms(t *testing.T) {
 	w.CreateHelmRelease("app")
 	w.WaitHeld(reads, 1)
 	w.Lock("other")
-	if n := reads.Arrived(); n != 1 {
-		t.Errorf("%d requests were sent: the status waited for the end of the first", n)
-	}
+	n := reads.Arrived()
+	check.That(t, n == 1, "%d requests were sent: the status waited for the end of the first", n)
 	reads.Release()
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }

@@ -47,9 +47,8 @@ func TestI6_AToolThatSharesAgainAndAgain(t *testing.T) {
 		w.share()
 		w.Eventually("the share is taken back", func() error { return w.sharedBy(sharing) })
 	}
-	if n := len(w.to("plain")); n > 2*rounds {
-		t.Errorf("%d writes for %d shares", n, rounds)
-	}
+	n := len(w.to("plain"))
+	check.That(t, n <= 2*rounds, "%d writes for %d shares", n, rounds)
 	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", sharing)
 	w.PatchHelmRelease("app", `{"spec":{"mode":"Detect"}}`)
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
@@ -60,12 +59,9 @@ func TestI6_AToolThatSharesAgainAndAgain(t *testing.T) {
 		return n, n == 1
 	})
 	w.PassFence()
-	if n := len(w.to("plain")); n > 0 {
-		t.Errorf("%d writes in Detect", n)
-	}
-	if w.sharedBy(sharing) == nil {
-		t.Error("the share was taken back in Detect")
-	}
+	n = len(w.to("plain"))
+	check.That(t, n <= 0, "%d writes in Detect", n)
+	check.That(t, w.sharedBy(sharing) != nil, "the share was taken back in Detect")
 }
 
 const defaulted = `apiVersion: admissionregistration.k8s.io/v1

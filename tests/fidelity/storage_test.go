@@ -62,9 +62,8 @@ spec:
 		w.WaitReady(release, 1)
 		u, err := definitions.Get(w.Ctx, name, metav1.GetOptions{})
 		check.NoError(t, err)
-		if text := fmt.Sprint(u.Object["spec"]); strings.Contains(text, "v2") {
-			t.Errorf("the foreign version stays: %s", text)
-		}
+		text := fmt.Sprint(u.Object["spec"])
+		check.That(t, !strings.Contains(text, "v2"), "the foreign version stays: %s", text)
 		w.Helm(h, "uninstall", release)
 	}
 }

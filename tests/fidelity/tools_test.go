@@ -41,10 +41,8 @@ func TestTools_TheNewerOnesShareStays(t *testing.T) {
 				w.Helm(newer.helm, "upgrade", "app", w.Chart("app", third))
 				w.WaitReady("app", 3)
 				u := w.Get(kit.ConfigMaps, "settings")
-				if key, dropped := kit.Field(u, "data.key"), kit.Field(u, "data.dropped"); key != "third" ||
-					dropped != nil {
-					t.Errorf("after the upgrade the keys are %v and %v", key, dropped)
-				}
+				key, dropped := kit.Field(u, "data.key"), kit.Field(u, "data.dropped")
+				check.That(t, key == "third" && dropped == nil, "after the upgrade the keys are %v and %v", key, dropped)
 			})
 		}
 	}
@@ -142,9 +140,9 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 				w.Helm(tool, "upgrade", "app", chart, "--set", "port=81")
 				w.WaitReady("app", revision+1)
 				u := w.Get(kit.Services, "web")
-				if ports := kit.Field(u, "spec.ports").([]any); len(ports) != 1 || u.GetAnnotations()["dropped"] != "" {
-					t.Errorf("after the upgrade there are the ports %v and the annotations %v", ports, u.GetAnnotations())
-				}
+				ports := kit.Field(u, "spec.ports").([]any)
+				check.That(t, len(ports) == 1 && u.GetAnnotations()["dropped"] == "",
+					"after the upgrade there are the ports %v and the annotations %v", ports, u.GetAnnotations())
 			})
 		}
 	}

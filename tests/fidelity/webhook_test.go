@@ -86,8 +86,7 @@ func mutateDeployment(object map[string]any) []string {
 		}
 	}
 	if !sidecar {
-		operations = append(operations, add(pod+"/containers/-",
-			`{"name":"sidecar","image":"registry.local/sidecar:1"}`))
+		operations = append(operations, add(pod+"/containers/-", `{"name":"sidecar","image":"registry.local/sidecar:1"}`))
 	}
 	return operations
 }
@@ -121,16 +120,14 @@ func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 				return "it is as it was edited", w.Get(kit.ConfigMaps, "fickle").GetResourceVersion() != u.GetResourceVersion()
 			})
 			w.PassFence()
-			if n := len(w.to("fickle")); n > 3 {
-				t.Errorf("%d writes after one edit", n)
-			}
+			n := len(w.to("fickle"))
+			check.That(t, n <= 3, "%d writes after one edit", n)
 		}
 		w.Proxy.Reset()
 		w.relock("app")
 		w.PassFence()
-		if n := len(w.to("fickle")); n > 1 {
-			t.Errorf("%d writes at the second lock", n)
-		}
+		n := len(w.to("fickle"))
+		check.That(t, n <= 1, "%d writes at the second lock", n)
 		w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonNoContention)
 	})
 }
@@ -161,14 +158,11 @@ func TestI6_AWebhookAndAControllerThatInsist(t *testing.T) {
 	}()
 	c := w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 	for _, part := range []string{w.Apps + "/fickle", "insister", "/data/key"} {
-		if !strings.Contains(c.Message, part) {
-			t.Errorf("Contended does not say %q: %s", part, c.Message)
-		}
+		check.That(t, strings.Contains(c.Message, part), "Contended does not say %q: %s", part, c.Message)
 	}
 	before, _, _ := strings.Cut(w.Running.Log(), "something keeps changing the object back")
-	if n := strings.Count(before, "msg=reverted"); n == 0 || n > 10 {
-		t.Errorf("%d reverts until it was found to be a fight", n)
-	}
+	n := strings.Count(before, "msg=reverted")
+	check.That(t, n != 0 && n <= 10, "%d reverts until it was found to be a fight", n)
 	stop()
 	events.Stop()
 	check.Report(t, <-done)

@@ -56,10 +56,8 @@ spec:
 		setting("second of two variables of one name", pod+"/containers/0/env/2/value", `"evil"`),
 		removing("second of two variables of one name", pod+"/containers/0/env/2"),
 		removing("first of two variables of one name", pod+"/containers/0/env/0"),
-		{name: "third variable of that name", patch: ops(add(pod+"/containers/0/env/-",
-			`{"name":"TWICE","value":"evil"}`))},
-		{name: "order of two variables of one name",
-			patch: ops(move(pod+"/containers/0/env/0", pod+"/containers/0/env/2"))},
+		{name: "third variable of that name", patch: ops(add(pod+"/containers/0/env/-", `{"name":"TWICE","value":"evil"}`))},
+		{name: "order of two variables of one name", patch: ops(move(pod+"/containers/0/env/0", pod+"/containers/0/env/2"))},
 	},
 }
 

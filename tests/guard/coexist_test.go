@@ -54,9 +54,8 @@ func TestI13_OthersApplyTheirFields(t *testing.T) {
 	check.NoError(t, os.WriteFile(file, []byte(
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {mine: four, key: mine}}"), 0o600))
 	f.refused(kit.ConfigMaps, "settings", "data[key] was refused", apply...)
-	if got := kit.Field(f.Get(kit.ConfigMaps, "settings"), "data.mine"); got != "three" {
-		t.Errorf("what others applied is %v", got)
-	}
+	got := kit.Field(f.Get(kit.ConfigMaps, "settings"), "data.mine")
+	check.That(t, got == "three", "what others applied is %v", got)
 }
 
 // A CA bundle injected where the manifest declares none passes, as cert-manager injects it, and the rest of the
@@ -98,9 +97,8 @@ spec:
 	}
 	u, err := things.Get(f.Ctx, "things."+group, metav1.GetOptions{})
 	check.NoError(t, err)
-	if got := kit.Field(u, "spec.conversion.webhook.clientConfig.caBundle"); got != bundle {
-		t.Errorf("the authority is %v", got)
-	}
+	got := kit.Field(u, "spec.conversion.webhook.clientConfig.caBundle")
+	check.That(t, got == bundle, "the authority is %v", got)
 }
 
 // A Scale to zero leaves its replicas out. Where zero is declared, it is a repair.

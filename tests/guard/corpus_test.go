@@ -68,9 +68,7 @@ func TestI13_RealChartsAreGuarded(t *testing.T) {
 	}
 	n := 0
 	kinds.Range(func(any, any) bool { n++; return true })
-	if n < 15 {
-		t.Errorf("only %d kinds were tried", n)
-	}
+	check.That(t, n >= 15, "only %d kinds were tried", n)
 	if writes := kit.ObjectWrites(f.Proxy); len(writes) > 0 && !late {
 		t.Errorf("the operator wrote although everything was refused: %v", writes)
 	}

@@ -34,9 +34,8 @@ func TestI13_DefinitionOfAnotherChart(t *testing.T) {
 	})
 	u, err := definitions.Get(f.Ctx, name, metav1.GetOptions{})
 	check.NoError(t, err)
-	if versions := kit.Field(u, "spec.versions").([]any); len(versions) != 1 {
-		t.Errorf("the definition has %d versions", len(versions))
-	}
+	versions := kit.Field(u, "spec.versions").([]any)
+	check.That(t, len(versions) == 1, "the definition has %d versions", len(versions))
 	f.Helm(kit.Shared.Helm4(), "upgrade", "shop", declaring, "--set", "newer=true")
 	f.WaitReady("shop", 2)
 	f.Helm(kit.Shared.Helm4(), "install", "other", other, "--skip-crds")

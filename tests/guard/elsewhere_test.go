@@ -22,9 +22,8 @@ func TestI13_StoredElsewhere_HelmTakesOverWhereTheReleaseIs(t *testing.T) {
 		{"install", "app", f.Chart("app", kit.ConfigMap("settings", "first"))},
 		{"upgrade", "app", f.Chart("app", kit.ConfigMap("settings", "second"))},
 	} {
-		if out, err := kit.Shared.Helm3().Run(f.Ctx, append(args, "--namespace", target)...); err != nil {
-			t.Fatal(err, out)
-		}
+		out, err := kit.Shared.Helm3().Run(f.Ctx, append(args, "--namespace", target)...)
+		check.Must(t, err == nil, "%v %v", err, out)
 		want := []string{"first", "second"}[i]
 		f.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", want)
 	}
@@ -65,7 +64,6 @@ func TestStoredElsewhere_ADenialSaysWhatToUse(t *testing.T) {
 	})
 	want := "Helm release " + target + "/app, which is locked; data[key] was refused. Use the tool that stores its " +
 		"records in namespace " + f.Apps + ", or \"helm-locker suspend app -n " + f.Apps
-	if !strings.Contains(complaint, want) || strings.Contains(complaint, "helm upgrade") {
-		t.Errorf("got %s\nwant %s", complaint, want)
-	}
+	check.That(t, strings.Contains(complaint, want) && !strings.Contains(complaint, "helm upgrade"), "got %s\nwant %s",
+		complaint, want)
 }

@@ -65,8 +65,7 @@ func (a *audit) step(want string, do func()) {
 func (a *audit) startSink() {
 	a.Helper()
 	began := time.Now()
-	a.sink = kit.StartSink(a, a.account, a.Operator,
-		notify.EvidenceOptions{Directory: a.dir, Cluster: "prod"})
+	a.sink = kit.StartSink(a, a.account, a.Operator, notify.EvidenceOptions{Directory: a.dir, Cluster: "prod"})
 	a.waits("the sink is connected", func(r *periods.Report) bool {
 		n := len(r.Gaps) // the last one is from the last sign of life until now
 		return n > 0 && r.Gaps[n-1].From.After(began) && len(r.Releases) > 0
@@ -180,9 +179,7 @@ func TestEvidence_TheReportIsWhatWasDone(t *testing.T) {
 	a.fixture.inForce(kit.ConfigMaps, "vault")
 	a.step("Denied ConfigMap vault modified /data/key erin", func() {
 		_, complaint := a.kubectl(as("erin", "patch", "configmap", "vault", "--type=merge", "-p", `{"data":{"key":"mine"}}`)...)
-		if !strings.Contains(complaint, "denied") {
-			t.Errorf("the request is not denied: %s", complaint)
-		}
+		check.That(t, strings.Contains(complaint, "denied"), "the request is not denied: %s", complaint)
 		a.Until("the denied request is in the status", func() (any, bool) {
 			all := a.HelmRelease("bank").Status.RecentDrift
 			return all, slices.ContainsFunc(all, func(r v1alpha1.DriftRecord) bool { return r.User == "erin" })

@@ -64,9 +64,7 @@ func TestI13_HelmIsNeverRefused(t *testing.T) {
 		f.WaitField(kit.ConfigMaps, "settings", "data.key", last)
 		f.WaitField(kit.Deployments, "web", "spec.replicas", int64(rounds+1))
 		f.WaitReady("shop", 0)
-		if denied.Load() == 0 {
-			t.Error("nothing was refused, so the test shows nothing")
-		}
+		check.That(t, denied.Load() != 0, "nothing was refused, so the test shows nothing")
 		t.Logf("%d changes of others were refused", denied.Load())
 	})
 }
@@ -89,8 +87,8 @@ func (f *fixture) tamperAlways() (denied *atomic.Int64, stop func()) {
 	for gvr, patch := range patches {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				_, err := f.In(gvr, f.Apps).
-					Patch(ctx, names[gvr], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				_, err := f.In(gvr, f.Apps).Patch(ctx, names[gvr], types.MergePatchType, []byte(patch),
+					metav1.PatchOptions{})
 				if err != nil && strings.Contains(err.Error(), "helm-locker: ") {
 					denied.Add(1)
 				}
@@ -167,13 +165,10 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 				out, err := h.Run(f.Ctx, "uninstall", "shop", "--namespace", f.Apps, "--debug")
 				words := fmt.Sprintf(`its deletion was refused. Use "helm upgrade shop -n %[1]s" or `+
 					`"helm uninstall shop -n %[1]s", which has to store its record first`, f.Apps)
-				if err == nil || !strings.Contains(strings.ReplaceAll(out+err.Error(), `\"`, `"`), words) {
-					t.Errorf("the uninstallation: %v: %s", err, out)
-				}
+				check.That(t, err != nil && strings.Contains(strings.ReplaceAll(out+err.Error(), `\"`, `"`), words),
+					"the uninstallation: %v: %s", err, out)
 				f.WaitReady("shop", 1)
-				if f.Get(kit.ConfigMaps, "settings").GetUID() != before {
-					t.Error("an object was deleted")
-				}
+				check.Equal(t, f.Get(kit.ConfigMaps, "settings").GetUID(), before, "an object was deleted")
 				if way == "stored" {
 					f.Kubectl("delete", "-f", policy)
 					f.Eventually("the command can be repeated", func() error {
@@ -185,9 +180,7 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 					f.WaitReason("shop", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
 					f.Helm(h, "uninstall", "shop")
 				}
-				if f.Get(kit.ConfigMaps, "settings") != nil {
-					t.Error("the object is still there")
-				}
+				check.That(t, f.Get(kit.ConfigMaps, "settings") == nil, "the object is still there")
 			})
 		}
 	})
@@ -232,14 +225,11 @@ func TestI13_ARecordThatIsOnItsWay(t *testing.T) {
 	release := f.Proxy.HoldWatch(nil)
 	f.Proxy.Reset()
 	f.Helm(h, "upgrade", "shop", chart, "--set", "key=new,replicas=3")
-	if got := kit.Field(f.Get(kit.ConfigMaps, "settings"), "data.key"); got != "new" {
-		t.Errorf("key is %v", got)
-	}
-	if !slices.ContainsFunc(f.Proxy.Requests(), func(r cluster.Request) bool {
+	got := kit.Field(f.Get(kit.ConfigMaps, "settings"), "data.key")
+	check.That(t, got == "new", "key is %v", got)
+	check.That(t, slices.ContainsFunc(f.Proxy.Requests(), func(r cluster.Request) bool {
 		return r.Resource() == "secrets" && strings.Contains(r.Query.Get("labelSelector"), "name=shop")
-	}) {
-		t.Error("nothing was checked, so the test shows nothing")
-	}
+	}), "nothing was checked, so the test shows nothing")
 	release()
 	f.WaitReady("shop", 2)
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "new")
@@ -269,8 +259,7 @@ func TestI13_ARecordWhileTheGuardChecks(t *testing.T) {
 			done <- f.Helm(h, "upgrade", "shop", chart, "--set", "key="+strings.ReplaceAll(name, " ", "-"))
 		}()
 		f.Until("Helm's record is stored", func() (any, bool) {
-			list, err := f.Kube.CoreV1().
-				Secrets(f.Apps).
+			list, err := f.Kube.CoreV1().Secrets(f.Apps).
 				List(f.Ctx, metav1.ListOptions{LabelSelector: "owner=helm,status=pending-upgrade"})
 			check.NoError(t, err)
 			return len(list.Items), len(list.Items) > 0

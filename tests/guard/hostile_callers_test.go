@@ -84,21 +84,18 @@ func TestHostile_WhoReadsTheRegistrationLearnsNoValue(t *testing.T) {
 	} {
 		for _, to := range []string{"correct-horse", "wrong"} {
 			for _, from := range []string{"correct-horse", "another"} {
-				if answer, err := f.ask(f.guess(object, from, to)); err != nil || !answer.Allowed ||
-					len(answer.Warnings) > 0 {
-					t.Errorf("%s, from %s to %s: %+v %v", what, from, to, answer, err)
-				}
+				answer, err := f.ask(f.guess(object, from, to))
+				check.That(t, err == nil && answer.Allowed && len(answer.Warnings) == 0, "%s, from %s to %s: %+v %v",
+					what, from, to, answer, err)
 			}
 		}
 	}
 	deletion := f.guess(unknown, "another", "")
 	deletion.Operation, deletion.Object = admissionv1.Delete, runtime.RawExtension{}
-	if answer, err := f.ask(deletion); err != nil || !answer.Allowed {
-		t.Errorf("a deletion: %+v %v", answer, err)
-	}
-	if answer, err := f.ask(f.guess(live, "correct-horse", "wrong")); err != nil || answer.Allowed {
-		t.Errorf("about the object as it is: %+v %v", answer, err)
-	}
+	answer, err := f.ask(deletion)
+	check.That(t, err == nil && answer.Allowed, "a deletion: %+v %v", answer, err)
+	answer, err = f.ask(f.guess(live, "correct-horse", "wrong"))
+	check.That(t, err == nil && !answer.Allowed, "about the object as it is: %+v %v", answer, err)
 	f.Until("the last one is recorded, and no other", func() (any, bool) {
 		denied := 0
 		for _, r := range f.HelmRelease("shop").Status.RecentDrift {
@@ -150,9 +147,8 @@ plugins:
 			[]byte(changed), metav1.PatchOptions{})
 		return err, err != nil && strings.Contains(err.Error(), "helm-locker: ")
 	})
-	if _, err := f.ask(f.guess(f.Get(kit.Secrets, "password"), "correct-horse", "wrong")); err == nil {
-		t.Error("a client without a certificate is answered")
-	}
+	_, err = f.ask(f.guess(f.Get(kit.Secrets, "password"), "correct-horse", "wrong"))
+	check.That(t, err != nil, "a client without a certificate is answered")
 	f.passes("patch", "configmap", "settings", "-p", changed)
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }

@@ -88,9 +88,7 @@ data: {key: declared}
 			flood.Go(func() {
 				_, err := client.Resource(kit.ConfigMaps).Namespace(f.Apps).Patch(f.Ctx, fmt.Sprintf("settings-%d", i),
 					types.MergePatchType, fmt.Appendf(nil, `{"data":{"key":"tampered %d"}}`, before), metav1.PatchOptions{})
-				if err != nil {
-					t.Errorf("a request that the guard cannot decide on: %v", err)
-				}
+				check.Report(t, err)
 			})
 		}
 		f.Until("the requests are under way", func() (any, bool) {

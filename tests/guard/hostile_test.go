@@ -61,9 +61,7 @@ data: {key: declared}
 	slices.Sort(reserved)
 	want := []string{"helmreleasepolicies.helm.cattle.io", "helmreleases.helm.cattle.io", registered.Name, name}
 	slices.Sort(want)
-	if !slices.Equal(reserved, want) {
-		t.Errorf("reserved are %v, want %v", reserved, want)
-	}
+	check.That(t, slices.Equal(reserved, want), "reserved are %v, want %v", reserved, want)
 	f.Reverts("other", "declared")
 	f.Throughout(2*time.Second, "nothing is written to the operator's own objects", func() error {
 		now, err := secrets.Get(f.Ctx, name, metav1.GetOptions{})
@@ -76,9 +74,7 @@ data: {key: declared}
 		return nil
 	})
 	for _, r := range f.Proxy.Writes() {
-		if strings.Contains(r.Path, "customresourcedefinitions") {
-			t.Errorf("written: %s", r)
-		}
+		check.That(t, !strings.Contains(r.Path, "customresourcedefinitions"), "written: %s", r)
 	}
 	f.inForce(kit.ConfigMaps, "settings")
 }

@@ -54,9 +54,7 @@ func TestI13_TheLeaderIsAskedWhileNoReleaseDenies(t *testing.T) {
 	f.guarded(kit.Shared.Helm4(), "shop", shop, func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardObserve })
 	standby := f.replica(address)
 	f.selects(allReplicas, address, standby)
-	if strings.Contains(f.Running.Log(), "msg=leading") {
-		t.Fatal("both replicas lead")
-	}
+	check.Must(t, !strings.Contains(f.Running.Log(), "msg=leading"), "both replicas lead")
 	f.namesEach("the leader is asked", "first")
 
 	f.PatchHelmRelease("shop", `{"spec":{"guard":"Deny"}}`)
@@ -76,9 +74,7 @@ func TestI13_TheLeaderIsAskedWhileNoReleaseDenies(t *testing.T) {
 	f.namesEach("the next leader is asked", "fourth")
 	slice, err := f.Kube.DiscoveryV1().EndpointSlices(f.Operator).Get(f.Ctx, leaderOnly, metav1.GetOptions{})
 	check.NoError(t, err)
-	if len(slice.OwnerReferences) != 1 || *slice.Ports[0].Port != standby {
-		t.Errorf("the EndpointSlice is %+v", slice)
-	}
+	check.That(t, len(slice.OwnerReferences) == 1 && *slice.Ports[0].Port == standby, "the EndpointSlice is %+v", slice)
 }
 
 // replica starts an operator with a guard at an address, and returns the port of the guard.

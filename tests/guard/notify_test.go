@@ -69,12 +69,9 @@ func TestADenialIsNotified(t *testing.T) {
 	f.refused(kit.ConfigMaps, "settings", "helm-locker: ", "patch", "configmap", "settings", "--type=merge", "-p",
 		`{"data":{"key":"denied"}}`)
 	drift := all.denial(t, v1alpha1.DriftModified)
-	if drift["user"] == "" || drift["user"] == nil || drift["action"] != "Denied" || drift["paths"] == nil {
-		t.Errorf("the message has the drift %v", drift)
-	}
-	if len(others.messages) > 0 {
-		t.Errorf("the receiver of other namespaces got %v", <-others.messages)
-	}
+	check.That(t, drift["user"] != "" && drift["user"] != nil && drift["action"] == "Denied" && drift["paths"] != nil,
+		"the message has the drift %v", drift)
+	check.That(t, len(others.messages) == 0, "the receiver of other namespaces got %v", <-others.messages)
 }
 
 // The stream is that of the leader. A standby keeps its denials, and they are messages once it leads.
@@ -98,7 +95,6 @@ func TestAStandbysDenialIsNotifiedWhenItLeads(t *testing.T) {
 	drift := all.denial(t, v1alpha1.DriftDeleted)
 	text, _ := drift["time"].(string)
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.After(denied) || drift["action"] != "Denied" {
-		t.Errorf("%v: the message has the drift %v, and the standby denied before %s", err, drift, denied)
-	}
+	check.That(t, err == nil && !at.After(denied) && drift["action"] == "Denied",
+		"%v: the message has the drift %v, and the standby denied before %s", err, drift, denied)
 }

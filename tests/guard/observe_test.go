@@ -23,9 +23,7 @@ func observed(t *testing.T) *fixture {
 	f.guarded(kit.Shared.Helm4(), "shop", shop, func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardObserve })
 	f.Until("the API server asks", func() (any, bool) {
 		_, said := f.as("first", "patch", "configmap", "settings", "-p", changed)
-		if said != "" {
-			t.Errorf("the guard that only observes says %q", said)
-		}
+		check.Equal(t, said, "", "the guard that only observes says")
 		f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		r, found := f.newest()
 		return r, found && r.User == "first"
@@ -94,9 +92,8 @@ func TestI13_ObserveNamesThePodOfAServiceAccount(t *testing.T) {
 		[]byte(changed), metav1.PatchOptions{})
 	check.NoError(t, err)
 	f.names("the change", account+" (Pod deployer-0)")
-	if r, _ := f.newest(); !slices.Equal(r.UserGroups, []string{"system:masters"}) {
-		t.Errorf("the groups are %q", r.UserGroups)
-	}
+	r, _ := f.newest()
+	check.That(t, slices.Equal(r.UserGroups, []string{"system:masters"}), "the groups are %q", r.UserGroups)
 }
 
 // Two users change the same field before one revert: either may be its author. A change that the guard did not see has

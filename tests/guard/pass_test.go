@@ -29,17 +29,13 @@ func TestI13_WarnTellsAndReverts(t *testing.T) {
 	f.Until("the API server asks", func() (any, bool) {
 		out, said := f.kubectl("patch", "configmap", "settings", "-p", changed)
 		return said, strings.Contains(out, "patched") &&
-			strings.Contains(
-				said,
-				"Warning: helm-locker: ConfigMap "+f.Apps+"/settings belongs to the Helm release ",
-			) &&
+			strings.Contains(said, "Warning: helm-locker: ConfigMap "+f.Apps+"/settings belongs to the Helm release ") &&
 			strings.Contains(said, "data[key] will be reverted")
 	})
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	if out, said := f.kubectl("delete", "configmap", "settings"); !strings.Contains(out, "deleted") ||
-		!strings.Contains(said, "its deletion will be undone") {
-		t.Errorf("%s%s", out, said)
-	}
+	out, said := f.kubectl("delete", "configmap", "settings")
+	check.That(t, strings.Contains(out, "deleted") && strings.Contains(said, "its deletion will be undone"), "%s%s", out,
+		said)
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }
 
@@ -78,19 +74,8 @@ func TestI13_DetectWarnsOnly(t *testing.T) {
 		`{"spec":{"guardExempt":[{"kind":"ServiceAccount","name":"a"}]}}`:       "a ServiceAccount has a namespace",
 		`{"spec":{"guardExempt":[{"kind":"Robot","name":"a"}]}}`:                `Unsupported value: "Robot"`,
 	} {
-		_, said := f.kubectl(
-			"-n",
-			f.Operator,
-			"patch",
-			"helmrelease.helm.cattle.io",
-			"shop",
-			"--type=merge",
-			"-p",
-			patch,
-		)
-		if !strings.Contains(said, words) {
-			t.Errorf("%s: %s, want %q", patch, said, words)
-		}
+		_, said := f.kubectl("-n", f.Operator, "patch", "helmrelease.helm.cattle.io", "shop", "--type=merge", "-p", patch)
+		check.That(t, strings.Contains(said, words), "%s: %s, want %q", patch, said, words)
 	}
 }
 
@@ -141,10 +126,9 @@ func TestI13_SuspendedPassesAtOnce(t *testing.T) {
 	t.Logf("suspended after %s", time.Since(begun))
 	f.passes("patch", "configmap", "settings", "-p", changed)
 	f.passes("delete", "deployment", "web")
-	if text := kit.Metrics(f, f.Running); !strings.Contains(text,
-		`guard_decisions_total{reason="NotLocked",result="allowed"}`) {
-		t.Errorf("the API server did not ask:\n%s", text)
-	}
+	text := kit.Metrics(f, f.Running)
+	check.That(t, strings.Contains(text, `guard_decisions_total{reason="NotLocked",result="allowed"}`),
+		"the API server did not ask:\n%s", text)
 	held.Release()
 }
 
@@ -212,16 +196,12 @@ func TestI13_StandbysGuard(t *testing.T) {
 		_, said := f.kubectl("patch", "configmap", "settings", "-p", changed)
 		return said, strings.Contains(said, "denied the request")
 	})
-	if strings.Contains(f.Running.Log(), "leading") {
-		t.Error("the standby leads")
-	}
+	check.That(t, !strings.Contains(f.Running.Log(), "leading"), "the standby leads")
 	before := f.registration().UID
 	leader.Stop()
 	f.Until("the standby leads", func() (any, bool) { return nil, strings.Contains(f.Running.Log(), "leading") })
 	f.refused(kit.ConfigMaps, "settings", "data[key] was refused", "patch", "configmap", "settings", "-p", changed)
-	if f.registration().UID != before {
-		t.Error("the registration was made anew")
-	}
+	check.Equal(t, f.registration().UID, before, "the registration was made anew")
 }
 
 // In the name of a release's account the operator replaces objects, too.

@@ -51,9 +51,9 @@ func TestI13_AProcessThatIsFrozenCutOffOrKilledBlocksNothing(t *testing.T) {
 		c.breaks()
 		for what, write := range f.writes() {
 			begun := time.Now()
-			if err := write(); err != nil || time.Since(begun) > bound {
-				t.Errorf("%s: to %s took %s: %v", c.name, what, time.Since(begun), err)
-			}
+			err := write()
+			check.That(t, err == nil && time.Since(begun) <= bound, "%s: to %s took %s: %v", c.name, what,
+				time.Since(begun), err)
 		}
 		c.mends()
 		f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -118,8 +118,7 @@ func (f *fixture) kubeconfig() string {
 func (f *fixture) writes() map[string]func() error {
 	patch := func(p types.PatchType, body string, subresource ...string) func() error {
 		return func() error {
-			_, err := f.In(kit.Deployments, f.Apps).
-				Patch(f.Ctx, "web", p, []byte(body), metav1.PatchOptions{}, subresource...)
+			_, err := f.In(kit.Deployments, f.Apps).Patch(f.Ctx, "web", p, []byte(body), metav1.PatchOptions{}, subresource...)
 			return err
 		}
 	}
@@ -164,9 +163,8 @@ func TestI13_AnExpiredCertificateBlocksNothing(t *testing.T) {
 	_, authority := pem.Decode(chain)
 	_, err = f.Kube.CoreV1().Secrets(f.Operator).Create(f.Ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: f.Operator + "-guard"}, Type: corev1.SecretTypeTLS,
-		Data: map[string][]byte{
-			corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, "ca.crt": bytes.TrimSpace(authority),
-		},
+		Data: map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key,
+			"ca.crt": bytes.TrimSpace(authority)},
 	}, metav1.CreateOptions{})
 	check.NoError(t, err)
 	f.guarded(kit.Shared.Helm3(), "shop", shop)
@@ -174,16 +172,14 @@ func TestI13_AnExpiredCertificateBlocksNothing(t *testing.T) {
 		begun := time.Now()
 		_, err := f.In(kit.ConfigMaps, f.Apps).Patch(f.Ctx, "settings", types.MergePatchType, []byte(changed),
 			metav1.PatchOptions{})
-		if took := time.Since(begun); err != nil || took > bound {
-			t.Fatalf("after %s: %v", took, err)
-		}
+		took := time.Since(begun)
+		check.Must(t, err == nil && took <= bound, "after %s: %v", took, err)
 		return nil, f.front.accepted.Load() > 0
 	})
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	for what, write := range f.writes() {
-		if err := write(); err != nil {
-			t.Errorf("to %s: %v", what, err)
-		}
+		err := write()
+		check.That(t, err == nil, "to %s: %v", what, err)
 	}
 	f.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
 }
@@ -203,8 +199,7 @@ func TestI13_AnErrorOfTheCheckPasses(t *testing.T) {
 	f.passes("patch", "configmap", "settings", "-p", changed)
 	remove()
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	if text := kit.Metrics(f, f.Running); !strings.Contains(text,
-		`guard_decisions_total{reason="NotKnown",result="allowed"}`) {
-		t.Errorf("the metrics do not count what could not be checked:\n%s", text)
-	}
+	text := kit.Metrics(f, f.Running)
+	check.That(t, strings.Contains(text, `guard_decisions_total{reason="NotKnown",result="allowed"}`),
+		"the metrics do not count what could not be checked:\n%s", text)
 }

@@ -100,8 +100,7 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 		f.refused(kit.Secrets, "password", "Secret "+f.Apps+"/password belongs", "patch", "secret", "password", "-p",
 			`{"stringData":{"password":"battery-staple"}}`)
 		for name, gvr := range map[string]schema.GroupVersionResource{
-			"settings": kit.ConfigMaps, "password": kit.Secrets,
-		} {
+			"settings": kit.ConfigMaps, "password": kit.Secrets} {
 			f.refused(gvr, name, "immutable was refused", "patch", gvr.Resource, name, "-p", `{"immutable":true}`)
 		}
 		f.refusedByFiles()
@@ -112,13 +111,9 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 		f.passes("annotate", "configmap", "settings", "note=mine")
 
 		// A dry run changes nothing, so it is warned about and not refused.
-		if out, said := f.kubectl("scale", "deployment", "web", "--replicas=4", "--dry-run=server"); !strings.Contains(
-			out,
-			"scaled",
-		) ||
-			!strings.Contains(said, "Warning: helm-locker: ") {
-			t.Errorf("dry run: %s%s", out, said)
-		}
+		out, said := f.kubectl("scale", "deployment", "web", "--replicas=4", "--dry-run=server")
+		check.That(t, strings.Contains(out, "scaled") && strings.Contains(said, "Warning: helm-locker: "), "dry run: %s%s",
+			out, said)
 		f.reports()
 	})
 }

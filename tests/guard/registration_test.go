@@ -46,19 +46,15 @@ func TestI13_TheRegistrationFollows(t *testing.T) {
 	check.NoError(t, err)
 	f := newFixture(t, func(o *operator.ControllerOptions) { o.Guard.Owner = role.Name })
 	f.Installed(kit.Shared.Helm3(), "plain", shop)
-	if f.registration() != nil {
-		t.Error("there is a registration, and nothing is guarded")
-	}
+	check.That(t, f.registration() == nil, "there is a registration, and nothing is guarded")
 	f.guarded(kit.Shared.Helm3(), "small", kit.ConfigMap("small", "declared"))
 	made := f.registration()
-	if n := len(made.Webhooks); n != 1 || len(made.Webhooks[0].Rules) != 2 ||
-		made.Webhooks[0].Rules[0].Resources[0] != "configmaps" ||
-		made.Webhooks[0].Rules[1].Resources[0] != "configmaps/status" {
-		t.Errorf("webhooks %v, want one for ConfigMaps", made.Webhooks)
-	}
-	if len(made.OwnerReferences) != 1 || made.OwnerReferences[0].UID != role.UID {
-		t.Errorf("owners %v", made.OwnerReferences)
-	}
+	n := len(made.Webhooks)
+	check.That(t,
+		n == 1 && len(made.Webhooks[0].Rules) == 2 && made.Webhooks[0].Rules[0].Resources[0] == "configmaps" &&
+			made.Webhooks[0].Rules[1].Resources[0] == "configmaps/status", "webhooks %v, want one for ConfigMaps", made.Webhooks)
+	check.That(t, len(made.OwnerReferences) == 1 && made.OwnerReferences[0].UID == role.UID, "owners %v",
+		made.OwnerReferences)
 	version := made.ResourceVersion
 	made.Webhooks[0].FailurePolicy = new(admissionregistrationv1.FailurePolicyType)
 	*made.Webhooks[0].FailurePolicy = admissionregistrationv1.Fail
@@ -90,9 +86,7 @@ func TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore(t *testing.T) {
 	off := func(o *operator.ControllerOptions) { o.Guard = operator.GuardOptions{} }
 	f.start(off)
 	f.Until("the registration is gone", func() (any, bool) { return nil, f.registration() == nil })
-	if other.registration() == nil {
-		t.Error("the registration of another operator is gone")
-	}
+	check.That(t, other.registration() != nil, "the registration of another operator is gone")
 	f.Running.Stop()
 	configurations := f.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	foreign := other.registration()
@@ -105,9 +99,7 @@ func TestI13_AGuardThatIsTurnedOffIsNotAskedAnyMore(t *testing.T) {
 	f.start(off)
 	f.WaitReady("small", 1)
 	f.Reverts("small", "declared")
-	if f.registration() == nil {
-		t.Error("the configuration of another tool is gone")
-	}
+	check.That(t, f.registration() != nil, "the configuration of another tool is gone")
 	check.NoError(t, configurations.Delete(f.Ctx, foreign.Name, metav1.DeleteOptions{}))
 }
 
@@ -126,9 +118,7 @@ func TestI13_StrangersLearnNothing(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		check.NoError(t, err)
 		check.NoError(t, answer.Body.Close())
-		if answer.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %s %s", path, answer.Status, text)
-		}
+		check.Equal(t, answer.StatusCode, http.StatusNotFound, "%s: %s %s", path, answer.Status, text)
 	}
 }
 

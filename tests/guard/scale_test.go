@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -57,7 +58,6 @@ spec: {replicas: 7}
 	f.refused(fleets, "declared", "spec.size was refused", scale("declared", "5")...)
 	f.passes(scale("declared", "3")...)
 	f.passes(scale("open", "5")...)
-	if got := kit.Field(f.Get(fleets, "open"), "spec.size"); got != int64(5) {
-		t.Errorf("the size is %v", got)
-	}
+	got := kit.Field(f.Get(fleets, "open"), "spec.size")
+	check.That(t, got == int64(5), "the size is %v", got)
 }

@@ -74,9 +74,8 @@ func TestI14_AnAcceptanceIsForOneRecord(t *testing.T) {
 	f.accept("app", first)
 	f.doubted("app", 1, me, second.GetResourceVersion())
 	f.gainsNothing()
-	if _, exists := f.hasRole(); exists {
-		t.Error("a record that has changed since is enforced")
-	}
+	_, exists := f.hasRole()
+	check.That(t, !exists, "a record that has changed since is enforced")
 
 	third := f.mallory.Forge(forged)
 	f.accept("app", third)
@@ -108,10 +107,9 @@ func TestTrust_IsInTheStatus(t *testing.T) {
 	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	f.WaitReady("app", 1)
 	got := f.HelmRelease("app").Status.Trust
-	if got == nil || got.State != v1alpha1.TrustStateTrusted || got.Reason != v1alpha1.TrustWitnessed ||
-		got.Writer == "" || got.Revision != 1 || got.Time.IsZero() {
-		t.Errorf("the trust is %+v", got)
-	}
+	check.That(t,
+		got != nil && got.State == v1alpha1.TrustStateTrusted && got.Reason == v1alpha1.TrustWitnessed &&
+			got.Writer != "" && got.Revision == 1 && !got.Time.IsZero(), "the trust is %+v", got)
 	f.front.to("")
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "changed")})
 	f.doubted("app", 2, "nothing shows")
@@ -124,7 +122,5 @@ func TestTrust_IsInTheStatus(t *testing.T) {
 	other.Lock("app")
 	other.trust("app", v1alpha1.TrustStateAny, "", "")
 	locked := meta.FindStatusCondition(other.HelmRelease("app").Status.Conditions, v1alpha1.ConditionLocked)
-	if locked == nil || strings.Contains(locked.Message, "trust") {
-		t.Errorf("the condition is %+v", locked)
-	}
+	check.That(t, locked != nil && !strings.Contains(locked.Message, "trust"), "the condition is %+v", locked)
 }

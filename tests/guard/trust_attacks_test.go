@@ -84,8 +84,8 @@ func (f *trusting) rights(a *attacker) (rights []string) {
 				Namespace: namespace}}, metav1.CreateOptions{})
 		check.NoError(f, err)
 		for _, rule := range review.Status.ResourceRules {
-			rights = append(rights, fmt.Sprint(namespace, rule.Verbs, rule.APIGroups, rule.Resources,
-				rule.ResourceNames))
+			rights = append(rights,
+				fmt.Sprint(namespace, rule.Verbs, rule.APIGroups, rule.Resources, rule.ResourceNames))
 		}
 	}
 	slices.Sort(rights)

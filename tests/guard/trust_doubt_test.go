@@ -62,9 +62,9 @@ func TestI14_ADeletedUpgradeReturnsToTheTrustedRevision(t *testing.T) {
 		before()
 		f.deleteRecord(f.mallory, "app", 2)
 		f.doubted("app", 1, "nothing shows that the writer of revision 1")
-		if got := f.Get(kit.ConfigMaps, "app"); !strings.Contains(fmt.Sprint(got.Object["data"]), "upgraded") {
-			t.Errorf("%s: the upgrade was undone: %v", name, got.Object["data"])
-		}
+		got := f.Get(kit.ConfigMaps, "app")
+		check.That(t, strings.Contains(fmt.Sprint(got.Object["data"]), "upgraded"), "%s: the upgrade was undone: %v", name,
+			got.Object["data"])
 		f.DeleteHelmRelease("app")
 		f.Helm(f.Cluster.Helm4(), "uninstall", "app")
 	}

@@ -119,9 +119,8 @@ func TestHostile_AGapPrunesNothing(t *testing.T) {
 		_, err := f.Kube.CoreV1().ConfigMaps(f.Apps).Get(f.Ctx, "extra", metav1.GetOptions{})
 		return err, apierrors.IsNotFound(err)
 	})
-	if _, exists := f.hasRole(); !exists {
-		t.Error("the ClusterRole is deleted for a user without the right")
-	}
+	_, exists := f.hasRole()
+	check.That(t, exists, "the ClusterRole is deleted for a user without the right")
 }
 
 // The pending record came and went while the operator did not look, so its newest record is the one of its lock.

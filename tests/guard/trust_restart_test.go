@@ -75,14 +75,11 @@ func TestTrust_UpgradesDuringRestartsStayTrusted(t *testing.T) {
 		took := time.Since(deployed)
 		longest = max(longest, took)
 		trust := s.HelmRelease("app").Status.Trust
-		if trust == nil || trust.State != v1alpha1.TrustStateTrusted || took > trustBound {
-			t.Errorf("after %s, the trust in revision %d is %+v", took, i+1, trust)
-		}
+		check.That(t, trust != nil && trust.State == v1alpha1.TrustStateTrusted && took <= trustBound,
+			"after %s, the trust in revision %d is %+v", took, i+1, trust)
 		if trust != nil && trust.Reason != v1alpha1.TrustWitnessed {
 			unseen++
-			if !s.deadBetween(begun, deployed) {
-				t.Errorf("revision %d was not witnessed, and no replica was killed then", i+1)
-			}
+			check.That(t, s.deadBetween(begun, deployed), "revision %d was not witnessed, and no replica was killed then", i+1)
 		}
 		s.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
 		s.WaitField(kit.ConfigMaps, "app", "data.key", value)
@@ -91,9 +88,7 @@ func TestTrust_UpgradesDuringRestartsStayTrusted(t *testing.T) {
 	calm()
 	t.Logf("%d upgrades, %d of them not witnessed, in %d rolling restarts, %d drains and %d kills; the longest wait "+
 		"for the trust was %s", done.Load(), unseen, s.rolled, s.drained, s.killed, longest)
-	if unseen > s.killed {
-		t.Errorf("%d upgrades were not witnessed, and %d leaders were killed", unseen, s.killed)
-	}
+	check.That(t, unseen <= s.killed, "%d upgrades were not witnessed, and %d leaders were killed", unseen, s.killed)
 }
 
 // A record is judged although the operator is told to stop meanwhile.
@@ -117,9 +112,8 @@ func TestTrust_AStoppingOperatorAnswersWhatItWasAsked(t *testing.T) {
 	f.start(witnessed)
 	f.front.to(f.guardAddress(f.Running))
 	f.WaitReady("app", 2)
-	if trust := f.HelmRelease("app").Status.Trust; trust == nil || trust.Reason != v1alpha1.TrustWitnessed {
-		t.Errorf("the trust is %+v", trust)
-	}
+	trust := f.HelmRelease("app").Status.Trust
+	check.That(t, trust != nil && trust.Reason == v1alpha1.TrustWitnessed, "the trust is %+v", trust)
 }
 
 // A replica is not ready, and so behind no Service, before it has read the certificate of the guard.
@@ -138,9 +132,7 @@ func TestI13_AReplicaWithoutTheCertificateIsNotReady(t *testing.T) {
 	f.start(witnessed, func(o *operator.ControllerOptions) { o.LeaderElection, o.HealthAddress = true, health })
 	f.WaitHeld(certificate, 1)
 	f.Until("the replica works", func() (any, bool) { return "", strings.Contains(f.Running.Log(), "managing ") })
-	if process.Ready(f.Ctx, health) {
-		t.Error("a replica that fails each handshake is ready")
-	}
+	check.That(t, !process.Ready(f.Ctx, health), "a replica that fails each handshake is ready")
 	certificate.Release()
 	f.Until("the replica is ready", func() (any, bool) { return nil, process.Ready(f.Ctx, health) })
 }

@@ -181,9 +181,7 @@ func TestI14_AForgedRecordGivesItsWriterNoRight(t *testing.T) {
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "changed")
 	role, err := f.Kube.RbacV1().ClusterRoles().Get(f.Ctx, "reader-of-"+f.Apps, metav1.GetOptions{})
 	check.NoError(t, err)
-	if got := role.Rules[0].Resources[0]; got != "nodes" {
-		t.Errorf("the ClusterRole grants %s", got)
-	}
+	check.Equal(t, role.Rules[0].Resources[0], "nodes", "the ClusterRole grants")
 	f.gainsNothing()
 }
 

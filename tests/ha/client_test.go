@@ -113,13 +113,10 @@ func TestHA_OneShareOfTheAPIServer(t *testing.T) {
 		drift()
 	}
 	after := lease(e, e.Operator)
-	if *before.Spec.LeaseTransitions != *after.Spec.LeaseTransitions {
-		t.Error("the leader changed")
-	}
+	check.Equal(t, *before.Spec.LeaseTransitions, *after.Spec.LeaseTransitions, "the leader changed")
 	e.WaitReady("app", 1)
-	if refused.Load() == 0 || others.Load() > 0 {
-		t.Errorf("%d requests were refused, %d were of another priority level", refused.Load(), others.Load())
-	}
+	check.That(t, refused.Load() != 0 && others.Load() <= 0, "%d requests were refused, %d were of another priority level",
+		refused.Load(), others.Load())
 	t.Logf("%d requests, of which %d were refused", len(proxy.Requests()), refused.Load())
 }
 
@@ -236,9 +233,8 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	}
 	n := asked.Load() - slow
 	t.Logf("%d reverts of others while the webhook was asked again %d times", 2*others, n)
-	if n >= slow*others {
-		t.Errorf("the webhook was asked %d times again, want less than once for each of %d reverts", n, others)
-	}
+	check.That(t, n < slow*others, "the webhook was asked %d times again, want less than once for each of %d reverts", n,
+		others)
 	for i := range slow {
 		e.WaitField(kit.Services, fmt.Sprintf("slow-%d", i), "spec.selector.app", "declared")
 	}

@@ -80,9 +80,8 @@ func TestHA_FrontThatSpeaksHTTP2Only(t *testing.T) {
 	locked(e, "app")
 	reverts(e, "app", "tampered")
 	e.WaitReady("app", 1)
-	if n := others.Load(); n > 0 {
-		t.Errorf("%d requests by another version of HTTP", n)
-	}
+	n := others.Load()
+	check.That(t, n <= 0, "%d requests by another version of HTTP", n)
 }
 
 // A connection may break when a request is sent: the API server restarts, or a load balancer has closed an idle
@@ -112,21 +111,17 @@ func TestHA_BrokenConnectionIsNoRefusal(t *testing.T) {
 			})
 			reverts(e, "app", "tampered")
 			e.WaitReady("app", 1)
-			if log := r.Log(); strings.Contains(log, "refused") {
-				t.Error("the operator says that a revert was refused")
-			}
+			log := r.Log()
+			check.That(t, !strings.Contains(log, "refused"), "the operator says that a revert was refused")
 			events, err := e.Kube.CoreV1().Events("").List(e.Ctx,
 				metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.ReasonRevertFailed})
 			check.NoError(t, err)
 			for _, event := range events.Items {
-				if event.InvolvedObject.Namespace == e.Apps || event.InvolvedObject.Namespace == e.Operator {
-					t.Errorf("event: %s", event.Message)
-				}
+				check.That(t, event.InvolvedObject.Namespace != e.Apps && event.InvolvedObject.Namespace != e.Operator,
+					"event: %s", event.Message)
 			}
 			reverts(e, "app", "tampered again")
-			if broken.Load() == 0 {
-				t.Error("no connection was broken")
-			}
+			check.That(t, broken.Load() != 0, "no connection was broken")
 		})
 	}
 }

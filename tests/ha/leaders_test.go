@@ -37,12 +37,9 @@ func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 		check.NoError(t, err)
 		before := holder(e, e.Operator)
 		replicas[i].Stop()
-		if err := replicas[i].Err(); err != nil {
-			t.Errorf("the leader ended with %v", err)
-		}
-		if now := holder(e, e.Operator); now == before {
-			t.Errorf("the leader ended and %s still holds the lease", now)
-		}
+		check.Report(t, replicas[i].Err())
+		now := holder(e, e.Operator)
+		check.That(t, now != before, "the leader ended and %s still holds the lease", now)
 		replicas[i] = nil
 	}
 	reverts(e, "app", "tampered at last")
@@ -56,8 +53,7 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	proxy := e.NewProxy()
 	ended := kit.RunOperator(t, proxy.RESTConfig(), e.Operator, elected(shortLease))
-	chart := e.Chart("app",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n")
+	chart := e.Chart("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Values.key }}\"}\n")
 	e.Helm(kit.Shared.Helm3(), "install", "app", chart, "--set", "key=one")
 	e.Lock("app")
 	second := startReplica(e, elected(shortLease))
@@ -73,9 +69,8 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	proxy.CutWatches(nil)
 	select {
 	case err := <-ended:
-		if err == nil || !strings.Contains(err.Error(), "lost the leader lease") {
-			t.Errorf("the partitioned leader ended with %v", err)
-		}
+		check.That(t, err != nil && strings.Contains(err.Error(), "lost the leader lease"),
+			"the partitioned leader ended with %v", err)
 	case <-time.After(time.Minute):
 		t.Fatal("the partitioned leader goes on")
 	}
@@ -88,10 +83,9 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered again"}}`)
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "two")
 	history.CatchUp()
-	if values := valuesOf(history, "app"); slices.Index(values, "two") < 0 ||
-		slices.Contains(values[slices.Index(values, "two"):], "one") {
-		t.Errorf("the values were %q", values)
-	}
+	values := valuesOf(history, "app")
+	check.That(t, slices.Index(values, "two") >= 0 && !slices.Contains(values[slices.Index(values, "two"):], "one"),
+		"the values were %q", values)
 	for _, w := range kit.ObjectWrites(proxy) {
 		t.Errorf("the old leader wrote: %s", w)
 	}
@@ -139,9 +133,7 @@ func TestHA_TwoLeadersAtOnce(t *testing.T) {
 		newest = revision
 	}
 	for i, r := range []*replica{one, two} {
-		if len(kit.ObjectWrites(r.proxy)) == 0 {
-			t.Errorf("operator %d never wrote", i)
-		}
+		check.That(t, len(kit.ObjectWrites(r.proxy)) > 0, "operator %d never wrote", i)
 	}
 }
 
@@ -161,9 +153,7 @@ func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
 	creation.Release()
 	e.WaitHeld(answer, 1)
 	e.StopWhileHeld(r.Operator, r.proxy, answer)
-	if e.Get(kit.ConfigMaps, "app") != nil {
-		t.Error("what Helm uninstalled was created again and stays")
-	}
+	check.That(t, e.Get(kit.ConfigMaps, "app") == nil, "what Helm uninstalled was created again and stays")
 }
 
 // The API server creates an object and the answer is lost. The operator has to read the result of a creation without
@@ -198,9 +188,7 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 			})
 			if stays {
 				r.Stop()
-				if e.Get(kit.ConfigMaps, "app") == nil {
-					t.Error("an object that Helm keeps was deleted")
-				}
+				check.That(t, e.Get(kit.ConfigMaps, "app") != nil, "an object that Helm keeps was deleted")
 				return
 			}
 			e.Until("what was created is taken back", func() (any, bool) {

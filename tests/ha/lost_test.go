@@ -43,8 +43,7 @@ func creationThatFailed(t *testing.T, other func(*kit.Env)) {
 	r := startReplica(e)
 	fence := &kit.Fence{}
 	fence.Lock(e)
-	e.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("app", "declared")+
-		kit.ConfigMap("base", "declared"))
+	e.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared"))
 	creates := cluster.ForResource("configmaps", http.MethodPost)
 	creation := r.proxy.HoldRequests(creates)
 	broken := r.proxy.Intercept(func(request *http.Request) cluster.Action {
@@ -71,8 +70,7 @@ func creationThatFailed(t *testing.T, other func(*kit.Env)) {
 	broken()
 	fence.Pass(e)
 	r.Stop()
-	if got := e.Get(kit.ConfigMaps, "app"); got == nil || got.GetUID() != made.GetUID() ||
-		kit.Field(got, "data.key") != "another's" {
-		t.Errorf("the object of another user became %v", got)
-	}
+	got := e.Get(kit.ConfigMaps, "app")
+	check.That(t, got != nil && got.GetUID() == made.GetUID() && kit.Field(got, "data.key") == "another's",
+		"the object of another user became %v", got)
 }

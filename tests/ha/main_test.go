@@ -20,9 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// As the chart sets them; client-go reads them when it makes a transport.
-	for name, value := range map[string]string{
-		"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5", "HTTP2_PING_TIMEOUT_SECONDS": "3",
-	} {
+	for name, value := range map[string]string{"HTTP2_READ_IDLE_TIMEOUT_SECONDS": "5", "HTTP2_PING_TIMEOUT_SECONDS": "3"} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}

@@ -40,9 +40,7 @@ func TestHA_AKilledContainerIsFollowedAtOnce(t *testing.T) {
 	e := kit.New(t, kit.Shared)
 	killInPod(e, "one")
 	before := lease(e, e.Operator)
-	if *before.Spec.HolderIdentity == "" {
-		t.Fatal("the lease was released")
-	}
+	check.Must(t, *before.Spec.HolderIdentity != "", "the lease was released")
 
 	other := startReplica(e, elected(longLease), inPod("two"))
 	e.Until("the container of another Pod reads the lease twice", func() (any, bool) {
@@ -54,17 +52,17 @@ func TestHA_AKilledContainerIsFollowedAtOnce(t *testing.T) {
 		}
 		return reads, reads > 1
 	})
-	if now := lease(e, e.Operator); *now.Spec.HolderIdentity != *before.Spec.HolderIdentity {
-		t.Errorf("the lease of %s is held by %s", *before.Spec.HolderIdentity, *now.Spec.HolderIdentity)
-	}
+	now := lease(e, e.Operator)
+	check.That(t, *now.Spec.HolderIdentity == *before.Spec.HolderIdentity, "the lease of %s is held by %s",
+		*before.Spec.HolderIdentity, *now.Spec.HolderIdentity)
 	other.Stop()
 
 	startReplica(e, elected(longLease), inPod("one"))
 	reverts(e, "app", "after the restart")
 	// The ids of the stream begin with the number of transitions.
-	if after := lease(e, e.Operator); *after.Spec.LeaseTransitions != *before.Spec.LeaseTransitions+1 {
-		t.Errorf("%d transitions, then %d", *before.Spec.LeaseTransitions, *after.Spec.LeaseTransitions)
-	}
+	after := lease(e, e.Operator)
+	check.That(t, *after.Spec.LeaseTransitions == *before.Spec.LeaseTransitions+1, "%d transitions, then %d",
+		*before.Spec.LeaseTransitions, *after.Spec.LeaseTransitions)
 }
 
 // Another replica takes over between the read of the predecessor's lease and its release: its leadership stays.
@@ -86,7 +84,5 @@ func TestHA_AReleaseThatIsTooLateChangesNothing(t *testing.T) {
 	e.Until("the late container is a standby", func() (any, bool) {
 		return again.Log(), strings.Contains(again.Log(), "leader is another replica")
 	})
-	if got := *lease(e, e.Operator).Spec.HolderIdentity; got != holder {
-		t.Errorf("the lease is held by %s", got)
-	}
+	check.Equal(t, *lease(e, e.Operator).Spec.HolderIdentity, holder, "the lease is held by")
 }

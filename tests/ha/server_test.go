@@ -60,9 +60,8 @@ func TestHA_RestartOfTheAPIServerAfterACompaction(t *testing.T) {
 			return errors.New("it did not")
 		})
 	}
-	if n := len(kit.ObjectWrites(replicas[0].proxy)) * len(kit.ObjectWrites(replicas[1].proxy)); n != 0 {
-		t.Error("both replicas wrote to objects")
-	}
+	check.Equal(t, len(kit.ObjectWrites(replicas[0].proxy))*len(kit.ObjectWrites(replicas[1].proxy)), 0,
+		"both replicas wrote to objects")
 }
 
 // An overloaded API server sends the time of the next attempt. All requests are refused three times, the watches too.
@@ -73,8 +72,7 @@ func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
 			RetryAfter: 1},
 		"503": {Status: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
 			Message: "on purpose", RetryAfter: 1},
-		"500": {Status: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
-			Message: "on purpose"},
+		"500": {Status: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "on purpose"},
 		"504": {Status: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout, Message: "on purpose"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,9 +113,7 @@ func TestHA_RefusedRequestsAreMadeAgainWhenTheServerAllows(t *testing.T) {
 				}
 				last = request.Time
 			}
-			if patches != 4 {
-				t.Errorf("%d patches, want 3 that are refused and one more", patches)
-			}
+			check.That(t, patches == 4, "%d patches, want 3 that are refused and one more", patches)
 		})
 	}
 }
@@ -176,9 +172,7 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 	proxy.CutWatches(nil)
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered"}}`)
 	e.Until("the operator has the new token", func() (any, bool) { return unauthorized.Load(), renewed.Load() })
-	if unauthorized.Load() == 0 {
-		t.Error("no request was made with the expired token")
-	}
+	check.That(t, unauthorized.Load() != 0, "no request was made with the expired token")
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
 	reverts(e, "app", "tampered again")
 	e.WaitReady("app", 1)
@@ -209,9 +203,7 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 		e := e.For(t)
 		check.NoError(t, crds.Delete(e.Ctx, name, metav1.DeleteOptions{}))
 		e.Eventually("the definition is gone", isGone)
-		if e.Get(kit.ConfigMaps, "app") == nil {
-			t.Error("what the release has was deleted with the HelmRelease")
-		}
+		check.That(t, e.Get(kit.ConfigMaps, "app") != nil, "what the release has was deleted with the HelmRelease")
 		reinstall()
 		e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"edited while nothing was locked"}}`)
 		e.CreateHelmRelease("app")

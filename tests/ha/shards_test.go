@@ -66,22 +66,16 @@ func TestShards_EachLooksAfterItsOwn(t *testing.T) {
 		reverts(e, "app", "tampered")
 		reverts(e, "other", "tampered")
 	}
-	if wroteTo(rest, "app") || !wroteTo(rest, "other") {
-		t.Error("the rest has not written to its own object alone")
-	}
-	if wroteTo(a, "other") || wroteTo(standby, "other") || wroteTo(a, "app") == wroteTo(standby, "app") {
-		t.Error("not exactly one replica of shard a has written, to its own object alone")
-	}
+	check.That(t, !wroteTo(rest, "app") && wroteTo(rest, "other"), "the rest has not written to its own object alone")
+	check.That(t, !wroteTo(a, "other") && !wroteTo(standby, "other") && wroteTo(a, "app") != wroteTo(standby, "app"),
+		"not exactly one replica of shard a has written, to its own object alone")
 	for _, r := range []*replica{a, standby} {
-		if n := r.proxy.Watches(cluster.ForResource("services")); n != 0 {
-			t.Errorf("shard a has %d watches of a kind that its releases do not have", n)
-		}
+		n := r.proxy.Watches(cluster.ForResource("services"))
+		check.That(t, n == 0, "shard a has %d watches of a kind that its releases do not have", n)
 	}
 	leases, err := e.Kube.CoordinationV1().Leases(e.Operator).List(e.Ctx, metav1.ListOptions{})
 	check.NoError(t, err)
-	if len(leases.Items) != 2 {
-		t.Errorf("%d leases, want one for each shard", len(leases.Items))
-	}
+	check.That(t, len(leases.Items) == 2, "%d leases, want one for each shard", len(leases.Items))
 }
 
 // While a HelmRelease moves from one shard to another its release stays locked, and Helm's writes in between are not
@@ -124,9 +118,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 		e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered after the move"}}`)
 		e.WaitField(kit.ConfigMaps, "app", "data.key", "2")
 	}
-	if wroteTo(a, "app") || !wroteTo(b, "app") {
-		t.Error("it is not the second alone that manages the release")
-	}
+	check.That(t, !wroteTo(a, "app") && wroteTo(b, "app"), "it is not the second alone that manages the release")
 	history.CatchUp()
 	values := valuesOf(history, "app")
 	for i, value := range values {
@@ -156,9 +148,7 @@ func TestShards_OneReleaseIsLockedOnce(t *testing.T) {
 	})
 	e.WaitReason("z-second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
 	reverts(e, "app", "tampered")
-	if wroteTo(b, "app") {
-		t.Error("both wrote")
-	}
+	check.That(t, !wroteTo(b, "app"), "both wrote")
 	e.DeleteHelmRelease("app")
 	e.WaitReady("z-second", 1)
 	reverts(e, "app", "tampered again")
@@ -171,7 +161,6 @@ func TestShards_SelectorIsCheckedAtTheStart(t *testing.T) {
 	}
 	e := kit.New(t, kit.Shared)
 	err := <-kit.RunOperator(t, e.OperatorConfig(), e.Operator, shard("shard in a"))
-	if err == nil || !strings.Contains(err.Error(), `shard selector "shard in a"`) {
-		t.Errorf("the operator ended with %v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), `shard selector "shard in a"`), "the operator ended with %v",
+		err)
 }

@@ -90,12 +90,10 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 	e.Patch(kit.ConfigMaps, "first", `{"metadata":{"generation":5}}`)
 	e.Patch(kit.ConfigMaps, "second", `{"data":{"key":"the last one"}}`)
 	waitAsked("second", 2+changes)
-	if first, second := asked("first"), asked("second"); first != 1 || second != 2+changes {
-		t.Errorf(
-			"it asked %d times about an object that stayed the same, and %d times about one that changed %d times",
-			first, second, 1+changes,
-		)
-	}
+	first, second := asked("first"), asked("second")
+	check.That(t, first == 1 && second == 2+changes,
+		"it asked %d times about an object that stayed the same, and %d times about one that changed %d times", first, second,
+		1+changes)
 	for _, r := range standby.proxy.Writes() {
 		if r.Resource() != "leases" && !r.Query.Has("dryRun") {
 			t.Errorf("the standby wrote: %s", r)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -33,9 +34,9 @@ func TestAdditionsThatDeclaredLeavesAloneAreCounted(t *testing.T) {
 	w.add(addition{gvr: kit.Deployments, object: "web", patch: sidecar})
 	count(2)
 	c := w.Condition("app", v1alpha1.ConditionDrifted)
-	if c.Reason != v1alpha1.ReasonNoDrift || !strings.Contains(c.Message, "2 objects have additions of others") {
-		t.Errorf("Drifted is %+v", c)
-	}
+	check.That(t,
+		c.Reason == v1alpha1.ReasonNoDrift && strings.Contains(c.Message, "2 objects have additions of others"),
+		"Drifted is %+v", c)
 
 	w.Reverts("settings", "declared")
 	w.records(1)

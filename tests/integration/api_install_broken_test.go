@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
@@ -22,9 +23,7 @@ func outlivesBrokenConnections(t *testing.T, in *installation) {
 		})
 		in.create(t)
 		mend()
-		if broken.Load() == 0 {
-			t.Errorf("%s: no connection was broken", name)
-		}
+		check.That(t, broken.Load() != 0, "%s: no connection was broken", name)
 		in.stored(t)
 	}
 }

@@ -113,17 +113,16 @@ func (in *installation) stored(t *testing.T) *apiextensionsv1.CustomResourceDefi
 func installsOnce(t *testing.T, in *installation) {
 	definitions, err := crd.List()
 	check.NoError(t, err)
-	if writes := in.create(t); len(writes) != len(definitions) {
-		t.Errorf("want a write for each of the %d definitions at first, got %v", len(definitions), writes)
-	}
+	writes := in.create(t)
+	check.That(t, len(writes) == len(definitions), "want a write for each of the %d definitions at first, got %v",
+		len(definitions), writes)
 	// The kind is served by now.
 	if _, err := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).List(t.Context(),
 		metav1.ListOptions{}); err != nil {
 		t.Error(err)
 	}
-	if writes := in.create(t); len(writes) != 0 {
-		t.Errorf("want no write afterwards, got %v", writes)
-	}
+	writes = in.create(t)
+	check.That(t, len(writes) == 0, "want no write afterwards, got %v", writes)
 }
 
 func upgrades(t *testing.T, in *installation) {
@@ -145,16 +144,13 @@ func upgrades(t *testing.T, in *installation) {
 	_, err := in.client.Create(t.Context(), old, metav1.CreateOptions{})
 	check.NoError(t, err)
 	// An object from an older operator: with a finalizer and fields unknown to this version.
-	objects := dynamic.NewForConfigOrDie(
-		in.cluster.RESTConfig(),
-	).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).
+		Namespace(metav1.NamespaceDefault)
 	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON([]byte(`{"apiVersion":"helm.cattle.io/v1alpha1","kind":"HelmRelease",
+	check.NoError(t, object.UnmarshalJSON([]byte(`{"apiVersion":"helm.cattle.io/v1alpha1","kind":"HelmRelease",
 		"metadata":{"name":"old","finalizers":["wrangler.cattle.io/on-helm-release-remove"]},
 		"spec":{"release":{"name":"demo","namespace":"demo"}},
-		"status":{"state":"Deployed","version":3,"description":null,"conditions":null,"unknown":1}}`)); err != nil {
-		t.Fatal(err)
-	}
+		"status":{"state":"Deployed","version":3,"description":null,"conditions":null,"unknown":1}}`)))
 	eventually(t, func(ctx context.Context) (bool, error) {
 		_, err := objects.Create(ctx, object, metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) {
@@ -163,9 +159,8 @@ func upgrades(t *testing.T, in *installation) {
 		return err == nil, ignoreNotFound(err) // not found until the kind is served
 	})
 
-	if writes := in.create(t); len(writes) != 1 {
-		t.Errorf("want one write, got %v", writes)
-	}
+	writes := in.create(t)
+	check.That(t, len(writes) == 1, "want one write, got %v", writes)
 	// The new schema is served a moment later: then an old object gets the default, and can be written.
 	eventually(t, func(ctx context.Context) (bool, error) {
 		stored, err := objects.Get(ctx, "old", metav1.GetOptions{})
@@ -178,17 +173,14 @@ func upgrades(t *testing.T, in *installation) {
 	changed, err := objects.Patch(t.Context(), "old", types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null},"spec":{"suspend":true}}`), metav1.PatchOptions{})
 	check.NoError(t, err)
-	if got, _, err := unstructured.NestedInt64(changed.Object, "status", "version"); err != nil || got != 3 {
-		t.Errorf("the status of the old object is now %v", changed.Object["status"])
-	}
+	got, _, err := unstructured.NestedInt64(changed.Object, "status", "version")
+	check.That(t, err == nil && got == 3, "the status of the old object is now %v", changed.Object["status"])
 	version := in.stored(t).Spec.Versions[0]
-	if version.Subresources == nil || len(version.AdditionalPrinterColumns) == 0 ||
-		version.Schema.OpenAPIV3Schema.XPreserveUnknownFields != nil {
-		t.Errorf("not brought up to date: %+v", version)
-	}
-	if writes := in.create(t); len(writes) != 0 {
-		t.Errorf("want no write afterwards, got %v", writes)
-	}
+	check.That(t,
+		version.Subresources != nil && len(version.AdditionalPrinterColumns) > 0 &&
+			version.Schema.OpenAPIV3Schema.XPreserveUnknownFields == nil, "not brought up to date: %+v", version)
+	writes = in.create(t)
+	check.That(t, len(writes) == 0, "want no write afterwards, got %v", writes)
 }
 
 func keepsWhatIsNewer(t *testing.T, in *installation) {
@@ -201,19 +193,17 @@ func keepsWhatIsNewer(t *testing.T, in *installation) {
 	definition.Spec.Versions = append(definition.Spec.Versions, next)
 	_, err := in.client.Update(t.Context(), definition, metav1.UpdateOptions{})
 	check.NoError(t, err)
-	if writes := in.create(t); len(writes) != 0 {
-		t.Errorf("want no write, got %v", writes)
-	}
+	writes := in.create(t)
+	check.That(t, len(writes) == 0, "want no write, got %v", writes)
 }
 
 func namesMissingPermissions(t *testing.T, in *installation) {
 	nobody, err := in.cluster.UserConfig("nobody")
 	check.NoError(t, err)
 	err = crd.Create(t.Context(), nobody)
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "not permitted to get it (grant the verbs") ||
-		!strings.Contains(err.Error(), firstDefinition) {
-		t.Errorf("got %v", err)
-	}
+	check.That(t,
+		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not permitted to get it (grant the verbs") &&
+			strings.Contains(err.Error(), firstDefinition), "got %v", err)
 
 	in.create(t)
 	// A user with read access only can use definitions that were installed before.
@@ -254,9 +244,7 @@ func explainsClashes(t *testing.T, in *installation) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	err = crd.Create(ctx, in.cluster.RESTConfig())
-	if err == nil || !strings.Contains(err.Error(), `"HelmRelease" is already in use`) {
-		t.Errorf("got %v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), `"HelmRelease" is already in use`), "got %v", err)
 	in.remove(t, clash.Name)
 	in.create(t)
 }
@@ -264,9 +252,8 @@ func explainsClashes(t *testing.T, in *installation) {
 func outlivesDeletion(t *testing.T, in *installation) {
 	in.create(t)
 	before := in.stored(t)
-	objects := dynamic.NewForConfigOrDie(
-		in.cluster.RESTConfig(),
-	).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).
+		Namespace(metav1.NamespaceDefault)
 	release := helmRelease("finalized")
 	release.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
 	release.Finalizers = []string{"example.com/hold"}
@@ -286,7 +273,7 @@ func outlivesDeletion(t *testing.T, in *installation) {
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	check.NoError(t, err)
 	check.NoError(t, <-done)
-	if after := in.stored(t); after.UID == before.UID || after.DeletionTimestamp != nil {
-		t.Errorf("still the definition that is being deleted: %+v", after.ObjectMeta)
-	}
+	after := in.stored(t)
+	check.That(t, after.UID != before.UID && after.DeletionTimestamp == nil,
+		"still the definition that is being deleted: %+v", after.ObjectMeta)
 }

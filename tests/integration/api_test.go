@@ -41,9 +41,7 @@ func TestHelmReleaseAPI(t *testing.T) {
 	t.Run("mode defaults to Enforce", func(t *testing.T) {
 		created, err := client.Create(helmRelease("defaults"))
 		check.NoError(t, err)
-		if created.Spec.Mode != v1alpha1.ModeEnforce {
-			t.Errorf("mode: %q", created.Spec.Mode)
-		}
+		check.Equal(t, created.Spec.Mode, v1alpha1.ModeEnforce, "mode")
 	})
 	t.Run("a bad spec is rejected with a message that names the field",
 		func(t *testing.T) { rejectsBadSpecs(t, config) })
@@ -52,15 +50,14 @@ func TestHelmReleaseAPI(t *testing.T) {
 		check.NoError(t, err)
 		stored.Spec.Mode, stored.Spec.Suspend = v1alpha1.ModeDetect, true
 		stored.Spec.SuspendUntil = &metav1.Time{Time: time.Now()}
-		if stored, err = client.Update(stored); err != nil {
-			t.Fatal(err)
-		}
+		stored, err = client.Update(stored)
+		check.NoError(t, err)
 		stored.Spec.Release.Name = "other"
 		_, err = client.Update(stored)
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(),
-			"spec.release is immutable: to lock another release, delete this HelmRelease") {
-			t.Errorf("got %v", err)
-		}
+		check.That(t,
+			apierrors.IsInvalid(err) &&
+				strings.Contains(err.Error(), "spec.release is immutable: to lock another release, delete this HelmRelease"),
+			"got %v", err)
 	})
 	t.Run("any status is accepted, so that trouble can always be reported", func(t *testing.T) {
 		stored, err := client.Create(helmRelease("status"))
@@ -76,9 +73,9 @@ func TestHelmReleaseAPI(t *testing.T) {
 		}
 		updated, err := client.UpdateStatus(stored)
 		check.NoError(t, err)
-		if got := updated.Status.RecentDrift; len(got) != 30 || got[0].Duration.Duration != 1500*time.Microsecond {
-			t.Errorf("got back %d records, the first is %+v", len(got), got)
-		}
+		got := updated.Status.RecentDrift
+		check.That(t, len(got) == 30 && got[0].Duration.Duration == 1500*time.Microsecond,
+			"got back %d records, the first is %+v", len(got), got)
 	})
 	t.Run("kubectl get shows what matters", func(t *testing.T) { printsColumns(t, config, client) })
 }
@@ -90,16 +87,14 @@ func rejectsBadSpecs(t *testing.T, config *rest.Config) {
 		{"no name", `{"release":{"namespace":"a"}}`, "spec.release.name: Required value"},
 		{"no namespace", `{"release":{"name":"a"}}`, "spec.release.namespace: Required value"},
 		{"an empty name", `{"release":{"name":"","namespace":"a"}}`, "spec.release.name"},
-		{"a name that is no DNS name", `{"release":{"name":"A_b","namespace":"a"}}`,
-			"spec.release.name: Invalid value"},
+		{"a name that is no DNS name", `{"release":{"name":"A_b","namespace":"a"}}`, "spec.release.name: Invalid value"},
 		{"a namespace that is no DNS label", `{"release":{"name":"a","namespace":"a.b"}}`,
 			"spec.release.namespace: Invalid value"},
 		{"a name too long for Helm", `{"release":{"name":"` + strings.Repeat("a", 54) +
 			`","namespace":"a"}}`, "may not be more than 53"},
 		{"an unknown mode", `{"release":{"name":"a","namespace":"a"},"mode":"Maybe"}`,
 			`supported values: "Enforce", "Detect"`},
-		{"a time that is none", `{"release":{"name":"a","namespace":"a"},"suspendUntil":"tomorrow"}`,
-			"spec.suspendUntil"},
+		{"a time that is none", `{"release":{"name":"a","namespace":"a"},"suspendUntil":"tomorrow"}`, "spec.suspendUntil"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -109,9 +104,8 @@ func rejectsBadSpecs(t *testing.T, config *rest.Config) {
 				"spec": spec}}
 			object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
 			_, err := client.Create(t.Context(), object, metav1.CreateOptions{})
-			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want an error with %q, got %v", test.want, err)
-			}
+			check.That(t, apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.want),
+				"want an error with %q, got %v", test.want, err)
 		})
 	}
 }
@@ -145,9 +139,7 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	check.NoError(t, err)
 	check.NoError(t, json.Unmarshal(data, &table))
-	if len(table.Rows) != 1 {
-		t.Fatalf("want one row, got %s", data)
-	}
+	check.Must(t, len(table.Rows) == 1, "want one row, got %s", data)
 	row := map[string]string{}
 	for i, column := range table.ColumnDefinitions {
 		row[column.Name] = fmt.Sprint(table.Rows[0].Cells[i])
@@ -156,8 +148,6 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 	want := map[string]string{"Name": "columns", "Release": "demo", "Release-Namespace": "demo", "Revision": "7",
 		"State": "Deployed", "Locked": "True", "Drifted": "0", "Message": "all is well"}
 	for name, value := range want {
-		if row[name] != value {
-			t.Errorf("column %s: got %q, want %q", name, row[name], value)
-		}
+		check.Equal(t, row[name], value, "column %s", name)
 	}
 }

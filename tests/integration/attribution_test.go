@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -50,13 +51,11 @@ func TestAttribution(t *testing.T) {
 				return err
 			}, v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/data/key"},
 				FieldManager: "argocd-controller", FieldManagerOperation: "Apply"}, true, "settings"},
-			{"the scale subresource", patch(kit.Deployments, "web", `{"spec":{"replicas":7}}`, "kubectl-scale",
-				"scale"),
+			{"the scale subresource", patch(kit.Deployments, "web", `{"spec":{"replicas":7}}`, "kubectl-scale", "scale"),
 				v1alpha1.DriftRecord{Operation: v1alpha1.DriftModified, Paths: []string{"/spec/replicas"},
 					FieldManager: "kubectl-scale", FieldManagerOperation: "Update", Subresource: "scale"}, false,
 				"web"},
-			{"a removed label", patch(kit.ConfigMaps, "settings", `{"metadata":{"labels":{"tier":null}}}`,
-				"kubectl-label"),
+			{"a removed label", patch(kit.ConfigMaps, "settings", `{"metadata":{"labels":{"tier":null}}}`, "kubectl-label"),
 				v1alpha1.DriftRecord{Operation: v1alpha1.DriftRemoved, Paths: []string{"/metadata/labels/tier"}},
 				false, "settings"},
 			{"a deletion", func() error {
@@ -65,9 +64,8 @@ func TestAttribution(t *testing.T) {
 				v1alpha1.DriftRecord{Operation: v1alpha1.DriftDeleted}, false, "settings"},
 		} {
 			before := w.HelmRelease("app").Status.RecentDrift
-			if err := change.do(); err != nil {
-				t.Fatalf("%s: %v", change.name, err)
-			}
+			err := change.do()
+			check.Must(t, err == nil, "%s: %v", change.name, err)
 			var got v1alpha1.DriftRecord
 			w.Eventually(change.name+" is recorded", func() error {
 				recent := w.HelmRelease("app").Status.RecentDrift
@@ -77,16 +75,13 @@ func TestAttribution(t *testing.T) {
 				got = recent[0]
 				return nil
 			})
-			if timed := got.ChangeTime != nil; timed != change.timed {
-				t.Errorf("%s: change time %v", change.name, got.ChangeTime)
-			}
+			check.Equal(t, got.ChangeTime != nil, change.timed, "%s: change time %v", change.name, got.ChangeTime)
 			short := func(r v1alpha1.DriftRecord) string {
 				return fmt.Sprintf("%s %v by %q %q %q", r.Operation, r.Paths, r.FieldManager,
 					r.FieldManagerOperation, r.Subresource)
 			}
 			if got.Object.Name != change.object || short(got) != short(change.want) {
-				t.Errorf("%s: recorded as %s of %s, want %s", change.name, short(got), got.Object.Name,
-					short(change.want))
+				t.Errorf("%s: recorded as %s of %s, want %s", change.name, short(got), got.Object.Name, short(change.want))
 			}
 		}
 		w.Until("an event has it all", func() (any, bool) {

@@ -57,16 +57,16 @@ func TestEachManagerIsToldApartAndHowLongTheirChangesLived(t *testing.T) {
 	}
 	for manager, path := range map[string]string{"kubectl-edit": "/data/key", "curl": "/metadata/labels/tier"} {
 		r := known[manager]
-		if len(r.Paths) != 1 || r.Paths[0] != path || r.ChangeTime == nil || r.Since != v1alpha1.DriftSinceChanged ||
-			r.Duration.Duration%time.Second != 0 || r.Duration.Duration < time.Second {
-			t.Errorf("%s: recorded as %+v", manager, r)
-		}
+		check.That(t,
+			len(r.Paths) == 1 && r.Paths[0] == path && r.ChangeTime != nil && r.Since == v1alpha1.DriftSinceChanged &&
+				r.Duration.Duration%time.Second == 0 && r.Duration.Duration >= time.Second, "%s: recorded as %+v",
+			manager, r)
 	}
 	deleted, life := known[""], time.Since(began.Time)
-	if deleted.Object.Name != "gone" || deleted.Since != v1alpha1.DriftSinceLocked ||
-		deleted.Duration.Duration < 2*time.Second || deleted.Duration.Duration > life+time.Second {
-		t.Errorf("the deletion is recorded as %+v", deleted)
-	}
+	check.That(t,
+		deleted.Object.Name == "gone" && deleted.Since == v1alpha1.DriftSinceLocked &&
+			deleted.Duration.Duration >= 2*time.Second && deleted.Duration.Duration <= life+time.Second,
+		"the deletion is recorded as %+v", deleted)
 	w.Until("one event tells who changed what", func() (any, bool) {
 		all := w.events(w.Operator)
 		one := strings.Index(all, "data[key] changed by kubectl-edit (Update at ")
@@ -74,15 +74,13 @@ func TestEachManagerIsToldApartAndHowLongTheirChangesLived(t *testing.T) {
 		return all, one >= 0 && other > one && strings.Contains(all[other:], "s after the change")
 	})
 	for _, line := range []string{"manager=kubectl-edit", "manager=curl"} {
-		if !strings.Contains(running.Log(), line) {
-			t.Errorf("no %s in the log", line)
-		}
+		check.That(t, strings.Contains(running.Log(), line), "no %s in the log", line)
 	}
 
 	w.patchAs("kubectl-edit", "settings", `{"data":{"key":"again"}}`)
-	if r := w.records(4)[0]; r.Since != v1alpha1.DriftSinceObserved || r.Duration.Duration > 30*time.Second {
-		t.Errorf("what was changed while the operator ran is recorded as %+v", r)
-	}
+	r := w.records(4)[0]
+	check.That(t, r.Since == v1alpha1.DriftSinceObserved && r.Duration.Duration <= 30*time.Second,
+		"what was changed while the operator ran is recorded as %+v", r)
 }
 
 func TestDriftThatIsOlderThanTheLockLivesFromTheLockOn(t *testing.T) {
@@ -91,7 +89,6 @@ func TestDriftThatIsOlderThanTheLockLivesFromTheLockOn(t *testing.T) {
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", ignorableConfig))
 	w.patchAs("kubectl-edit", "settings", `{"data":{"key":"tampered"}}`)
 	w.Lock("app")
-	if r := w.records(1)[0]; r.Since != v1alpha1.DriftSinceLocked || r.FieldManager != "kubectl-edit" {
-		t.Errorf("recorded as %+v", r)
-	}
+	r := w.records(1)[0]
+	check.That(t, r.Since == v1alpha1.DriftSinceLocked && r.FieldManager == "kubectl-edit", "recorded as %+v", r)
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -57,9 +58,8 @@ func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
 			w.PassFence()
 			history.CatchUp()
 			for _, u := range history.States(kit.Deployments, "web") {
-				if n := kit.Field(u, "spec.replicas"); n != int64(7) {
-					t.Errorf("it had %v replicas", n)
-				}
+				n := kit.Field(u, "spec.replicas")
+				check.That(t, n == int64(7), "it had %v replicas", n)
 			}
 			w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
 			w.scale("web", 20)

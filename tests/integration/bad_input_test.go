@@ -73,9 +73,7 @@ func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
 		return hr.Status.ObservedGeneration, hr.Status.ObservedGeneration == hr.Generation
 	})
 	for _, r := range w.Proxy.Requests() {
-		if strings.HasSuffix(r.Path, "/secrets/"+record.GetName()) {
-			t.Errorf("the record was read again: %s", r)
-		}
+		check.That(t, !strings.HasSuffix(r.Path, "/secrets/"+record.GetName()), "the record was read again: %s", r)
 	}
 }
 
@@ -137,9 +135,7 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 				"/sh.helm.release.v1."+name+".v1")
 			w.WaitReason(name, v1alpha1.ConditionStalled, v1alpha1.ReasonDecodeFailed)
 			w.WaitState(name, v1alpha1.StateError)
-			if w.Get(kit.ConfigMaps, name) != nil {
-				t.Error("something was created of a record that cannot be read")
-			}
+			check.That(t, w.Get(kit.ConfigMaps, name) == nil, "something was created of a record that cannot be read")
 		})
 	}
 	w.PassFence() // others go on
@@ -174,9 +170,8 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.Reverts("settings", "declared") // the rest is protected meanwhile
-	if n := w.HelmRelease("app").Status.Objects; n.Tracked != 2 || n.Waiting != 1 {
-		t.Errorf("objects are %+v", n)
-	}
+	n := w.HelmRelease("app").Status.Objects
+	check.That(t, n.Tracked == 2 && n.Waiting == 1, "objects are %+v", n)
 
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 	_, err := w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{})

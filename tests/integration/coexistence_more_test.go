@@ -76,9 +76,8 @@ func TestCoexistence_Allocations(t *testing.T) {
 				w.WaitField(kit.Services, "web", "spec.selector.app", "web")
 				after := w.Get(kit.Services, "web")
 				for _, path := range []string{"spec.clusterIP", "spec.ports"} {
-					if got, want := w.asJSON(kit.Field(after, path)), w.asJSON(kit.Field(before, path)); got != want {
-						t.Errorf("%s: %s became %s", path, want, got)
-					}
+					got, want := w.asJSON(kit.Field(after, path)), w.asJSON(kit.Field(before, path))
+					check.That(t, got == want, "%s: %s became %s", path, want, got)
 				}
 				w.Patch(kit.Services, "web", `{"metadata":{"finalizers":null}}`)
 				w.Helm(helm, "upgrade", "app", chart)

@@ -52,8 +52,7 @@ func (w *fixture) exceptions(name string, want ...string) {
 	w.Eventually(fmt.Sprintf("the exceptions are %v", want), func() error {
 		var got []string
 		for _, e := range w.HelmRelease(name).Status.Exceptions {
-			got = append(got, fmt.Sprintf("%s %s/%s %s", e.Reason, e.Object.Kind, e.Object.Name,
-				strings.Join(e.Paths, ",")))
+			got = append(got, fmt.Sprintf("%s %s/%s %s", e.Reason, e.Object.Kind, e.Object.Name, strings.Join(e.Paths, ",")))
 		}
 		if !slices.Equal(got, want) {
 			return fmt.Errorf("they are %v", got)
@@ -82,9 +81,8 @@ func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 			text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers"))
 			return text, strings.Contains(text, "example.com/web:1")
 		})
-		if n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas"); n != int64(4) {
-			t.Errorf("the revert of the image made it %v replicas", n)
-		}
+		n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas")
+		check.That(t, n == int64(4), "the revert of the image made it %v replicas", n)
 	})
 }
 
@@ -259,7 +257,6 @@ func TestI8_OptOutCountsInTheManifestOnly(t *testing.T) {
 	w.Reverts("locked", "declared")
 	w.PassFence()
 	w.ExpectKey("free", "edited")
-	if n := w.HelmRelease("app").Status.Objects.Tracked; n != 1 {
-		t.Errorf("%d objects are tracked", n)
-	}
+	n := w.HelmRelease("app").Status.Objects.Tracked
+	check.That(t, n == 1, "%d objects are tracked", n)
 }

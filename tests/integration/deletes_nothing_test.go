@@ -53,9 +53,8 @@ func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
 	w.PassFence()
 	w.ExpectKey("settings", "edited")
 	w.ExpectNoWrites()
-	if u := w.Get(kit.Deployments, "web"); u == nil || u.GetUID() != web {
-		t.Error("the Deployment is gone")
-	}
+	u := w.Get(kit.Deployments, "web")
+	check.That(t, u != nil && u.GetUID() == web, "the Deployment is gone")
 }
 
 func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
@@ -76,9 +75,7 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 	w.Delete(kit.Services, "web")
 	w.PassFence()
 	w.ExpectKey("settings", "edited")
-	if w.Get(kit.Services, "web") != nil {
-		t.Error("the Service was created again")
-	}
+	check.That(t, w.Get(kit.Services, "web") == nil, "the Service was created again")
 	w.ExpectNoWrites()
 }
 
@@ -146,12 +143,11 @@ func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
 				t.Errorf("%s %s is not gone after helm uninstall: %v", resource.Resource, name, err)
 			}
 		}
-		if u := w.Get(volumeClaims, "data"); u == nil || u.GetUID() != claim || u.GetDeletionTimestamp() != nil {
-			t.Error("the claim with resource-policy keep is gone")
-		}
+		u := w.Get(volumeClaims, "data")
+		check.That(t, u != nil && u.GetUID() == claim && u.GetDeletionTimestamp() == nil,
+			"the claim with resource-policy keep is gone")
 		kept, err := w.In(definitions, "").Get(w.Ctx, crd.GetName(), metav1.GetOptions{})
-		if err != nil || kept.GetUID() != crd.GetUID() || kept.GetDeletionTimestamp() != nil {
-			t.Errorf("the definition with resource-policy keep is gone: %v", err)
-		}
+		check.That(t, err == nil && kept.GetUID() == crd.GetUID() && kept.GetDeletionTimestamp() == nil,
+			"the definition with resource-policy keep is gone: %v", err)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -45,9 +46,8 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 			"/view", "deletion is pending", "example.com/hold", kit.Tamperer)
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "stays protected")
 		w.WaitEvent("app", v1alpha1.EventReasonBeingDeleted)
-		if n := w.HelmRelease("app").Status.Objects.Drifted; n != 1 {
-			t.Errorf("status counts %d drifted objects, want 1", n)
-		}
+		n := w.HelmRelease("app").Status.Objects.Drifted
+		check.That(t, n == 1, "status counts %d drifted objects, want 1", n)
 
 		w.Patch(roleBindings, "view",
 			`{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`)
@@ -59,14 +59,13 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 		w.Proxy.Reset()
 		w.PassFence()
 		w.ExpectNoWrites()
-		if u := w.Get(roleBindings, "view"); u.GetUID() != old.GetUID() || len(u.GetFinalizers()) != 1 {
-			t.Errorf("the pending object is %s with the finalizers %v", u.GetUID(), u.GetFinalizers())
-		}
+		u := w.Get(roleBindings, "view")
+		check.That(t, u.GetUID() == old.GetUID() && len(u.GetFinalizers()) == 1,
+			"the pending object is %s with the finalizers %v", u.GetUID(), u.GetFinalizers())
 
 		w.Patch(roleBindings, "view", `{"metadata":{"finalizers":null}}`)
-		if u := w.WaitNewObject(roleBindings, "view", old.GetUID()); len(u.GetFinalizers()) > 0 {
-			t.Errorf("the new object has the finalizers %v", u.GetFinalizers())
-		}
+		u = w.WaitNewObject(roleBindings, "view", old.GetUID())
+		check.That(t, len(u.GetFinalizers()) == 0, "the new object has the finalizers %v", u.GetFinalizers())
 		w.WaitReady("app", 1)
 		w.Helm(helm, "upgrade", "app", chart)
 		w.WaitReady("app", 2)
@@ -82,16 +81,14 @@ func TestDeletion_FinalizerOfTheManifestMayEnd(t *testing.T) {
 		old := w.Patch(kit.ConfigMaps, "settings", holdOwn)
 		w.Delete(kit.ConfigMaps, "settings")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/own", "example.com/hold")
-		w.Patch(kit.ConfigMaps, "settings",
-			`{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`)
+		w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"},"metadata":{"finalizers":["example.com/hold"]}}`)
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		w.Reverts("settings", "declared")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
 		w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
-		if u := w.WaitNewObject(kit.ConfigMaps, "settings",
-			old.GetUID()); fmt.Sprint(u.GetFinalizers()) != "[example.com/own]" {
-			t.Errorf("the new object has the finalizers %v", u.GetFinalizers())
-		}
+		u := w.WaitNewObject(kit.ConfigMaps, "settings", old.GetUID())
+		check.That(t, fmt.Sprint(u.GetFinalizers()) == "[example.com/own]", "the new object has the finalizers %v",
+			u.GetFinalizers())
 		w.WaitReady("app", 1)
 		w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/own"]}}`)
 	})
@@ -111,9 +108,8 @@ func TestDeletion_Strict(t *testing.T) {
 		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
 		w.WaitNewObject(roleBindings, "view", old.GetUID())
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, w.Apps+"/data", "example.com/hold")
-		if u := w.Get(volumeClaims, "data"); u == nil || u.GetUID() != claim.GetUID() {
-			t.Error("the claim is gone")
-		}
+		u := w.Get(volumeClaims, "data")
+		check.That(t, u != nil && u.GetUID() == claim.GetUID(), "the claim is gone")
 		w.Patch(volumeClaims, "data", `{"metadata":{"finalizers":null}}`)
 		w.WaitReady("app", 1)
 	})
@@ -140,9 +136,7 @@ func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 		"/settings", "data (", "deletion is pending")
 	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
 	for _, r := range w.Proxy.Writes() {
-		if r.Method == http.MethodDelete {
-			t.Errorf("%s", r)
-		}
+		check.That(t, r.Method != http.MethodDelete, "%s", r)
 	}
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":null}}`)
 	w.WaitNewObject(kit.ConfigMaps, "settings", old.GetUID())

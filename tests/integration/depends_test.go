@@ -47,8 +47,7 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 			w.Lock("first")
 			w.Forge(kit.ForgedRecord{Name: "second", Manifest: kit.ConfigMap("common", "second")})
 			w.taken("common", "second", "second")
-			w.Says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+
-				"/second")
+			w.Says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/second")
 			w.PassFence()
 			w.ExpectKey("common", "second")
 			end(w)

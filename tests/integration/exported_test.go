@@ -41,8 +41,7 @@ func TestCoexistence_ExportedManifest(t *testing.T) {
 		w.Until("the controller has written the revision", func() (any, bool) { return revision(), revision() == "1" })
 		w.Proxy.Reset()
 		w.Lock("app")
-		w.exceptions("app",
-			"SetByKubernetes Deployment/web /metadata/annotations/deployment.kubernetes.io~1revision")
+		w.exceptions("app", "SetByKubernetes Deployment/web /metadata/annotations/deployment.kubernetes.io~1revision")
 		w.PassFence()
 		w.ExpectNoWrites()
 		_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,

@@ -40,22 +40,17 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	c := w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonNoContention)
 	t.Logf("over after %s of the operator's time: %s", clock.Since(begun).Round(time.Second), c.Message)
 	w.WaitReady("app", 1)
-	if n := w.HelmRelease("app").Status.Objects.Contended; n != 0 {
-		t.Errorf("%d objects are contended", n)
-	}
+	n := w.HelmRelease("app").Status.Objects.Contended
+	check.That(t, n == 0, "%d objects are contended", n)
 	events, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx,
 		metav1.ListOptions{FieldSelector: "reason=" + v1alpha1.EventReasonContended})
 	check.NoError(t, err)
 	total := int32(0)
 	for _, e := range events.Items {
 		total += max(e.Count, 1)
-		if e.Type != corev1.EventTypeWarning {
-			t.Errorf("event of type %s", e.Type)
-		}
+		check.Equal(t, e.Type, corev1.EventTypeWarning, "event of type")
 	}
-	if total != 1 {
-		t.Errorf("%d events for one episode", total)
-	}
+	check.That(t, total == 1, "%d events for one episode", total)
 	// Afterwards a change is reverted at once again.
 	w.Reverts("contested", "declared")
 }
@@ -99,9 +94,8 @@ func TestHostile_InsistingKeepsNoValue(t *testing.T) {
 		w.Patch(kit.ConfigMaps, "contested", `{"data":{"key":"mine"}}`)
 		changed := clock.Now()
 		w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
-		if lived := clock.Since(changed); lived > 4*time.Second {
-			t.Fatalf("the value lived %s", lived)
-		}
+		lived := clock.Since(changed)
+		check.Must(t, lived <= 4*time.Second, "the value lived %s", lived)
 	}
 	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 }
@@ -126,9 +120,8 @@ imagePullSecrets: [{name: registry}]
 		"platform-controller", "/imagePullSecrets", "spec.ignore", "chart", "stop that writer")
 	log := w.Running.Log()
 	before, _, noticed := strings.Cut(log, "something keeps changing the object back")
-	if n := strings.Count(before, "msg=reverted"); !noticed || n == 0 || n > 10 {
-		t.Errorf("noticed %t after %d reverts", noticed, n)
-	}
+	n := strings.Count(before, "msg=reverted")
+	check.That(t, noticed && n != 0 && n <= 10, "noticed %t after %d reverts", noticed, n)
 	clock.Pace(10)
 	w.Until("a minute of fight has passed", func() (any, bool) {
 		passed := clock.Since(begun)
@@ -140,9 +133,8 @@ imagePullSecrets: [{name: registry}]
 	reverts := strings.Count(w.Running.Log(), "msg=reverted")
 	t.Logf("%d reverts, %d Secrets, and %d requests of the operator in %s", reverts, made,
 		len(w.Proxy.Requests())-asked, passed)
-	if most := 22 + int(passed.Seconds()); reverts > most || made > most+1 {
-		t.Errorf("%d reverts and %d Secrets in %s", reverts, made, passed)
-	}
+	most := 22 + int(passed.Seconds())
+	check.That(t, reverts <= most && made <= most+1, "%d reverts and %d Secrets in %s", reverts, made, passed)
 	w.Until("only the declared Secret is there", func() (any, bool) {
 		account, err := w.Kube.CoreV1().ServiceAccounts(w.Apps).Get(w.Ctx, "builder", metav1.GetOptions{})
 		check.NoError(t, err)

@@ -25,8 +25,7 @@ func (w *fixture) tamperWithFive() {
 	w.Delete(kit.ConfigMaps, "deleted")
 	w.Patch(kit.ConfigMaps, "unlabelled",
 		`{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}},"data":{"key":"tampered"}}`)
-	w.Patch(kit.ConfigMaps, "disowned",
-		`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},"annotations":null}}`)
+	w.Patch(kit.ConfigMaps, "disowned", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"},"annotations":null}}`)
 }
 
 func (w *fixture) waitFive() {
@@ -169,9 +168,8 @@ func TestI5_LabelRemovedAndThenTheRest(t *testing.T) {
 	before := w.Get(kit.ConfigMaps, "edited").GetUID()
 	w.Patch(kit.ConfigMaps, "edited", `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`)
 	w.waitFive()
-	if u := w.Get(kit.ConfigMaps, "edited"); u.GetUID() != before {
-		t.Error("the object was replaced although it only had lost its label")
-	}
+	u := w.Get(kit.ConfigMaps, "edited")
+	check.That(t, u.GetUID() == before, "the object was replaced although it only had lost its label")
 	w.Eventually("the loss of the label is reported", func() error {
 		for _, d := range w.HelmRelease("app").Status.RecentDrift {
 			if d.Operation == v1alpha1.DriftRemoved && len(d.Paths) == 1 &&
@@ -240,8 +238,7 @@ func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w.waitFive()
 	w.WaitReady("app", 1)
 	for i := range kinds {
-		if n := kinds[i].seen.Load(); n < 4 {
-			t.Errorf("%s: %d requests, so not all that failed were repeated", kinds[i].name, n)
-		}
+		n := kinds[i].seen.Load()
+		check.That(t, n >= 4, "%s: %d requests, so not all that failed were repeated", kinds[i].name, n)
 	}
 }

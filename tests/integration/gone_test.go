@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -76,9 +77,8 @@ func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 	w.Eventually("two lost labels are reported", func() error {
 		recent := w.HelmRelease("app").Status.RecentDrift
 		for _, d := range recent {
-			if d.Operation != v1alpha1.DriftRemoved || d.Action != v1alpha1.DriftActionReverted {
-				t.Fatalf("recent drift is %+v", recent)
-			}
+			check.Must(t, d.Operation == v1alpha1.DriftRemoved && d.Action == v1alpha1.DriftActionReverted,
+				"recent drift is %+v", recent)
 		}
 		if len(recent) != 2 {
 			return fmt.Errorf("recent drift is %+v", recent)
@@ -100,9 +100,7 @@ func TestI5_LostLabelIsReportedAsSuchInModeDetect(t *testing.T) {
 		if len(recent) == 0 {
 			return fmt.Errorf("nothing is")
 		}
-		if recent[0].Operation != v1alpha1.DriftRemoved {
-			t.Fatalf("recent drift is %+v", recent)
-		}
+		check.Must(t, recent[0].Operation == v1alpha1.DriftRemoved, "recent drift is %+v", recent)
 		return nil
 	})
 }
@@ -162,12 +160,11 @@ func TestAnObjectThatNeverExistedIsReportedAsMissing(t *testing.T) {
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
 	w.Delete(kit.ConfigMaps, "settings")
 	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/settings: deleted")
-	if recent := w.HelmRelease("app").Status.RecentDrift; recent[0].Operation != v1alpha1.DriftDeleted ||
-		!slices.ContainsFunc(recent, func(r v1alpha1.DriftRecord) bool {
+	recent := w.HelmRelease("app").Status.RecentDrift
+	check.That(t,
+		recent[0].Operation == v1alpha1.DriftDeleted && slices.ContainsFunc(recent, func(r v1alpha1.DriftRecord) bool {
 			return r.Operation == v1alpha1.DriftMissing && r.Action == v1alpha1.DriftActionRecreated
-		}) {
-		t.Errorf("recent drift is %+v", recent)
-	}
+		}), "recent drift is %+v", recent)
 }
 
 // A read of an object that a watch reported as deleted would delay its re-creation by a request.

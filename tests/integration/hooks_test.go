@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -74,9 +75,8 @@ func TestI2_WhatWasMadeAfterTheRecordIsNoLeftover(t *testing.T) {
 	w.owned(kit.ConfigMaps, "ConfigMap", "dropped", "data", nil)
 	w.Lock("app")
 	w.prunes("app", 2)
-	if u := w.Get(kit.ConfigMaps, "dropped"); u == nil || u.GetDeletionTimestamp() != nil {
-		t.Error("it was deleted")
-	}
+	u := w.Get(kit.ConfigMaps, "dropped")
+	check.That(t, u != nil && u.GetDeletionTimestamp() == nil, "it was deleted")
 }
 
 // prunes waits until the operator has checked for prune candidates under the lock of a revision.

@@ -57,9 +57,7 @@ func TestI10_HostileManifestsEndInACondition(t *testing.T) {
 	}
 	for name, test := range tests {
 		w.Says(name, v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid, test.message)
-		if w.Get(kit.ConfigMaps, "good-of-"+name) != nil {
-			t.Errorf("%s: something of it is enforced", name)
-		}
+		check.That(t, w.Get(kit.ConfigMaps, "good-of-"+name) == nil, "%s: something of it is enforced", name)
 	}
 	w.PassFence()
 	for name := range tests {
@@ -88,8 +86,7 @@ func (w *fixture) harmless(value any) {
 		switch v := v.(type) {
 		case string:
 			if at := strings.IndexFunc(v, func(r rune) bool {
-				return !unicode.IsPrint(r) &&
-					!(path == "/notes" && r == '\n')
+				return !unicode.IsPrint(r) && !(path == "/notes" && r == '\n')
 			}); at >= 0 {
 				w.Errorf("byte %d of %s: %q", at, path, v)
 			}
@@ -143,10 +140,9 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, `no\x1b[2J`, "Ready: True")
 	status := w.HelmRelease("app").Status
-	if !strings.Contains(status.Notes, "first line\nsecond\\x1b[2J line\n") ||
-		!strings.Contains(status.Description, `no\x1b[2J`) {
-		t.Errorf("description %q, notes %q", status.Description, status.Notes)
-	}
+	check.That(t,
+		strings.Contains(status.Notes, "first line\nsecond\\x1b[2J line\n") &&
+			strings.Contains(status.Description, `no\x1b[2J`), "description %q, notes %q", status.Description, status.Notes)
 	w.harmless(status)
 	var events *corev1.EventList
 	w.Eventually("an event says it", func() error {

@@ -84,13 +84,10 @@ func TestIgnoreRules(t *testing.T) {
 		w.WaitField(kit.Deployments, "web", "spec.replicas", int64(1))
 		history.CatchUp()
 		for _, u := range history.States(kit.ConfigMaps, "settings")[1:] {
-			if kit.Field(u, "data.free") != "edited" {
-				t.Errorf("an ignored key was written: %v", u.Object["data"])
-			}
+			check.That(t, kit.Field(u, "data.free") == "edited", "an ignored key was written: %v", u.Object["data"])
 		}
-		if got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.shared"); got != "trusted" {
-			t.Errorf("the trusted manager's key is %v", got)
-		}
+		got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.shared")
+		check.That(t, got == "trusted", "the trusted manager's key is %v", got)
 		if got := w.text(kit.Deployments, "web"); !strings.Contains(got, "example.com/web:2") ||
 			!strings.Contains(got, "example.com/side:1") {
 			t.Errorf("images: %s", got)
@@ -102,13 +99,10 @@ func TestIgnoreRules(t *testing.T) {
 		old := w.Get(kit.ConfigMaps, "settings").GetUID()
 		w.Delete(kit.ConfigMaps, "settings")
 		w.Delete(kit.ConfigMaps, "exempt")
-		if u := w.WaitNewObject(kit.ConfigMaps, "settings", old); kit.Field(u, "data.free") != "declared" {
-			t.Errorf("it came back with %v", u.Object["data"])
-		}
+		u := w.WaitNewObject(kit.ConfigMaps, "settings", old)
+		check.That(t, kit.Field(u, "data.free") == "declared", "it came back with %v", u.Object["data"])
 		w.PassFence()
-		if w.Get(kit.ConfigMaps, "exempt") != nil {
-			t.Error("the exempt object came back")
-		}
+		check.That(t, w.Get(kit.ConfigMaps, "exempt") == nil, "the exempt object came back")
 		// Without its rules everything is protected again.
 		w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
 		w.WaitField(kit.ConfigMaps, "exempt", "data.key", "declared")

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -37,9 +38,8 @@ func TestIgnoreRules_EndByThemselves(t *testing.T) {
 		t.Errorf("before the end of the rule the field is %v", free)
 	}
 	w.WaitField(kit.ConfigMaps, "settings", "data.free", "declared")
-	if now := time.Now(); now.Before(until.Time) {
-		t.Errorf("the field was restored %s before the end of the rule", until.Sub(now))
-	}
+	now := time.Now()
+	check.That(t, !now.Before(until.Time), "the field was restored %s before the end of the rule", until.Sub(now))
 	w.exceptions("app")
 
 	w.PatchHelmRelease("app", `{"spec":{"ignore":[{"paths":["/data/free"],"until":"2020-01-01T00:00:00Z"}]}}`)

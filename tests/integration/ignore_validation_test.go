@@ -43,9 +43,8 @@ func TestIgnoreRulesAreValidatedAtCreation(t *testing.T) {
 func withRules(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var ignore []any
-	if err := yaml.Unmarshal([]byte(text), &ignore); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err := yaml.Unmarshal([]byte(text), &ignore)
+	check.Must(t, err == nil, "%s: %v", text, err)
 	return map[string]any{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind,
 		"metadata": map[string]any{"name": "rules"},
@@ -79,15 +78,13 @@ func refusesBadRules(t *testing.T, create func(map[string]any) error) {
 		{"a path too long", `{paths: ["/` + strings.Repeat("a", 1024) + `"]}`, `spec.ignore[1].paths[0]: Too long`},
 		{"too many paths", `{paths: ` + list(65, "/a") + `}`, `spec.ignore[1].paths: Too many`},
 		{"no manager", `{managers: [""]}`, `spec.ignore[1].managers[0]`},
-		{"a manager too long", `{managers: [` + strings.Repeat("a", 129) +
-			`]}`, `spec.ignore[1].managers[0]: Too long`},
+		{"a manager too long", `{managers: [` + strings.Repeat("a", 129) + `]}`, `spec.ignore[1].managers[0]: Too long`},
 		{"too many managers", `{managers: ` + list(65, "a") + `}`, `spec.ignore[1].managers: Too many`},
 		{"a group", `{paths: [/a], target: {group: "("}}`, `spec.ignore[1].target.group: Invalid value`},
 		{"a version", `{paths: [/a], target: {version: "["}}`, `spec.ignore[1].target.version: Invalid value`},
 		{"a kind", `{paths: [/a], target: {kind: "*"}}`, `spec.ignore[1].target.kind: Invalid value`},
 		{"a name", `{paths: [/a], target: {name: "(?=a)"}}`, `spec.ignore[1].target.name: Invalid value`},
-		{"a namespace", `{paths: [/a], target: {namespace: "a{2,1}"}}`,
-			`spec.ignore[1].target.namespace: Invalid value`},
+		{"a namespace", `{paths: [/a], target: {namespace: "a{2,1}"}}`, `spec.ignore[1].target.namespace: Invalid value`},
 		{"an expression too long", `{paths: [/a], target: {name: ` + strings.Repeat("a", 257) +
 			`}}`, `spec.ignore[1].target.name: Too long`},
 		{"a label selector", `{paths: [/a], target: {labelSelector: "a in b"}}`,
@@ -103,16 +100,13 @@ func refusesBadRules(t *testing.T, create func(map[string]any) error) {
 		t.Run(test.name, func(t *testing.T) {
 			object := withRules(t, "[{paths: [/good]}, "+test.rule+"]")
 			err := create(object)
-			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("want an error with %q, got %v", test.want, err)
-			}
+			check.That(t, apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.want),
+				"want an error with %q, got %v", test.want, err)
 		})
 	}
 	t.Run("too many rules", func(t *testing.T) {
 		err := create(withRules(t, list(v1alpha1.MaxIgnoreRules+1, "{paths: [/a]}")))
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.ignore: Too many") {
-			t.Errorf("got %v", err)
-		}
+		check.That(t, apierrors.IsInvalid(err) && strings.Contains(err.Error(), "spec.ignore: Too many"), "got %v", err)
 	})
 }
 
@@ -134,12 +128,10 @@ func acceptsGoodRules(t *testing.T, create func(map[string]any) error) {
 		"[" + strings.Join(full, ",") + "]",
 	} {
 		object := withRules(t, text)
-		if err := create(object); err != nil {
-			t.Errorf("%.200s: %v", text, err)
-		}
-		if err := compiles(t, object); err != nil {
-			t.Errorf("%.200s: %v", text, err)
-		}
+		err := create(object)
+		check.That(t, err == nil, "%.200s: %v", text, err)
+		err = compiles(t, object)
+		check.That(t, err == nil, "%.200s: %v", text, err)
 	}
 }
 
@@ -147,13 +139,11 @@ func acceptsGoodRules(t *testing.T, create func(map[string]any) error) {
 func reportsWhatTheServerCannotSee(t *testing.T, create func(map[string]any) error) {
 	for _, selector := range []string{"a=b-", "-a", "a/b/c", "a>b", "a=" + strings.Repeat("b", 64)} {
 		object := withRules(t, "[{paths: [/a], target: {labelSelector: '"+selector+"'}}]")
-		if err := create(object); err != nil {
-			t.Errorf("%s: %v", selector, err)
-		}
-		if err := compiles(t, object); err == nil ||
-			!strings.HasPrefix(err.Error(), "spec.ignore[0].target.labelSelector: ") {
-			t.Errorf("%s: %v", selector, err)
-		}
+		err := create(object)
+		check.That(t, err == nil, "%s: %v", selector, err)
+		err = compiles(t, object)
+		check.That(t, err != nil && strings.HasPrefix(err.Error(), "spec.ignore[0].target.labelSelector: "), "%s: %v",
+			selector, err)
 	}
 }
 
@@ -175,15 +165,11 @@ func acceptsDocumentedRules(t *testing.T, create func(map[string]any) error) {
 	for _, rule := range regexp.MustCompile("(?m)^\\|.*\\| `(\\{.*\\})` \\|$").FindAllStringSubmatch(string(data), -1) {
 		objects = append(objects, withRules(t, "["+rule[1]+"]"))
 	}
-	if len(objects) < 14 {
-		t.Fatalf("only %d examples were found", len(objects))
-	}
+	check.Must(t, len(objects) >= 14, "only %d examples were found", len(objects))
 	for _, object := range objects {
-		if err := create(object); err != nil {
-			t.Errorf("%v: %v", object["spec"], err)
-		}
-		if err := compiles(t, object); err != nil {
-			t.Errorf("%v: %v", object["spec"], err)
-		}
+		err := create(object)
+		check.That(t, err == nil, "%v: %v", object["spec"], err)
+		err = compiles(t, object)
+		check.That(t, err == nil, "%v: %v", object["spec"], err)
 	}
 }

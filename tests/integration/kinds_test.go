@@ -16,10 +16,9 @@ import (
 )
 
 var (
-	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
-		Resource: "clusterroles"}
-	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	jobs       = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 )
 
 const everywhere = `
@@ -66,9 +65,7 @@ func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
 		w.Proxy.Reset()
 		hr := w.Lock("app")
 		w.ExpectNoWrites()
-		if hr.Status.Objects.Tracked != 6 {
-			t.Errorf("objects are %+v", hr.Status.Objects)
-		}
+		check.Equal(t, hr.Status.Objects.Tracked, 6, "objects are %+v", hr.Status.Objects)
 		role, namespace := "reader-"+w.Apps, w.Apps+"-made"
 		rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get"}}}
 		w.PatchIn(clusterRoles, "", role, `{"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}]}`)
@@ -102,8 +99,7 @@ func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 	w := newFixture(t)
 	group := w.Apps + ".example.com"
 	definition := widgetDefinition(group)
-	manifest := "---\n" + w.asJSON(definition) + "\n" +
-		widget(group)
+	manifest := "---\n" + w.asJSON(definition) + "\n" + widget(group)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
 	w.deleteDefinitionAtEnd(definition.GetName())
 	w.CreateHelmRelease("app")
@@ -182,9 +178,7 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	}
 	w.WaitNewObject(jobs, "running", running)
 	w.PassFence()
-	if w.Get(jobs, "finished") != nil {
-		t.Error("the finished Job runs again")
-	}
+	check.That(t, w.Get(jobs, "finished") == nil, "the finished Job runs again")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
 	w.Eventually("Ready says what is not run again", func() error {
 		hr, c := w.HelmRelease("app"), w.Condition("app", v1alpha1.ConditionReady)
@@ -219,9 +213,7 @@ func TestHostile_ADeletedJobWithATimeToLiveRuns(t *testing.T) {
 		}
 		return nil
 	})
-	if w.Get(jobs, "finished") != nil {
-		t.Error("the finished Job runs again")
-	}
+	check.That(t, w.Get(jobs, "finished") == nil, "the finished Job runs again")
 }
 
 // After a user gave it a time to live of 0, a deleted running Job looks like an ended one.

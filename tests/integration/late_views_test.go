@@ -32,9 +32,7 @@ func TestHostile_NothingIsPrunedForAReleaseThatHasJustBeenSuspended(t *testing.T
 	w.asksForHelmRelease(2) // one object after the other: the first would be gone by then
 	deliver()
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
-	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
-		t.Error("an object was deleted")
-	}
+	check.That(t, w.Get(kit.ConfigMaps, "old") != nil && w.Get(cronJobs, "old") != nil, "an object was deleted")
 }
 
 // The same for an object that is deleted and re-created because a field is immutable.
@@ -52,9 +50,7 @@ func TestHostile_NothingIsReplacedOnceThatIsNotAskedFor(t *testing.T) {
 	w.asksForHelmRelease(1)
 	deliver()
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "with spec.replaceImmutable")
-	if w.Get(kit.ConfigMaps, "settings").GetUID() != before {
-		t.Error("the object was replaced")
-	}
+	check.Equal(t, w.Get(kit.ConfigMaps, "settings").GetUID(), before, "the object was replaced")
 }
 
 // asksForHelmRelease waits until the operator has read one HelmRelease a number of times.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -39,15 +40,11 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	w.Delete(kit.ConfigMaps, "settings")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	for _, r := range standbyProxy.Writes() {
-		if r.Resource() != "leases" {
-			t.Errorf("the standby wrote: %s %s", r, r.Body)
-		}
+		check.Equal(t, r.Resource(), "leases", "the standby wrote: %s %s", r, r.Body)
 	}
 
 	w.Running.Stop()
-	if err := w.Running.Err(); err != nil {
-		t.Errorf("the leader ended with %v", err)
-	}
+	check.Report(t, w.Running.Err())
 	stopped := time.Now()
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered in between"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -55,9 +52,7 @@ func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	w.WaitReady("app", 1)
 	w.Reverts("settings", "declared")
 	standby.Stop()
-	if err := standby.Err(); err != nil {
-		t.Errorf("the second leader ended with %v", err)
-	}
+	check.Report(t, standby.Err())
 }
 
 // A stop may arrive before the operator has installed its definition, and before it has seen the first HelmRelease.
@@ -90,9 +85,7 @@ func TestStop_WhileTheAPIServerDoesNotAnswerYet(t *testing.T) {
 				t.Fatal(t.Context().Err())
 			}
 			o.Stop()
-			if err := o.Err(); err != nil {
-				t.Errorf("the operator ended with %v", err)
-			}
+			check.Report(t, o.Err())
 		})
 	}
 }

@@ -94,9 +94,8 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	}
 	// It names the release in its annotations, and was in no revision of it.
 	w.owned(kit.ConfigMaps, "ConfigMap", "stranger", "data", nil)
-	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
-		t.Fatal("Helm has deleted what it should fail to delete")
-	}
+	check.Must(t, w.Get(kit.ConfigMaps, "old") != nil && w.Get(cronJobs, "old") != nil,
+		"Helm has deleted what it should fail to delete")
 	w.Lock("app")
 
 	w.Until("the leftovers are gone", func() (any, bool) {
@@ -112,17 +111,13 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 	w.Until("all leftovers have been looked at", func() (any, bool) {
 		return "the claim has not", strings.Contains(w.Running.Log(), `left alone: objects of this kind hold data`)
 	})
-	if w.Get(cronJobs, "handed-over") == nil {
-		t.Error("the CronJob of another release was deleted")
-	}
+	check.That(t, w.Get(cronJobs, "handed-over") != nil, "the CronJob of another release was deleted")
 	for _, name := range []string{"stays", "kept", "handed-over", "stranger"} {
-		if u := w.Get(kit.ConfigMaps, name); u == nil || u.GetDeletionTimestamp() != nil {
-			t.Errorf("ConfigMap %s was deleted", name)
-		}
+		u := w.Get(kit.ConfigMaps, name)
+		check.That(t, u != nil && u.GetDeletionTimestamp() == nil, "ConfigMap %s was deleted", name)
 	}
-	if u := w.Get(volumeClaims, "data"); u == nil || u.GetDeletionTimestamp() != nil {
-		t.Error("the PersistentVolumeClaim was deleted")
-	}
+	u := w.Get(volumeClaims, "data")
+	check.That(t, u != nil && u.GetDeletionTimestamp() == nil, "the PersistentVolumeClaim was deleted")
 	w.reported("app", v1alpha1.DriftActionPruned, 2)
 	w.Helm(kit.Shared.Helm3(), "upgrade", "app", w.Chart("app", withLeftovers), "--set", "old=")
 }
@@ -133,9 +128,7 @@ func TestI2_DetectReportsLeftoversAndDeletesNothing(t *testing.T) {
 	w.leaveBehind("app")
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.reported("app", v1alpha1.DriftActionReported, 4) // those handed over elsewhere are the release's own here
-	if w.Get(kit.ConfigMaps, "old") == nil || w.Get(cronJobs, "old") == nil {
-		t.Error("they were deleted")
-	}
+	check.That(t, w.Get(kit.ConfigMaps, "old") != nil && w.Get(cronJobs, "old") != nil, "they were deleted")
 	for _, r := range kit.ObjectWrites(w.Proxy) {
 		t.Errorf("a write: %s", r)
 	}

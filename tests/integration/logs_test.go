@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -36,7 +37,5 @@ func TestLogsTellWhy(t *testing.T) {
 			return pattern, regexp.MustCompile(pattern).MatchString(w.Running.Log())
 		})
 	}
-	if strings.Contains(w.Running.Log(), "tampered") {
-		t.Error("the log quotes a value")
-	}
+	check.That(t, !strings.Contains(w.Running.Log(), "tampered"), "the log quotes a value")
 }

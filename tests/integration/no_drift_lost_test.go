@@ -179,8 +179,7 @@ func (d *drifts) next() (kind int, content string) {
 	defer d.mu.Unlock()
 	kind = d.random.IntN(10)
 	content = fmt.Sprintf("drift-%d", d.random.Uint32())
-	d.made[[]string{"edited", "deleted", "lost Helm's label", "lost Helm's annotation",
-		"label changed"}[max(0, kind-5)]]++
+	d.made[[]string{"edited", "deleted", "lost Helm's label", "lost Helm's annotation", "label changed"}[max(0, kind-5)]]++
 	return kind, content
 }
 

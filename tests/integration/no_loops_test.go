@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -97,8 +98,7 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 			`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:1","resources":{"limits":{"cpu":"1001m"}}}]}}}}`)
 		w.WaitField(kit.Deployments, "web", container, locked)
 		w.Patch(kit.Secrets, "credentials", `{"stringData":{"password":"haddock","token":"haddock"}}`)
-		w.WaitField(kit.Secrets, "credentials", "data",
-			map[string]any{"password": "c3dvcmRmaXNo", "token": "c3dvcmRmaXNo"})
+		w.WaitField(kit.Secrets, "credentials", "data", map[string]any{"password": "c3dvcmRmaXNo", "token": "c3dvcmRmaXNo"})
 		w.Patch(kit.ConfigMaps, "settings", `{"data":{"empty":"no more"},"metadata":{"labels":{"empty":"no-more"}}}`)
 		w.WaitField(kit.ConfigMaps, "settings", "data", map[string]any{"key": "declared", "empty": ""})
 		w.WaitField(kit.ConfigMaps, "settings", "metadata.labels.empty", "")
@@ -144,8 +144,7 @@ func widgetDefinition(group string) *unstructured.Unstructured {
 			"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
 			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{
-					"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object",
-						"properties": properties}},
+					"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": properties}},
 				}}}},
 		},
 	}}
@@ -163,9 +162,8 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	stop := w.fight()
 	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ConfigMap", w.Apps+
 		"/contested", "fighter", "/data/key")
-	if hr := w.HelmRelease("app"); hr.Status.Objects.Contended != 1 {
-		t.Errorf("objects are %+v", hr.Status.Objects)
-	}
+	hr := w.HelmRelease("app")
+	check.That(t, hr.Status.Objects.Contended == 1, "objects are %+v", hr.Status.Objects)
 	reverts := func() (n int) {
 		for _, r := range kit.ObjectWrites(w.Proxy) {
 			if r.Method == http.MethodPatch && r.Path == "/api/v1/namespaces/"+w.Apps+"/configmaps/contested" {
@@ -196,13 +194,10 @@ func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	took := time.Since(started)
 	writes := reverts()
 	t.Logf("%d reverts of the contested object in %s", writes, took.Round(time.Millisecond))
-	if least := time.Duration(writes-2) * time.Second; took < least {
-		t.Errorf("%d reverts within %s", writes, took)
-	}
+	least := time.Duration(writes-2) * time.Second
+	check.That(t, took >= least, "%d reverts within %s", writes, took)
 	// Others do not wait for it: if they did, there were a revert of it for each of theirs.
-	if waited == rounds {
-		t.Errorf("a revert of the contested object beside each of %d of another one", rounds)
-	}
+	check.That(t, waited != rounds, "a revert of the contested object beside each of %d of another one", rounds)
 	stop()
 	w.WaitField(kit.ConfigMaps, "contested", "data.key", "declared")
 }

@@ -27,9 +27,8 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 			w.Lock("app")
 			w.ExpectVersions(before, w.Apps, stable...)
 			w.ExpectNoWrites()
-			if finalizers := w.HelmRelease("app").Finalizers; len(finalizers) > 0 {
-				t.Errorf("the HelmRelease has finalizers: %v", finalizers)
-			}
+			finalizers := w.HelmRelease("app").Finalizers
+			check.That(t, len(finalizers) == 0, "the HelmRelease has finalizers: %v", finalizers)
 			// Nor does unlocking.
 			w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 			w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
@@ -54,9 +53,8 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 		check.NoError(t, e.In(kit.HelmReleases, e.Operator).Delete(e.Ctx, "hanging", metav1.DeleteOptions{}))
 		op := kit.StartOperator(t, e.OperatorConfig(), e.Operator)
 		hr := e.WaitReady("app", 1)
-		if len(hr.Finalizers) != 1 || hr.Finalizers[0] != "example.com/of-somebody-else" {
-			t.Errorf("finalizers are %v", hr.Finalizers)
-		}
+		check.That(t, len(hr.Finalizers) == 1 && hr.Finalizers[0] == "example.com/of-somebody-else",
+			"finalizers are %v", hr.Finalizers)
 		e.Eventually("the HelmRelease that hung is gone", func() error {
 			_, err := e.In(kit.HelmReleases, e.Operator).Get(e.Ctx, "hanging", metav1.GetOptions{})
 			return notFound(err)
@@ -147,9 +145,8 @@ func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 	ofObjects := func(r *http.Request) bool {
 		return cluster.IsWatch(r) && strings.Contains(r.URL.Query().Get("labelSelector"), "managed-by")
 	}
-	if n := w.Proxy.Watches(ofObjects); n != 4 {
-		t.Errorf("for a release of four kinds %d are watched", n)
-	}
+	n := w.Proxy.Watches(ofObjects)
+	check.That(t, n == 4, "for a release of four kinds %d are watched", n)
 	w.DeleteHelmRelease("app")
 	w.Until("nothing is watched of a release that is locked no more", func() (any, bool) {
 		n := w.Proxy.Watches(ofObjects)

@@ -54,18 +54,14 @@ func TestObjectSetMetadata_IsTheClassicOneAndNoDrift(t *testing.T) {
 			noDrift := func(revision int) {
 				t.Helper()
 				hr := f.WaitReady("app", revision)
-				if text := kit.Metrics(t, f.Running); len(hr.Status.RecentDrift) > 0 ||
-					strings.Contains(text, "helm_locker_drift_total{") {
-					t.Errorf("drift is reported: %+v", hr.Status.RecentDrift)
-				}
-				if log := f.Running.Log(); strings.Contains(log, "msg=reverted") {
-					t.Error("drift is logged")
-				}
+				text := kit.Metrics(t, f.Running)
+				check.That(t, len(hr.Status.RecentDrift) == 0 && !strings.Contains(text, "helm_locker_drift_total{"),
+					"drift is reported: %+v", hr.Status.RecentDrift)
+				log := f.Running.Log()
+				check.That(t, !strings.Contains(log, "msg=reverted"), "drift is logged")
 				events, err := f.Kube.CoreV1().Events(f.Apps).List(f.Ctx, metav1.ListOptions{})
 				check.NoError(t, err)
-				if len(events.Items) > 0 {
-					t.Errorf("there are events: %v", events.Items)
-				}
+				check.That(t, len(events.Items) == 0, "there are events: %v", events.Items)
 			}
 			long := kit.ConfigMap("app", strings.Repeat("long ", 20))
 			f.Helm(h, "install", "app", f.Chart("app", long+"---\n"+secret))
@@ -87,18 +83,16 @@ func TestObjectSetMetadata_IsTheClassicOneAndNoDrift(t *testing.T) {
 			f.WaitReady("app", 2)
 			f.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
 			f.WaitField(kit.Secrets, "app", "metadata.labels.seen", nil)
-			if got := has(6); !maps.Equal(got, now) {
-				t.Errorf("the metadata changed from %v to %v", now, got)
-			}
+			got := has(6)
+			check.That(t, maps.Equal(got, now), "the metadata changed from %v to %v", now, got)
 			f.Running.Stop()
 
 			// The older operator writes the same on the same content.
 			kit.NewOlderOperator(f.Env).Lock("app", strings.Replace(kit.ConfigMap("app", "declared"), "{name: app}",
 				"{name: app, namespace: "+f.Apps+", labels: {app.kubernetes.io/managed-by: Helm}, annotations: "+
 					"{meta.helm.sh/release-name: app, meta.helm.sh/release-namespace: "+f.Apps+"}}", 1))
-			if got := has(6); !maps.Equal(got, now) {
-				t.Errorf("the older operator wrote %v, and this one %v", got, now)
-			}
+			got = has(6)
+			check.That(t, maps.Equal(got, now), "the older operator wrote %v, and this one %v", got, now)
 		})
 	}
 }

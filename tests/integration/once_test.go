@@ -69,9 +69,7 @@ func TestKinds_EndedPodDoesNotRunAgain(t *testing.T) {
 			return nil
 		})
 		for _, name := range []string{"succeeded", "failed"} {
-			if w.Get(pods, name) != nil {
-				t.Errorf("Pod %s runs again", name)
-			}
+			check.That(t, w.Get(pods, name) == nil, "Pod %s runs again", name)
 		}
 	})
 }
@@ -100,9 +98,7 @@ func TestIgnore_DeletionIsLeftAlone(t *testing.T) {
 	w.remove(kit.ConfigMaps, "once", "other")
 	w.WaitNewObject(kit.ConfigMaps, "other", other)
 	w.PassFence()
-	if w.Get(kit.ConfigMaps, "once") != nil {
-		t.Error("an object is created again whose deletion is left alone")
-	}
+	check.That(t, w.Get(kit.ConfigMaps, "once") == nil, "an object is created again whose deletion is left alone")
 	w.Eventually("the object is an exception", func() error {
 		hr := w.HelmRelease("app")
 		for _, e := range hr.Status.Exceptions {

@@ -69,14 +69,13 @@ data: {key: declared}
 		}
 		return nil
 	})
-	if strings.Contains(*first.Spec.HolderIdentity, "attacker") {
-		t.Errorf("the lease is held by %s", *first.Spec.HolderIdentity)
-	}
+	check.That(t, !strings.Contains(*first.Spec.HolderIdentity, "attacker"), "the lease is held by %s",
+		*first.Spec.HolderIdentity)
 	for _, name := range []string{"settings", "other"} {
 		w.Reverts(name, "declared")
 	}
-	if hr := w.HelmRelease("app"); hr.Spec.Suspend || hr.Status.State != v1alpha1.StateDeployed {
-		t.Errorf("the HelmRelease that the manifest declares is %+v", hr.Spec)
-	}
+	hr := w.HelmRelease("app")
+	check.That(t, !hr.Spec.Suspend && hr.Status.State == v1alpha1.StateDeployed,
+		"the HelmRelease that the manifest declares is %+v", hr.Spec)
 	w.WaitReady("app", 1)
 }

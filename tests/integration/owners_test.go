@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -32,8 +33,7 @@ func TestHostile_AnOwnerReferenceIsReverted(t *testing.T) {
 		w.Kubectl("-n", w.Apps, "patch", "configmap", "left", "--field-manager=adopter", "--type=merge", "-p", patch)
 		w.Patch(kit.ConfigMaps, "left", `{"data":{"key":"tampered"}}`)
 		w.WaitField(kit.ConfigMaps, "left", "data.key", "declared")
-		if refs := w.Get(kit.ConfigMaps, "left").GetOwnerReferences(); len(refs) != 1 {
-			t.Errorf("the references are %v, and are ignored", refs)
-		}
+		refs := w.Get(kit.ConfigMaps, "left").GetOwnerReferences()
+		check.That(t, len(refs) == 1, "the references are %v, and are ignored", refs)
 	})
 }

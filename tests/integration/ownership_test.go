@@ -83,17 +83,14 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 		var installing sync.WaitGroup
 		defer installing.Wait() // also when the test fails, after what is held has been let go
 		hold := between.HoldRequests(func(r *http.Request) bool {
-			return r.Method == http.MethodPut &&
-				strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
+			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
 		})
 		defer hold.Release()
-		if helm.Kubeconfig, err = kit.Shared.KubeconfigFor("between-"+w.Apps, between.Via(kit.Shared.HelmConfig())); err != nil {
-			t.Fatal(err)
-		}
+		helm.Kubeconfig, err = kit.Shared.KubeconfigFor("between-"+w.Apps, between.Via(kit.Shared.HelmConfig()))
+		check.NoError(t, err)
 		installing.Go(func() {
-			if _, err := helm.Run(w.Ctx, append(args, "--namespace", w.Apps)...); err != nil {
-				t.Error(err)
-			}
+			_, err := helm.Run(w.Ctx, append(args, "--namespace", w.Apps)...)
+			check.Report(t, err)
 		})
 		check.NoError(t, hold.Wait(w.Ctx, 1))
 		w.Says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/second")
@@ -141,16 +138,12 @@ func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
 		if hr.Annotations[v1alpha1.ManagedByAnnotation] != e.by || len(hr.Status.Conditions) > 0 {
 			t.Errorf("HelmRelease %s was written: %s", e.name, w.asJSON(hr))
 		}
-		if w.Get(kit.ConfigMaps, e.name) != nil {
-			t.Errorf("release %s was locked", e.name)
-		}
+		check.That(t, w.Get(kit.ConfigMaps, e.name) == nil, "release %s was locked", e.name)
 	}
 	// The other controller lets go of it.
 	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+`":null}}}`)
 	w.WaitReady("claimed", 1)
-	if by := w.HelmRelease("claimed").Annotations[v1alpha1.ManagedByAnnotation]; by != w.Operator {
-		t.Errorf("it is claimed by %q", by)
-	}
+	check.Equal(t, w.HelmRelease("claimed").Annotations[v1alpha1.ManagedByAnnotation], w.Operator, "it is claimed by")
 	// And another one takes a locked one over.
 	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+
 		`":"another-controller"}}}`)

@@ -151,9 +151,8 @@ func TestI2_NothingThatHelmMadeIsPruned(t *testing.T) {
 				log = log[strings.LastIndex(log, "msg=locked"):]
 				return log, strings.Contains(log, "left alone") && strings.Contains(log, "/zzz\"")
 			})
-			if got, want := locked.existing(), free.existing(); !slices.Equal(got, want) {
-				t.Errorf("revision %d: with a lock there are %q, without one %q", rev, got, want)
-			}
+			got, want := locked.existing(), free.existing()
+			check.That(t, slices.Equal(got, want), "revision %d: with a lock there are %q, without one %q", rev, got, want)
 		}
 	})
 }

@@ -51,9 +51,8 @@ func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
 				}
 				return nil
 			})
-			if u := w.Get(kit.ConfigMaps, "settings"); (u != nil) != stays {
-				t.Errorf("the object exists: %v", u != nil)
-			}
+			u := w.Get(kit.ConfigMaps, "settings")
+			check.That(t, (u != nil) == stays, "the object exists: %v", u != nil)
 		})
 	}
 }

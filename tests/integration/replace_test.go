@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 var (
-	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
-		Resource: "rolebindings"}
+	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 )
 
@@ -51,8 +51,7 @@ func (w *fixture) remake(gvr schema.GroupVersionResource, name string, change fu
 	w.Delete(gvr, name)
 	w.Until(name+" is gone", func() (any, bool) { return "it exists", w.Get(gvr, name) == nil })
 	content := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "spec": u.Object["spec"],
-		"metadata": map[string]any{"name": name, "labels": toAny(u.GetLabels()),
-			"annotations": toAny(u.GetAnnotations())}}
+		"metadata": map[string]any{"name": name, "labels": toAny(u.GetLabels()), "annotations": toAny(u.GetAnnotations())}}
 	change(content["spec"].(map[string]any))
 	w.create(gvr, content)
 }
@@ -87,9 +86,7 @@ func TestImmutableFieldsAreReported(t *testing.T) {
 	w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
 	w.WaitField(kit.Services, "web", "spec.selector.app", "web")
 	for _, r := range kit.ObjectWrites(w.Proxy) {
-		if r.Method == http.MethodDelete {
-			t.Errorf("a deletion: %s", r)
-		}
+		check.That(t, r.Method != http.MethodDelete, "a deletion: %s", r)
 	}
 }
 
@@ -124,9 +121,8 @@ func TestImmutableFieldsAreReplacedWhereAllowed(t *testing.T) {
 			}
 			return nil
 		})
-		if got := kit.Field(w.Get(statefulSets, "db"), "spec.serviceName"); got != "tampered" {
-			t.Errorf("the StatefulSet was replaced: serviceName is %v", got)
-		}
+		got := kit.Field(w.Get(statefulSets, "db"), "spec.serviceName")
+		check.That(t, got == "tampered", "the StatefulSet was replaced: serviceName is %v", got)
 		w.DeleteIn(statefulSets, w.Apps, "db")
 		w.WaitField(statefulSets, "db", "spec.serviceName", "db")
 		w.WaitReady("app", 1)
@@ -153,9 +149,7 @@ func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 		m := w.Condition("app", v1alpha1.ConditionDrifted).Message
 		return m, strings.Contains(m, "exceeded quota")
 	})
-	if got := w.Get(kit.ConfigMaps, "settings").GetUID(); got != uid {
-		t.Error("the ConfigMap was replaced")
-	}
+	check.Equal(t, w.Get(kit.ConfigMaps, "settings").GetUID(), uid, "the ConfigMap was replaced")
 	remove()
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }

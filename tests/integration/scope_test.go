@@ -56,8 +56,7 @@ func additions() []addition {
 		{"label", kit.ConfigMaps, "settings", `{"metadata":{"labels":{"added":"x"}}}`, `"added"`},
 		{"annotation", kit.Services, "web", `{"metadata":{"annotations":{"added":"x"}}}`, `"added"`},
 		{"data key", kit.ConfigMaps, "settings", `{"data":{"added":"x"}}`, `"added"`},
-		{"finalizer", kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/added"]}}`,
-			`example.com/added`},
+		{"finalizer", kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/added"]}}`, `example.com/added`},
 		{"selector", kit.Services, "web", `{"spec":{"selector":{"added":"x"}}}`, `"added"`},
 		{"port", kit.Services, "web", `{"spec":{"ports":[{"name":"added","port":81}]}}`, `"added"`},
 		{"env", kit.Deployments, "web", pod(`{"containers":[{"name":"web","env":[{"name":"ADDED","value":"x"}]}]}`),
@@ -68,8 +67,7 @@ func additions() []addition {
 		{"toleration", kit.Deployments, "web", pod(`{"tolerations":[{"key":"added","operator":"Exists"}]}`), `"added"`},
 		{"template annotation", kit.Deployments, "web",
 			`{"spec":{"template":{"metadata":{"annotations":{"added":"x"}}}}}`, `"added"`},
-		{"scalar with a default", kit.Deployments, "web", `{"spec":{"revisionHistoryLimit":3}}`,
-			`"revisionHistoryLimit":3`},
+		{"scalar with a default", kit.Deployments, "web", `{"spec":{"revisionHistoryLimit":3}}`, `"revisionHistoryLimit":3`},
 	}
 }
 
@@ -109,9 +107,7 @@ func TestScope_Additions(t *testing.T) {
 		w.PassFence()
 		w.ExpectNoWrites()
 		for _, a := range additions() {
-			if !strings.Contains(w.text(a.gvr, a.object), a.added) {
-				t.Errorf("%s: scope Declared removed it", a.name)
-			}
+			check.That(t, strings.Contains(w.text(a.gvr, a.object), a.added), "%s: scope Declared removed it", a.name)
 		}
 
 		w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
@@ -206,11 +202,10 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	u := w.Get(kit.ConfigMaps, "settings")
 	annotations := u.GetAnnotations()
-	if annotations["foreign"] != "" || annotations["allowed"] == "" || annotations["controller"] == "" ||
-		len(u.GetFinalizers()) != 1 ||
-		kit.Field(u, "data.allowed") != "x" {
-		t.Errorf("left: %v %v %v", annotations, u.GetFinalizers(), u.Object["data"])
-	}
+	check.That(t,
+		annotations["foreign"] == "" && annotations["allowed"] != "" && annotations["controller"] != "" &&
+			len(u.GetFinalizers()) == 1 && kit.Field(u, "data.allowed") == "x", "left: %v %v %v", annotations, u.GetFinalizers(),
+		u.Object["data"])
 	patch("somebody", `{"metadata":{"finalizers":[]}}`)
 }
 
@@ -224,9 +219,8 @@ func TestScope_StrictWithoutManagedFields(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"managedFields":[{}]}}`) // what clears them
 	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
 	w.Reverts("settings", "declared")
-	if kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.added") != "x" {
-		t.Error("a field of unknown origin was removed")
-	}
+	check.That(t, kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.added") == "x",
+		"a field of unknown origin was removed")
 }
 
 const listMap = `

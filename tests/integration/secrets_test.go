@@ -91,9 +91,8 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	ready := w.Condition("app", v1alpha1.ConditionReady)
 	t.Logf("Ready is %s/%s: %s", ready.Status, ready.Reason, ready.Message)
 	for _, want := range []string{"denied", "frozen", "guarded", `webhook "guard"`} {
-		if !strings.Contains(w.asJSON(w.HelmRelease("app")), strings.ReplaceAll(want, `"`, `\"`)) {
-			t.Errorf("the status does not say what was refused, or by whom: %s", want)
-		}
+		check.That(t, strings.Contains(w.asJSON(w.HelmRelease("app")), strings.ReplaceAll(want, `"`, `\"`)),
+			"the status does not say what was refused, or by whom: %s", want)
 	}
 
 	metrics := kit.Metrics(w, w.Running)

@@ -187,19 +187,15 @@ func TestStorage_RecordThatIsNotReadIsNamed(t *testing.T) {
 	w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonRecordNotRead)
 	w.PatchIn(kit.HelmReleases, w.Operator, "app", `{"metadata":{"labels":{"touched":"yes"}}}`)
 	w.PassFence()
-	if n := looks(); n != 1 {
-		t.Errorf("%d requests for records in ConfigMaps", n)
-	}
-	if w.Get(kit.ConfigMaps, "settings") != nil {
-		t.Error("something was created of a record that is not read")
-	}
+	n := looks()
+	check.That(t, n == 1, "%d requests for records in ConfigMaps", n)
+	check.That(t, w.Get(kit.ConfigMaps, "settings") == nil, "something was created of a record that is not read")
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "in the Secret")})
 	w.WaitReady("app", 1)
 	w.Delete(kit.Secrets, release.ObjectName("app", 1))
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordNotRead)
-	if n := looks(); n != 2 {
-		t.Errorf("%d requests for records in ConfigMaps", n)
-	}
+	n = looks()
+	check.That(t, n == 2, "%d requests for records in ConfigMaps", n)
 }
 
 func TestStorage_LookingElsewhereMayBeForbidden(t *testing.T) {

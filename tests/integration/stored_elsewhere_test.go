@@ -63,9 +63,7 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.PassFence()
 	_, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "settings", metav1.GetOptions{})
-	if err := notFound(err); err != nil {
-		t.Errorf("after the uninstallation: %v", err)
-	}
+	check.Report(t, notFound(err))
 }
 
 // A release that declares and owns the same object does not touch it once the other one has been locked: the object's

@@ -19,8 +19,7 @@ func createManaged(e *kit.Env, name, release, value string) {
 	_, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
-			Annotations: map[string]string{"meta.helm.sh/release-name": release,
-				"meta.helm.sh/release-namespace": e.Apps},
+			Annotations: map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": e.Apps},
 		},
 		Data: map[string]string{"key": value},
 	}, metav1.CreateOptions{FieldManager: "helm"})
@@ -74,7 +73,6 @@ func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {
 			gets++
 		}
 	}
-	if gets > releases*objects/2 {
-		t.Errorf("%d objects were looked at one by one, of %d: the locks did not share lists", gets, releases*objects)
-	}
+	check.That(t, gets <= releases*objects/2, "%d objects were looked at one by one, of %d: the locks did not share lists",
+		gets, releases*objects)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -53,10 +54,8 @@ func TestTracking_LifeOfARelease(t *testing.T) {
 		w.Helm(helm, "rollback", "app", "1")
 		locked("one", 3)
 
-		if _, err := helm.Run(w.Ctx, "upgrade", "app", chart, "--namespace", w.Apps, "--set",
-			"key=four,broken=true"); err == nil {
-			t.Fatal("the upgrade was to fail")
-		}
+		_, err := helm.Run(w.Ctx, "upgrade", "app", chart, "--namespace", w.Apps, "--set", "key=four,broken=true")
+		check.Must(t, err != nil, "the upgrade was to fail")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "revision 4", "failed")
 		w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNotDeployed)
 		w.WaitState("app", v1alpha1.StateFailed)
@@ -71,9 +70,7 @@ func TestTracking_LifeOfARelease(t *testing.T) {
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "uninstalled")
 		w.WaitState("app", v1alpha1.StateUninstalled)
 		w.PassFence()
-		if w.Get(kit.ConfigMaps, "settings") != nil {
-			t.Error("what was uninstalled was created again")
-		}
+		check.That(t, w.Get(kit.ConfigMaps, "settings") == nil, "what was uninstalled was created again")
 		w.Helm(helm, "rollback", "app", "6")
 		locked("six", 7)
 		w.Helm(helm, "uninstall", "app")
@@ -110,17 +107,16 @@ func TestTracking_InterruptedUpgrade(t *testing.T) {
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning, "pending-upgrade", "unlocked while Helm works")
 	w.WaitReason("app", v1alpha1.ConditionReconciling, v1alpha1.ReasonTransitioning)
 	w.WaitState("app", v1alpha1.StateTransitioning)
-	if at := w.HelmRelease("app").Status.TransitioningSince; at == nil || !at.Time.Equal(record.GetCreationTimestamp().Time) {
-		t.Errorf("transitioningSince is %v, want %s", at, record.GetCreationTimestamp())
-	}
+	at := w.HelmRelease("app").Status.TransitioningSince
+	check.That(t, at != nil && at.Time.Equal(record.GetCreationTimestamp().Time), "transitioningSince is %v, want %s",
+		at, record.GetCreationTimestamp())
 	w.staysUnlocked("settings")
 
 	w.Helm(kit.Shared.Helm3(), "rollback", "app", "1")
 	w.WaitReady("app", 3)
 	w.Reverts("settings", "one")
-	if at := w.HelmRelease("app").Status.TransitioningSince; at != nil {
-		t.Errorf("transitioningSince still is %v", at)
-	}
+	at = w.HelmRelease("app").Status.TransitioningSince
+	check.That(t, at == nil, "transitioningSince still is %v", at)
 }
 
 func TestTracking_DetectWritesNothing(t *testing.T) {
@@ -137,14 +133,11 @@ func TestTracking_DetectWritesNothing(t *testing.T) {
 		n := w.HelmRelease("app").Status.Objects
 		return n, n.Drifted == 2
 	})
-	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/edited", "data[key]", "tamperer",
-		"/deleted")
+	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/edited", "data[key]", "tamperer", "/deleted")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected)
 	w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
 	for _, d := range w.HelmRelease("app").Status.RecentDrift {
-		if d.Action != v1alpha1.DriftActionReported || d.Duration != nil {
-			t.Errorf("recent drift has %+v", d)
-		}
+		check.That(t, d.Action == v1alpha1.DriftActionReported && d.Duration == nil, "recent drift has %+v", d)
 	}
 	w.PassFence()
 	w.ExpectKey("edited", "tampered")
@@ -176,8 +169,7 @@ func TestTracking_Suspend(t *testing.T) {
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended, until.UTC().Format(time.RFC3339))
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	if now := time.Now(); now.Before(until) {
-		t.Errorf("reverted at %s, suspended until %s", now, until)
-	}
+	now := time.Now()
+	check.That(t, !now.Before(until), "reverted at %s, suspended until %s", now, until)
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
 }

@@ -41,17 +41,16 @@ func TestI2_OlderDefinitionMakesNoPruneCandidate(t *testing.T) {
 		}
 		return nil
 	})
-	if w.Get(kit.ConfigMaps, "old") == nil {
-		t.Error("an object of an earlier revision was deleted although a kind is not known")
-	}
+	check.That(t, w.Get(kit.ConfigMaps, "old") != nil,
+		"an object of an earlier revision was deleted although a kind is not known")
 	w.serves(v2, true)
 	w.Until("the object that no current revision declares is deleted", func() (any, bool) {
 		return "it exists", w.Get(kit.ConfigMaps, "old") == nil
 	})
 	w.WaitReady("app", 2)
-	if u := w.Get(v1, "web"); u == nil || u.GetUID() != made.GetUID() || u.GetDeletionTimestamp() != nil {
-		t.Error("an object that the newest revision declares was deleted")
-	}
+	u := w.Get(v1, "web")
+	check.That(t, u != nil && u.GetUID() == made.GetUID() && u.GetDeletionTimestamp() == nil,
+		"an object that the newest revision declares was deleted")
 }
 
 // twoVersions defines Widgets of two versions, and returns when both are served.

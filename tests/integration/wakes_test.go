@@ -68,9 +68,8 @@ func TestI6_ADefinitionIsReadAgainAfterAFailure(t *testing.T) {
 	})
 	w.CreateHelmRelease("app")
 	w.WaitReady("app", 1)
-	if n := asked.Load(); n != 2 {
-		t.Errorf("it was asked for %d times", n)
-	}
+	n := asked.Load()
+	check.That(t, n == 2, "it was asked for %d times", n)
 }
 
 // The current definition is used when it changes during the first load of a release.
@@ -154,9 +153,8 @@ func TestStatus_IsOfTheSpecThatIsFollowed(t *testing.T) {
 	})
 	hr := w.HelmRelease("app")
 	status, condition := hr.Status.ObservedGeneration, hr.Status.Conditions[0].ObservedGeneration
-	if hr.Generation != 2 || status != 1 || condition != 1 {
-		t.Errorf("generation %d, status of %d, condition of %d", hr.Generation, status, condition)
-	}
+	check.That(t, hr.Generation == 2 && status == 1 && condition == 1, "generation %d, status of %d, condition of %d",
+		hr.Generation, status, condition)
 	read.Release()
 	w.Until("the status is of the new spec", func() (any, bool) {
 		hr := w.HelmRelease("app")

@@ -51,17 +51,14 @@ func TestWindowsOpenAndCloseByThemselves(t *testing.T) {
 			Duration: metav1.Duration{Duration: 30 * time.Minute}}}
 	})
 	says(v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
-	if next := w.HelmRelease("app").Status.Window; next == nil || !next.Start.Time.Equal(start) ||
-		!next.End.Time.Equal(end) {
-		t.Errorf("the next window is %v", next)
-	}
+	next := w.HelmRelease("app").Status.Window
+	check.That(t, next != nil && next.Start.Time.Equal(start) && next.End.Time.Equal(end), "the next window is %v",
+		next)
 
 	pass(start.Sub(clock.Now()))
 	says(v1alpha1.ConditionLocked, v1alpha1.ReasonInWindow, "unlocked until "+end.Format(time.RFC3339))
-	if c := w.Condition("app", v1alpha1.ConditionReady); c.Status != metav1.ConditionTrue ||
-		c.Reason != v1alpha1.ReasonInWindow {
-		t.Errorf("Ready is %+v", c)
-	}
+	c := w.Condition("app", v1alpha1.ConditionReady)
+	check.That(t, c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonInWindow, "Ready is %+v", c)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"changed in the window"}}`)
 	pass(end.Sub(clock.Now()) - time.Minute)
 	w.ExpectKey("settings", "changed in the window")
@@ -69,9 +66,8 @@ func TestWindowsOpenAndCloseByThemselves(t *testing.T) {
 	pass(time.Minute)
 	says(v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	if next := w.HelmRelease("app").Status.Window; next == nil || !next.Start.Time.Equal(start.AddDate(0, 0, 1)) {
-		t.Errorf("the next window is %v", next)
-	}
+	next = w.HelmRelease("app").Status.Window
+	check.That(t, next != nil && next.Start.Time.Equal(start.AddDate(0, 0, 1)), "the next window is %v", next)
 }
 
 func TestAWindowThatIsWrongKeepsTheReleaseLocked(t *testing.T) {
@@ -126,8 +122,7 @@ func TestWindowsAreValidatedAtCreation(t *testing.T) {
 		}
 		_, err := client.Create(context.WithoutCancel(t.Context()), u,
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
-			t.Errorf("%q for %q in %q: %v, want %q", tc.schedule, tc.duration, tc.zone, err, tc.refused)
-		}
+		check.That(t, (err == nil) == (tc.refused == "") && (err == nil || strings.Contains(err.Error(), tc.refused)),
+			"%q for %q in %q: %v, want %q", tc.schedule, tc.duration, tc.zone, err, tc.refused)
 	}
 }

@@ -221,9 +221,8 @@ func TestNeighbour_ImageWebhookThatComesLater(t *testing.T) {
 		w.Patch(kit.Deployments, "web", `{"metadata":{"annotations":{"mine":"added"}}}`)
 		w.becomes(kit.Deployments, "web", image, "registry.local/example.com/web:1")
 		w.revertsLabel(kit.Deployments, "web")
-		if n := w.writes("web"); n > 4 {
-			t.Errorf("%d writes for a new webhook and one change", n)
-		}
+		n := w.writes("web")
+		check.That(t, n <= 4, "%d writes for a new webhook and one change", n)
 		w.as("user", kit.Deployments, "web", types.StrategicMergePatchType,
 			`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/evil:1"}]}}}}`)
 		w.becomes(kit.Deployments, "web", image, "registry.local/example.com/web:1")
@@ -244,8 +243,7 @@ func TestNeighbour_ApplierThatFights(t *testing.T) {
 		w := newFixture(t)
 		w.Installed(h, "app", kit.ConfigMap("contested", "declared")+kit.ConfigMap("calm", "declared"))
 		done := w.insist("contested")
-		w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, w.Apps+"/contested", "applier",
-			"/data/key")
+		w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, w.Apps+"/contested", "applier", "/data/key")
 		w.Reverts("calm", "declared")
 		w.respec(`{"ignore":[{"paths":["/data/key"],"managers":["applier"]}]}`)
 		w.WaitField(kit.ConfigMaps, "contested", "data.key", "mine")

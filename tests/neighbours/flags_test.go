@@ -61,9 +61,8 @@ func TestNeighbour_Force(t *testing.T) {
 		}
 		w.Helm(h, append([]string{"upgrade", "app", chart, "--set", "key=two"}, force...)...)
 		w.protected(2, "two")
-		if mine := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.mine"); mine != nil {
-			t.Errorf("what others added is %v after Helm replaced the object", mine)
-		}
+		mine := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.mine")
+		check.That(t, mine == nil, "what others added is %v after Helm replaced the object", mine)
 		w.Helm(h, "upgrade", "app", chart, "--set", "key=three")
 		w.protected(3, "three")
 		if h.Name != helm4 {

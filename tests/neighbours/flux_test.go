@@ -86,9 +86,7 @@ func TestNeighbour_Flux(t *testing.T) {
 	chart := w.Chart("app", settings)
 	f.install(chart, "one")
 	w.protected(1, "one")
-	if f.drifted("one") {
-		t.Error("Flux finds drift in what was reverted")
-	}
+	check.That(t, !f.drifted("one"), "Flux finds drift in what was reverted")
 	w.Helm(f.helm, f.upgrade(chart, "key=two")...)
 	w.protected(2, "two")
 
@@ -103,9 +101,8 @@ func TestNeighbour_Flux(t *testing.T) {
 	t.Run("its drift correction creates first", func(t *testing.T) { f.on(t).recreates() })
 	t.Run("a stale operation is ended", func(t *testing.T) {
 		f := f.on(t)
-		if err := f.killAt(f.helm, 3, append(f.upgrade(chart, "key=five"), "--namespace", f.Apps)...); err == nil {
-			t.Fatal("the upgrade was to be killed")
-		}
+		err := f.killAt(f.helm, 3, append(f.upgrade(chart, "key=five"), "--namespace", f.Apps)...)
+		check.Must(t, err != nil, "the upgrade was to be killed")
 		f.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
 		f.setStatus(5, "failed")
 		f.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed)
@@ -177,7 +174,6 @@ func (f *flux) recreates() {
 // isWriteTo matches requests of a method to an object, or for its creation to a resource.
 func isWriteTo(last, method string) cluster.Match {
 	return func(r *http.Request) bool {
-		return r.Method == method && r.URL.Query().Get("dryRun") == "" &&
-			path.Base(r.URL.Path) == last
+		return r.Method == method && r.URL.Query().Get("dryRun") == "" && path.Base(r.URL.Path) == last
 	}
 }

@@ -54,9 +54,8 @@ func TestNeighbour_HooksWriteToTheRelease(t *testing.T) {
 		w.becomes(kit.ConfigMaps, "settings", "/data",
 			map[string]any{"key": "two", "filled": "by the hook", "added": "after"})
 		w.WaitReady("app", 2)
-		if n := w.writes("settings"); n != 1 {
-			t.Errorf("%d writes for one field of one hook", n)
-		}
+		n := w.writes("settings")
+		check.That(t, n == 1, "%d writes for one field of one hook", n)
 
 		tested := w.start(h, "test", "app", "--namespace", w.Apps)
 		w.waitHook("test")

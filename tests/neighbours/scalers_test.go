@@ -23,8 +23,7 @@ var (
 		Resource: "customresourcedefinitions"}
 	scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
 	rollouts      = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
-	autoscalers   = schema.GroupVersionResource{Group: "autoscaling", Version: "v2",
-		Resource: "horizontalpodautoscalers"}
+	autoscalers   = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 )
 
 const web = `
@@ -206,9 +205,8 @@ func TestHostile_ScaledObjectIsDeliveredLate(t *testing.T) {
 	w.revertsLabel(kit.Deployments, "web")
 	history.CatchUp()
 	for _, u := range history.States(kit.Deployments, "web") {
-		if n := at(u, "/spec/replicas"); n != int64(0) {
-			t.Errorf("it had %v replicas", n)
-		}
+		n := at(u, "/spec/replicas")
+		check.That(t, n == int64(0), "it had %v replicas", n)
 	}
 }
 

@@ -59,9 +59,8 @@ func TestNeighbour_Terraform(t *testing.T) {
 		w.Helm(older, append(apply("upgrade", "two"), "--dry-run=server")...)
 		w.PassFence()
 		w.ExpectNoWrites()
-		if after := w.records(); len(after) != len(before) {
-			t.Errorf("a plan stored a record: %v", after)
-		}
+		after := w.records()
+		check.That(t, len(after) == len(before), "a plan stored a record: %v", after)
 		w.ExpectKey("settings", "one")
 		w.Helm(older, apply("upgrade", "two")...)
 		w.protected(2, "two")
@@ -126,9 +125,8 @@ func TestNeighbour_K3s(t *testing.T) {
 		w.Helm(h, run("upgrade", "two")...)
 		w.protected(2, "two")
 
-		if err := w.killAt(h, 2, append(run("upgrade", "three"), "--namespace", w.Apps)...); err == nil {
-			t.Fatal("the upgrade was to be killed")
-		}
+		err := w.killAt(h, 2, append(run("upgrade", "three"), "--namespace", w.Apps)...)
+		check.Must(t, err != nil, "the upgrade was to be killed")
 		w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
 		w.setStatus(3, "failed")
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNotDeployed, "failed")
@@ -162,9 +160,8 @@ func TestNeighbour_HelmDiff(t *testing.T) {
 		w.Helm(h, "upgrade", "app", chart, "--values", w.values("two"), "--dry-run=server")
 		w.PassFence()
 		w.ExpectNoWrites()
-		if after := w.records(); !maps.Equal(after, before) {
-			t.Errorf("a difference changed the records %v to %v", before, after)
-		}
+		after := w.records()
+		check.That(t, maps.Equal(after, before), "a difference changed the records %v to %v", before, after)
 		w.protected(1, "one")
 	})
 }

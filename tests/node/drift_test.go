@@ -148,12 +148,10 @@ func (tr *traffic) expect(t testing.TB, limit time.Duration) {
 	for _, err := range tr.errs {
 		t.Errorf("a request failed: %v", err)
 	}
-	if tr.written == 0 || tr.slowest > late+slack {
-		t.Errorf("the slowest of %d writes took %s", tr.written, tr.slowest)
-	}
-	if limit += steps * max(tr.slowest, usual); longest > limit {
-		t.Errorf("a drift lived %s, more than %s", longest, limit)
-	}
+	check.That(t, tr.written != 0 && tr.slowest <= late+slack, "the slowest of %d writes took %s", tr.written,
+		tr.slowest)
+	limit += steps * max(tr.slowest, usual)
+	check.That(t, longest <= limit, "a drift lived %s, more than %s", longest, limit)
 }
 
 // leader returns the Pod of the leading operator.

@@ -167,9 +167,8 @@ func TestNode_TheNodeIsDrained(t *testing.T) {
 		return nil
 	})
 	requests.end()
-	if requests.slowest > late+slack || len(requests.errs) > 0 {
-		t.Errorf("the slowest write took %s; errors: %v", requests.slowest, requests.errs)
-	}
+	check.That(t, requests.slowest <= late+slack && len(requests.errs) == 0, "the slowest write took %s; errors: %v",
+		requests.slowest, requests.errs)
 	check.Report(t, f.tamper())
 	f.uncordon()
 	f.WaitField(kit.ConfigMaps, "shop", "data.key", declared)

@@ -152,8 +152,7 @@ func (k k3s) deployed(revision int) {
 func (k k3s) lock() {
 	k.Helper()
 	k.Lock("shop", func(hr *v1alpha1.HelmRelease) {
-		hr.Spec.ExpectedWriters = []v1alpha1.GuardSubject{
-			{Kind: "ServiceAccount", Namespace: k.namespace, Name: "helm-shop"}}
+		hr.Spec.ExpectedWriters = []v1alpha1.GuardSubject{{Kind: "ServiceAccount", Namespace: k.namespace, Name: "helm-shop"}}
 	})
 }
 

@@ -54,7 +54,6 @@ func TestNode_KubeletIsStoppedForMinutes(t *testing.T) {
 	f.denies()
 	requests.expect(t, slack)
 	f.expectConfined("helm-locker", "helm-locker-policies")
-	if now := f.leader(); now.Name != leader.Name {
-		t.Errorf("%s leads in place of %s", now.Name, leader.Name)
-	}
+	now := f.leader()
+	check.That(t, now.Name == leader.Name, "%s leads in place of %s", now.Name, leader.Name)
 }

@@ -48,8 +48,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f := &fixture{kit.New(t, shared.Cluster)}
 	for _, namespace := range []string{f.Operator, f.Apps} {
-		f.PatchIn(namespaces, "", namespace,
-			`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+		f.PatchIn(namespaces, "", namespace, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
 	}
 	t.Cleanup(f.end)
 	return f

@@ -59,7 +59,7 @@ func TestNode_TheTokenRotates(t *testing.T) {
 	requests.expect(t, slack)
 	f.upgradeTo(shared.Cluster.Helm4(), "upgraded")
 	f.Reverts("shop", "upgraded")
-	if count, ready := f.restarts(leader.Name); count > 0 || !ready || f.leader().Name != leader.Name {
-		t.Errorf("the operator was restarted %d times, Ready: %v", count, ready)
-	}
+	count, ready := f.restarts(leader.Name)
+	check.That(t, count <= 0 && ready && f.leader().Name == leader.Name,
+		"the operator was restarted %d times, Ready: %v", count, ready)
 }

@@ -21,8 +21,8 @@ func (w *fixture) countEvents(reason string) int {
 	w.Helper()
 	total := 0
 	for _, namespace := range []string{w.Operator, w.Apps} {
-		list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx,
-			metav1.ListOptions{FieldSelector: "reason=" + reason})
+		list,
+			err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
 		check.NoError(w, err)
 		for _, e := range list.Items {
 			total += int(max(e.Count, 1))
@@ -95,12 +95,10 @@ func TestOneEventForARefusalAndAFight(t *testing.T) {
 		return n, n >= 2
 	})
 	w.settled()
-	if n := w.countEvents(v1alpha1.EventReasonRevertFailed); n != 2 {
-		t.Errorf("%d events for two refusals", n)
-	}
-	if n := w.countEvents(v1alpha1.EventReasonContended); n != 1 {
-		t.Errorf("%d events for one fight", n)
-	}
+	n := w.countEvents(v1alpha1.EventReasonRevertFailed)
+	check.That(t, n == 2, "%d events for two refusals", n)
+	n = w.countEvents(v1alpha1.EventReasonContended)
+	check.That(t, n == 1, "%d events for one fight", n)
 }
 
 // A prune candidate that cannot be deleted causes one event, too.
@@ -128,7 +126,6 @@ func TestOneEventForALeftoverThatStays(t *testing.T) {
 	})
 	w.waitSample(`helm_locker_revert_failures_total\{kind="ConfigMap".*\} [3-9]`)
 	w.settled()
-	if n := w.countEvents(v1alpha1.EventReasonRevertFailed); n != 1 {
-		t.Errorf("%d events for one refusal", n)
-	}
+	n := w.countEvents(v1alpha1.EventReasonRevertFailed)
+	check.That(t, n == 1, "%d events for one refusal", n)
 }

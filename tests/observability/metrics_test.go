@@ -105,8 +105,7 @@ func (w *fixture) everythingHappens(s *scrapes) {
 
 	// Helm begins to work, and the watch does not deliver that: the check before the write finds it.
 	resume := w.Proxy.HoldWatch(func(r *http.Request) bool {
-		return cluster.IsWatch(r) &&
-			cluster.ForResource("secrets")(r)
+		return cluster.IsWatch(r) && cluster.ForResource("secrets")(r)
 	})
 	pending := release
 	pending.Status = "pending-upgrade"
@@ -148,8 +147,7 @@ func (w *fixture) createPolicy(name string) {
 		&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
 			"metadata": map[string]any{"name": name},
-			"spec": map[string]any{"acceptRecordsOfAnyone": true,
-				"match": map[string]any{"namespaces": []any{w.Apps}}},
+			"spec":     map[string]any{"acceptRecordsOfAnyone": true, "match": map[string]any{"namespaces": []any{w.Apps}}},
 		}}, metav1.CreateOptions{})
 	check.NoError(w, err)
 }
@@ -178,8 +176,7 @@ func documented(t *testing.T, families map[string]*dto.MetricFamily) {
 	served := map[string]string{}
 	for name, family := range families {
 		if !strings.HasPrefix(name, "helm_locker_") {
-			if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") &&
-				!strings.HasPrefix(name, "promhttp_") {
+			if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") && !strings.HasPrefix(name, "promhttp_") {
 				t.Errorf("%s is of no family that is documented", name)
 			}
 			continue
@@ -192,14 +189,11 @@ func documented(t *testing.T, families map[string]*dto.MetricFamily) {
 		served[name] = strings.TrimSpace(strings.ToLower(family.GetType().String()) + " " + strings.Join(labels, ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(served)) {
-		if described[name] != served[name] {
-			t.Errorf("%s is served as %q, and documented as %q", name, served[name], described[name])
-		}
+		check.That(t, described[name] == served[name], "%s is served as %q, and documented as %q", name, served[name],
+			described[name])
 	}
 	for name := range described {
-		if served[name] == "" {
-			t.Errorf("%s is documented, and not served", name)
-		}
+		check.That(t, served[name] != "", "%s is documented, and not served", name)
 	}
 }
 

@@ -50,13 +50,11 @@ func (i *inbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	check.Report(i.t, err)
 	var e event
-	if err := json.Unmarshal(body, &e); err != nil {
-		i.t.Errorf("%v: %s", err, body)
-	}
-	if user, password, ok := r.BasicAuth(); !ok || user != "somebody" || password != "pa55word" ||
-		r.URL.RequestURI() != "/hooks/t0ken?key=qu3ry" {
-		i.t.Errorf("a request for %s by %s", r.URL, user)
-	}
+	err = json.Unmarshal(body, &e)
+	check.That(i.t, err == nil, "%v: %s", err, body)
+	user, password, ok := r.BasicAuth()
+	check.That(i.t, ok && user == "somebody" && password == "pa55word" && r.URL.RequestURI() == "/hooks/t0ken?key=qu3ry",
+		"a request for %s by %s", r.URL, user)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.events = append(i.events, e)
@@ -101,8 +99,7 @@ func (i *inbox) wait(w *fixture, kind message.Type, what string, wanted func(eve
 func (i *inbox) waitLock(w *fixture, reason string) message.Lock {
 	w.Helper()
 	return *i.wait(w, message.LockChanged, reason, func(e event) bool {
-		return e.Data.Lock != nil &&
-			e.Data.Lock.Reason == reason
+		return e.Data.Lock != nil && e.Data.Lock.Reason == reason
 	}).Data.Lock
 }
 
@@ -128,10 +125,8 @@ func TestNotifications(t *testing.T) {
 		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n",
 			declaredSecret)})
 	w.Lock("app")
-	if lock := inbox.waitLock(w, v1alpha1.ReasonLocked); !lock.Locked || lock.Revision != 1 ||
-		lock.State != v1alpha1.StateDeployed {
-		t.Errorf("lock is %+v", lock)
-	}
+	lock := inbox.waitLock(w, v1alpha1.ReasonLocked)
+	check.That(t, lock.Locked && lock.Revision == 1 && lock.State == v1alpha1.StateDeployed, "lock is %+v", lock)
 
 	w.Patch(kit.Secrets, "credentials", fmt.Sprintf(`{"data":{"password":%q}}`, encoded(intrudedSecret)))
 	w.WaitField(kit.Secrets, "credentials", "data.password", encoded(declaredSecret))
@@ -147,15 +142,14 @@ func TestNotifications(t *testing.T) {
 
 	w.fight("contested")
 	fight := inbox.wait(w, message.ContentionBegan, "the ConfigMap", func(event) bool { return true })
-	if c := fight.Data.Contention; c.FieldManager != kit.Tamperer || c.Object.Name != "contested" ||
-		fmt.Sprint(c.Paths) != "[/data/key]" {
-		t.Errorf("contention is %+v", c)
-	}
+	c := fight.Data.Contention
+	check.That(t,
+		c.FieldManager == kit.Tamperer && c.Object.Name == "contested" && fmt.Sprint(c.Paths) == "[/data/key]",
+		"contention is %+v", c)
 
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
-	if lock := inbox.waitLock(w, v1alpha1.ReasonSuspended); lock.Locked || lock.Revision != 0 {
-		t.Errorf("lock is %+v", lock)
-	}
+	lock = inbox.waitLock(w, v1alpha1.ReasonSuspended)
+	check.That(t, !lock.Locked && lock.Revision == 0, "lock is %+v", lock)
 	w.DeleteHelmRelease("app")
 	inbox.waitLock(w, v1alpha1.EventReasonUntracked)
 
@@ -169,16 +163,12 @@ func TestNotifications(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{"pa55word", "t0ken", "qu3ry"} {
-		if strings.Contains(w.Running.Log()+w.notifier.Log(), secret) {
-			t.Errorf("the log has %s, of the URL", secret)
-		}
+		check.That(t, !strings.Contains(w.Running.Log()+w.notifier.Log(), secret), "the log has %s, of the URL", secret)
 	}
-	if n := len(inbox.of(message.ContentionBegan)); n != 1 {
-		t.Errorf("%d messages for one fight", n)
-	}
-	if n := len(inbox.of(message.DriftRefused)); n != 1 {
-		t.Errorf("%d messages for one refusal", n)
-	}
+	n := len(inbox.of(message.ContentionBegan))
+	check.That(t, n == 1, "%d messages for one fight", n)
+	n = len(inbox.of(message.DriftRefused))
+	check.That(t, n == 1, "%d messages for one refusal", n)
 }
 
 // sameAsStatus checks that an event is about the release and contains a complete entry of status.recentDrift.
@@ -243,20 +233,16 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	for _, e := range inbox.of(message.LockChanged) {
 		reasons = append(reasons, e.Data.Lock.Reason)
 	}
-	if got, want := strings.Join(reasons, " "), "Locked DetectOnly Locked"; got != want {
-		t.Errorf("told of the lock is %s, want %s", got, want)
-	}
-	if n := len(inbox.of(message.DriftReported)); n != 2 {
-		t.Errorf("%d messages for two changes", n)
-	}
-	if text := kit.Metrics(t,
-		standby); !regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text) {
-		t.Errorf("the first change is counted by both, or the second by none: %s", text)
-	}
+	got, want := strings.Join(reasons, " "), "Locked DetectOnly Locked"
+	check.That(t, got == want, "told of the lock is %s, want %s", got, want)
+	n := len(inbox.of(message.DriftReported))
+	check.That(t, n == 2, "%d messages for two changes", n)
+	text := kit.Metrics(t, standby)
+	check.That(t, regexp.MustCompile(`(?m)^helm_locker_drift_total\{action="Reported",.*\} 1$`).MatchString(text),
+		"the first change is counted by both, or the second by none: %s", text)
 	// For each change one on the HelmRelease, and one on the object while it exists.
-	if n := w.countEvents(v1alpha1.EventReasonDrifted); n != 3 {
-		t.Errorf("%d events", n)
-	}
+	n = w.countEvents(v1alpha1.EventReasonDrifted)
+	check.That(t, n == 3, "%d events", n)
 }
 
 func logged(o *kit.Operator, text string) func() error {
@@ -276,14 +262,12 @@ func TestMetricsOfARelease(t *testing.T) {
 	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
 	w.WaitReason("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
 	locked := fmt.Sprintf(`helm_locker_locked{release="app",release_namespace="%s"} 1`, w.Apps)
-	if text := kit.Metrics(t, w.Running); !strings.Contains(text, locked) {
-		t.Errorf("the metrics do not say %s", locked)
-	}
+	text := kit.Metrics(t, w.Running)
+	check.That(t, strings.Contains(text, locked), "the metrics do not say %s", locked)
 	w.DeleteHelmRelease("second")
 	w.Eventually("the second is forgotten", logged(w.Running, "no longer managing release"))
-	if text := kit.Metrics(t, w.Running); !strings.Contains(text, locked) {
-		t.Errorf("the metrics do not say %s any more", locked)
-	}
+	text = kit.Metrics(t, w.Running)
+	check.That(t, strings.Contains(text, locked), "the metrics do not say %s any more", locked)
 	w.DeleteHelmRelease("app")
 	w.Until("the metrics know no release", func() (any, bool) {
 		text := kit.Metrics(t, w.Running)

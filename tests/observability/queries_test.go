@@ -23,9 +23,7 @@ func (w *fixture) queries(t *testing.T, dir string) {
 	for title, expr := range expressions(t, dashboard) {
 		queries["panel "+title] = expr
 	}
-	if len(queries) < 30 {
-		t.Fatalf("the dashboard has only %d queries", len(queries))
-	}
+	check.Must(t, len(queries) >= 30, "the dashboard has only %d queries", len(queries))
 	encoded, err := json.Marshal(queries)
 	check.NoError(t, err)
 	write := func(name string, content []byte) string {
@@ -36,17 +34,14 @@ func (w *fixture) queries(t *testing.T, dir string) {
 	output, err := promql(t, "-scrapes", dir, "-queries", write("queries.json", encoded), "-rules",
 		write("rules.yaml", rules),
 		"-labels", "cluster=prod,namespace=cattle-helm-system,job=helm-locker-metrics,pod=helm-locker-0,instance=10.0.0.1:8080")
-	if err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	check.Must(t, err == nil, "%v: %s", err, output)
 	results := map[string]struct {
 		Series  int
 		Error   string
 		Missing []string
 	}{}
-	if err := json.Unmarshal(output, &results); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	err = json.Unmarshal(output, &results)
+	check.Must(t, err == nil, "%v: %s", err, output)
 	alerts := 0
 	for name, r := range results {
 		alert := strings.HasPrefix(name, "alert ")
@@ -62,9 +57,8 @@ func (w *fixture) queries(t *testing.T, dir string) {
 			alerts++
 		}
 	}
-	if alerts == 0 || len(results) != len(queries)+alerts {
-		t.Errorf("%d results, %d of them of alerts, for %d queries", len(results), alerts, len(queries))
-	}
+	check.That(t, alerts != 0 && len(results) == len(queries)+alerts,
+		"%d results, %d of them of alerts, for %d queries", len(results), alerts, len(queries))
 	t.Logf("%d queries and %d alerts evaluated", len(queries), alerts)
 }
 
@@ -86,9 +80,8 @@ func rendered(t *testing.T) (dashboard, rules []byte) {
 		case "ConfigMap":
 			dashboard = []byte(o.Data["helm-locker.json"])
 		case "PrometheusRule":
-			if rules, err = yaml.Marshal(o.Spec); err != nil {
-				t.Fatal(err)
-			}
+			rules, err = yaml.Marshal(o.Spec)
+			check.NoError(t, err)
 		}
 	}
 	return dashboard, rules
@@ -120,9 +113,8 @@ func expressions(t *testing.T, dashboard []byte) map[string]string {
 	found := map[string]string{}
 	add := func(title, expr string) {
 		expr = values.Replace(expr)
-		if strings.Contains(expr, "$") || found[title] != "" {
-			t.Errorf("%s: a variable that is not defined, or a second panel of that name: %s", title, expr)
-		}
+		check.That(t, !strings.Contains(expr, "$") && found[title] == "",
+			"%s: a variable that is not defined, or a second panel of that name: %s", title, expr)
 		found[title] = expr
 	}
 	for _, p := range d.Panels {
@@ -138,9 +130,7 @@ func expressions(t *testing.T, dashboard []byte) map[string]string {
 			continue
 		}
 		selector, ok := strings.CutSuffix(strings.TrimPrefix(v.Definition, "label_values("), ", "+v.Name+")")
-		if !ok {
-			t.Errorf("variable %s is asked for as %s", v.Name, v.Definition)
-		}
+		check.That(t, ok, "variable %s is asked for as %s", v.Name, v.Definition)
 		add("variable "+v.Name, fmt.Sprintf("group by (%s) (%s)", v.Name, selector))
 	}
 	return found
@@ -182,13 +172,11 @@ func TestAlerts(t *testing.T) {
 	check.NoError(t, err)
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
-			if !strings.Contains(string(book), "\n### "+r.Alert+"\n") {
-				t.Errorf("docs/operations.md does not say what to do about %s", r.Alert)
-			}
-			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/operations.md#"+strings.ToLower(r.Alert)) ||
-				r.Annotations["summary"] == "" {
-				t.Errorf("annotations of %s are %v", r.Alert, r.Annotations)
-			}
+			check.That(t, strings.Contains(string(book), "\n### "+r.Alert+"\n"),
+				"docs/operations.md does not say what to do about %s", r.Alert)
+			check.That(t,
+				strings.HasSuffix(r.Annotations["runbook_url"], "docs/operations.md#"+strings.ToLower(r.Alert)) &&
+					r.Annotations["summary"] != "", "annotations of %s are %v", r.Alert, r.Annotations)
 		}
 	}
 }

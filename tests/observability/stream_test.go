@@ -83,9 +83,8 @@ func TestAGapBetweenLeadersIsNotified(t *testing.T) {
 	inbox.wait(w, message.MessagesWereLost, "by the first operator", func(e event) bool { return e.Data.Lost.Unknown })
 	w.tamper("settings", "x")
 	inbox.wait(w, message.DriftReverted, "by the second operator", drifted("settings"))
-	if n := len(inbox.of(message.MessagesWereLost)); n != 1 {
-		t.Errorf("%d messages about one gap", n)
-	}
+	n := len(inbox.of(message.MessagesWereLost))
+	check.That(t, n == 1, "%d messages about one gap", n)
 }
 
 // The maximum number of readers that do not read, and a receiver without an answer: drift is reverted as usual.
@@ -149,8 +148,6 @@ func TestHostile_EventsAreForUsersWithTheRight(t *testing.T) {
 		w.Reader("reader").BearerToken: http.StatusOK, stranger.BearerToken: http.StatusForbidden,
 		"nonsense": http.StatusUnauthorized,
 	} {
-		if got := w.ask(token); got != want {
-			t.Errorf("answered with %d, want %d", got, want)
-		}
+		check.Equal(t, w.ask(token), want, "answered with")
 	}
 }

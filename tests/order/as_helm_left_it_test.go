@@ -25,8 +25,7 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 	b.Lock("app")
 	for name, tamper := range map[string]func(*fixture){
 		"renamed": func(b *fixture) {
-			b.tamper(kit.Services, "app", types.JSONPatchType,
-				`[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
+			b.tamper(kit.Services, "app", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
 		},
 		"deleted": func(b *fixture) { b.Delete(kit.Services, "app") },
 	} {
@@ -34,8 +33,7 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 			b := b.on(t)
 			b.Proxy.Reset()
 			handOver := b.Proxy.HoldRequests(func(r *http.Request) bool {
-				return isRevert("services", http.MethodPatch)(r) &&
-					r.Header.Get("Content-Type") == string(types.JSONPatchType)
+				return isRevert("services", http.MethodPatch)(r) && r.Header.Get("Content-Type") == string(types.JSONPatchType)
 			})
 			tamper(b)
 			b.WaitHeld(handOver, 1)
@@ -44,8 +42,7 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 			handOver.Release()
 			b.Eventually("Helm alone owns what it declares", func() error {
 				for _, entry := range b.Get(kit.Services, "app").GetManagedFields() {
-					if owner := entry.Manager + " " + string(entry.Operation); owner != "helm Apply" &&
-						owner != tamperer+" Update" {
+					if owner := entry.Manager + " " + string(entry.Operation); owner != "helm Apply" && owner != tamperer+" Update" {
 						return fmt.Errorf("%s owns %s", owner, entry.FieldsV1.GetRawString())
 					}
 				}
@@ -103,10 +100,8 @@ func asHelmLeftIt(
 		live := b.Get(gvr, "app")
 		before[gvr] = asLeft(b, live)
 		for _, entry := range live.GetManagedFields() {
-			if entry.Manager != "helm" || entry.Operation != operation {
-				t.Fatalf("%s: Helm left the manager %s %s, want helm %s alone", gvr.Resource, entry.Manager,
-					entry.Operation, operation)
-			}
+			check.Must(t, entry.Manager == "helm" && entry.Operation == operation,
+				"%s: Helm left the manager %s %s, want helm %s alone", gvr.Resource, entry.Manager, entry.Operation, operation)
 		}
 	}
 	revision := b.Lock("app").Status.Revision

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -179,9 +180,7 @@ func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 	b.Helm(kit.Shared.Helm3(), "uninstall", "app")
 	creation.Release()
 	b.WaitEvent("app", v1alpha1.EventReasonOvertaken)
-	if b.Get(claims, "data") == nil || b.deletions() > 0 {
-		t.Error("the claim was deleted")
-	}
+	check.That(t, b.Get(claims, "data") != nil && b.deletions() <= 0, "the claim was deleted")
 }
 
 // An unreadable record is no evidence about a created object: it stays until the record can be read.

@@ -94,18 +94,14 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 			checks = 0
 		}
 	}
-	if reverts == 0 {
-		t.Error("nothing was reverted")
-	}
+	check.That(t, reverts != 0, "nothing was reverted")
 	// Without managed fields, which would only take time.
-	if _, own := b.fenceSecret(); own.Annotations["helm.cattle.io/purpose"] == "" ||
-		own.Annotations["helm.cattle.io/mark"] == "" || own.ManagedFields != nil {
-		t.Errorf("the operator's own Secret is %+v", own)
-	}
+	_, own := b.fenceSecret()
+	check.That(t,
+		own.Annotations["helm.cattle.io/purpose"] != "" && own.Annotations["helm.cattle.io/mark"] != "" &&
+			own.ManagedFields == nil, "the operator's own Secret is %+v", own)
 	helm := b.Helm(kit.Shared.Helm3(), "list", "--all", "--all-namespaces", "--short")
-	if strings.Contains(helm, proof.FenceSuffix) || !strings.Contains(helm, "app") {
-		t.Errorf("Helm lists %q", helm)
-	}
+	check.That(t, !strings.Contains(helm, proof.FenceSuffix) && strings.Contains(helm, "app"), "Helm lists %q", helm)
 }
 
 // sixtyMore are enough objects for as many drifts without a repetition, so that none waits for a cool-down.
@@ -136,11 +132,8 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 			before := b.lists()
 			drifts := 0
 			for written, refused := 0, 0; written+refused == 0; written, refused = b.fences() {
-				if drifts == 60 {
-					t.Fatalf("no fence after %d drifts in quick succession", drifts)
-				}
-				b.tamper(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), types.MergePatchType,
-					`{"data":{"value":"tampered"}}`)
+				check.Must(t, drifts != 60, "no fence after %d drifts in quick succession", drifts)
+				b.tamper(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), types.MergePatchType, `{"data":{"value":"tampered"}}`)
 				drifts++
 			}
 			last := fmt.Sprintf("base-%d", drifts-1)
@@ -155,10 +148,9 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 			b.waitValue(last, "always")
 			b.WaitReady("app", 2)
 			b.wantValue("app", "two")
-			if written, refused := b.fences(); written+refused != 1 {
-				t.Errorf("%d fences were written and %d refused, want that the first that fails ends them for a while",
-					written, refused)
-			}
+			written, refused := b.fences()
+			check.That(t, written+refused == 1,
+				"%d fences were written and %d refused, want that the first that fails ends them for a while", written, refused)
 		})
 	}
 }
@@ -172,9 +164,9 @@ func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
 	b.hammeredUntilFenced(1)
 	more := 0
 	b.hammered("three drifts more", func(int) bool { more++; return more > 3 })
-	if written, _ := b.fences(); written != 1 {
-		t.Errorf("%d fences were written, want that the first that is not seen ends them for a while", written)
-	}
+	written, _ := b.fences()
+	check.That(t, written == 1, "%d fences were written, want that the first that is not seen ends them for a while",
+		written)
 }
 
 // refuseFences has the API server refuse all fences from now on.
@@ -199,9 +191,8 @@ func TestI1_MarkThatIsRefused(t *testing.T) {
 	})
 	more := 0
 	b.hammered("five drifts more", func(int) bool { more++; return more > 5 })
-	if _, refused := b.fences(); refused != 1 {
-		t.Errorf("%d fences were tried, want that the first refusal ends them for a while", refused)
-	}
+	_, refused := b.fences()
+	check.That(t, refused == 1, "%d fences were tried, want that the first refusal ends them for a while", refused)
 	b.WaitReady("app", 1)
 }
 
@@ -221,12 +212,10 @@ func TestSecretForMarksIsPutRight(t *testing.T) {
 			return err
 		},
 	} {
-		if err := tamper(); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		err := tamper()
+		check.Must(t, err == nil, "%s: %v", what, err)
 		b.hammeredUntilFenced(3) // one that is not seen would be the last for a minute
-		if _, own := b.fenceSecret(); own.Labels["owner"] != "helm-locker" {
-			t.Errorf("%s: the Secret has labels %v", what, own.Labels)
-		}
+		_, own := b.fenceSecret()
+		check.That(t, own.Labels["owner"] == "helm-locker", "%s: the Secret has labels %v", what, own.Labels)
 	}
 }

@@ -116,8 +116,7 @@ func (b *fixture) waitLists(n int) {
 // writes returns the operator's writes to the objects of the releases, successful or not.
 func (b *fixture) writes() []cluster.Request {
 	return slices.DeleteFunc(b.Proxy.Writes(), func(r cluster.Request) bool {
-		return !strings.HasPrefix(r.UserAgent, "helm-locker/") ||
-			!strings.Contains(r.Path, "/namespaces/"+b.Apps+"/") ||
+		return !strings.HasPrefix(r.UserAgent, "helm-locker/") || !strings.Contains(r.Path, "/namespaces/"+b.Apps+"/") ||
 			r.Resource() == "events" || r.Query.Get("dryRun") != ""
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -62,9 +63,7 @@ func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
 			b.waitValue("app", "two")
 			b.Throughout(quiet, "ConfigMap app is as Helm meant it", func() error { return b.hasValue("app", "two") })
 			history.CatchUp()
-			if got := fmt.Sprint(valuesOf(history, "app")); got != "[one two one two]" {
-				t.Errorf("the values were %s", got)
-			}
+			check.Equal(t, fmt.Sprint(valuesOf(history, "app")), "[one two one two]", "the values were")
 		})
 	}
 }
@@ -88,8 +87,7 @@ func (b *fixture) lateRevert(value string, helm func()) {
 // pendingWith returns a record of a next revision in which ConfigMap app has a value, and base its own.
 func pendingWith(value string, revision int, status string) kit.ForgedRecord {
 	object := func(name, value string) string {
-		return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {value: %s}\n", name,
-			value)
+		return fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {value: %s}\n", name, value)
 	}
 	return kit.ForgedRecord{Name: "app", Revision: revision, Status: status, Manifest: object("app", value) +
 		object("base", "always")}

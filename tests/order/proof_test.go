@@ -206,8 +206,7 @@ func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 			b.Until("the object is created", func() (any, bool) {
 				return "it is not", b.Get(kit.ConfigMaps, "app") != nil
 			})
-			b.tamper(kit.ConfigMaps, "app", types.MergePatchType,
-				`{"metadata":{"annotations":{"controller/revision":"1"}}}`)
+			b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"1"}}}`)
 			second.Release()
 			b.waitTakenBack()
 		})

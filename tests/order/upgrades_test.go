@@ -17,8 +17,7 @@ func TestI1_UpgradesUnderLock(t *testing.T) {
 	t.Run("without drift nothing is written", func(t *testing.T) {
 		b := upgradedOften(t, *upgrades, false)
 		if writes := b.writes(); len(writes) > 0 {
-			b.Errorf("the operator wrote %d times to the objects of the release, for example %v", len(writes),
-				writes[0])
+			b.Errorf("the operator wrote %d times to the objects of the release, for example %v", len(writes), writes[0])
 		}
 	})
 	t.Run("while somebody tampers no Helm write is undone", func(t *testing.T) {

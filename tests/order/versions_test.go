@@ -22,7 +22,6 @@ func TestI1_HowTheRecordIsChecked(t *testing.T) {
 		return
 	}
 	b.hammeredUntilFenced(5)
-	if lists := b.lists(); lists > 0 {
-		t.Errorf("Kubernetes %s: %d lists of records", server.GitVersion, lists)
-	}
+	lists := b.lists()
+	check.That(t, lists <= 0, "Kubernetes %s: %d lists of records", server.GitVersion, lists)
 }

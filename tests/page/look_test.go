@@ -84,10 +84,9 @@ func furnish(t *testing.T) *fixture {
 		case name == "bakery-oven":
 			client = w.In(kit.Secrets, w.Apps)
 		}
-		if _, err := client.Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
-			metav1.PatchOptions{FieldManager: manager}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
+			metav1.PatchOptions{FieldManager: manager})
+		check.NoError(t, err)
 	}
 	as("kubectl-edit", "shop-settings", `{"data":{"currency":"BTC"}}`)
 	w.WaitField(kit.ConfigMaps, "shop-settings", "data.currency", "EUR")

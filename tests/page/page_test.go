@@ -44,9 +44,7 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 	tab.says("#rows tr", "revision 2", "0/1")
 	check.NoError(t, w.In(kit.HelmReleases, w.Operator).Delete(w.Ctx, "shop", metav1.DeleteOptions{}))
 	tab.says("#none", "Nothing is locked")
-	if !eval[bool](tab, "window.stayed === true") {
-		t.Error("the page was loaded again")
-	}
+	check.That(t, eval[bool](tab, "window.stayed === true"), "the page was loaded again")
 }
 
 func TestPage_TheKeyboardIsEnough(t *testing.T) {
@@ -127,9 +125,9 @@ func TestPage_HostileTextsAreText(t *testing.T) {
 	tab.says("#about dd", shown)
 	tab.says("#conditions td", shown)
 	tab.says("#exceptions li", shown)
-	if eval[bool](tab, "window.hacked !== undefined || document.querySelectorAll('main img, main script').length > 0") {
-		t.Error("a text became HTML")
-	}
+	check.That(t,
+		!eval[bool](tab, "window.hacked !== undefined || document.querySelectorAll('main img, main script').length > 0"),
+		"a text became HTML")
 }
 
 func (w *fixture) setStatus(name string, status v1alpha1.HelmReleaseStatus) {
@@ -164,13 +162,9 @@ func TestPage_ThePolicyForbidsWhatIsNotThePage(t *testing.T) {
 		return [...new Set(seen)].sort();
 	})()`)
 	for _, want := range []string{"TypeError", "connect-src", "img-src", "require-trusted-types-for"} {
-		if !strings.Contains(strings.Join(violations, " "), want) {
-			t.Errorf("no violation of %s: %v", want, violations)
-		}
+		check.That(t, strings.Contains(strings.Join(violations, " "), want), "no violation of %s: %v", want, violations)
 	}
-	if len(tab.problems()) == 0 {
-		t.Error("the console was not listened to")
-	}
+	check.That(t, len(tab.problems()) > 0, "the console was not listened to")
 	eval[bool](tab, "window.hacked === undefined")
 	tab.forgive()
 }
@@ -223,9 +217,7 @@ func TestPage_ShowsDriftFromTheStream(t *testing.T) {
 	w.edit("settings", "tampered")
 	tab.says("#log li", "settings", "reverted")
 	for _, r := range w.HelmRelease("app").Status.RecentDrift {
-		if r.Action == v1alpha1.DriftActionReverted {
-			t.Errorf("the status has it, too: %v", r)
-		}
+		check.That(t, r.Action != v1alpha1.DriftActionReverted, "the status has it, too: %v", r)
 	}
 }
 

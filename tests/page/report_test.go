@@ -46,8 +46,7 @@ func TestTilesFilterAReport(t *testing.T) {
 		}
 	}
 	tab.click("#rows summary")
-	if got := len(eval[[]string](tab, visible)); got != 5 {
-		t.Errorf("%d releases when the fold is open", got)
-	}
+	got := len(eval[[]string](tab, visible))
+	check.That(t, got == 5, "%d releases when the fold is open", got)
 	tab.fits(desktop())
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -56,19 +57,14 @@ func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	status, diff := kit.HTTPGet(t, url+"diff?namespace="+w.Operator+"&name=shop", token)
 	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " +
 		w.Apps + "/settings", "-  key: declared"} {
-		if status != http.StatusOK || !strings.Contains(diff, part) {
-			t.Errorf("the comparison does not have %q: %d %s", part, status, diff)
-		}
+		check.That(t, status == http.StatusOK && strings.Contains(diff, part), "the comparison does not have %q: %d %s",
+			part, status, diff)
 	}
 	events := firstEvents(t, url, token)
-	if !strings.Contains(events, "data[password] changed") {
-		t.Errorf("the events do not tell what drifted: %s", events)
-	}
+	check.That(t, strings.Contains(events, "data[password] changed"), "the events do not tell what drifted: %s", events)
 	givesAway(t, diff+events+w.page.Log())
 	status, body := kit.HTTPGet(t, url+"diff?namespace="+w.Apps+"&name=shop", token)
-	if status != http.StatusNotFound {
-		t.Errorf("what is not on the page can be compared: %d %s", status, body)
-	}
+	check.That(t, status == http.StatusNotFound, "what is not on the page can be compared: %d %s", status, body)
 }
 
 func TestPage_TheDiffMasksSecrets(t *testing.T) {
@@ -86,9 +82,10 @@ func TestPage_TheDiffMasksSecrets(t *testing.T) {
 		"+  password: <secret")
 	tab.says("#diff details", "ConfigMap "+w.Apps+"/settings", "-  key: declared", "+  key: tampered",
 		"url: https://user:<secret")
-	if eval[bool](tab, "new Set([...document.querySelectorAll('.del .mask, .ins .mask')].map((e) => e.innerText)).size !== 2") {
-		t.Error("the markers do not tell the two values apart")
-	}
+	check.That(t,
+		!eval[bool](tab, "new Set([...document.querySelectorAll('.del .mask, .ins .mask')]."+
+			"map((e) => e.innerText)).size !== 2"),
+		"the markers do not tell the two values apart")
 	givesAway(t, eval[string](tab, "document.documentElement.outerHTML"))
 }
 
@@ -107,10 +104,9 @@ func TestPage_SigningInAndOut(t *testing.T) {
 	tab.says("#rows tr", w.Apps+"/shop", "Watched")
 	w.edit("settings", "tampered again")
 	tab.says("#log li", "ConfigMap "+w.Apps+"/settings")
-	if eval[bool](tab, fmt.Sprintf("document.cookie !== '' || document.documentElement.outerHTML.includes(%q)",
-		token)) {
-		t.Error("the token is in a cookie or in the document")
-	}
+	check.That(t,
+		!eval[bool](tab, fmt.Sprintf("document.cookie !== '' || document.documentElement.outerHTML.includes(%q)", token)),
+		"the token is in a cookie or in the document")
 	tab.open(w.url(w.page)+"#/"+w.Operator+"/shop", desktop())
 	tab.reload()
 	tab.says("#detail h1", w.Apps+"/shop")
@@ -118,11 +114,9 @@ func TestPage_SigningInAndOut(t *testing.T) {
 	tab.says("#diff", "2 of 2 objects differ from revision 1.")
 	eval[bool](tab, "document.getElementById('signout').click() ?? true")
 	tab.says("#signin", "Sign in")
-	if text := eval[string](tab, "document.body.innerText + JSON.stringify({...sessionStorage})"); strings.Contains(
-		text, w.Apps,
-	) || strings.Contains(text, token) {
-		t.Errorf("something stays after signing out: %s", text)
-	}
+	text := eval[string](tab, "document.body.innerText + JSON.stringify({...sessionStorage})")
+	check.That(t, !strings.Contains(text, w.Apps) && !strings.Contains(text, token),
+		"something stays after signing out: %s", text)
 }
 
 // Without --page-auth there are states and no content.
@@ -136,7 +130,5 @@ func TestPage_WithoutASignInNothingIsCompared(t *testing.T) {
 	tab.says("#compares-not", "--page-auth")
 	tab.until("no comparison is offered", "document.getElementById('compare').hidden")
 	status, body := kit.HTTPGet(t, w.url(w.page)+"diff?namespace="+w.Operator+"&name=shop", "")
-	if status != http.StatusForbidden {
-		t.Errorf("a comparison is answered with %d %s", status, body)
-	}
+	check.That(t, status == http.StatusForbidden, "a comparison is answered with %d %s", status, body)
 }

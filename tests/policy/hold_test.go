@@ -47,10 +47,10 @@ func TestPolicy_RolloutHoldsReleasesWithDrift(t *testing.T) {
 	}
 	f.create("all", `{match: {namespaces: [APPS]}, rollout: {interval: 1m}}`)
 	r := f.waitRolled(1, 4)
-	if moved := f.enforced()[0]; moved.Name != f.name("r4") || r.State != v1alpha1.RolloutProgressing ||
-		!strings.Contains(r.Message, "4 held because of drift ("+f.Apps+"/r0, ") {
-		t.Errorf("%s moved: %+v", moved.Name, r)
-	}
+	moved := f.enforced()[0]
+	check.That(t,
+		moved.Name == f.name("r4") && r.State == v1alpha1.RolloutProgressing &&
+			strings.Contains(r.Message, "4 held because of drift ("+f.Apps+"/r0, "), "%s moved: %+v", moved.Name, r)
 	f.WaitReady(f.name("r4"), 1)
 	f.Reverts("r4", "1")
 	since := func(name string) string {
@@ -68,9 +68,9 @@ func TestPolicy_RolloutHoldsReleasesWithDrift(t *testing.T) {
 	})
 	f.settled()
 	f.stays("hotfix", drifted...)
-	if after := since("r3"); after != before || before == "" {
-		t.Errorf("held since %q, and after a restart and a new revision since %q", before, after)
-	}
+	after := since("r3")
+	check.That(t, after == before && before != "", "held since %q, and after a restart and a new revision since %q",
+		before, after)
 
 	agree := func(name, revision string) {
 		f.PatchIn(kit.HelmReleases, f.Operator, f.name(name), fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`,
@@ -80,10 +80,9 @@ func TestPolicy_RolloutHoldsReleasesWithDrift(t *testing.T) {
 	agree("r0", "1")
 	f.waitRolled(2, 3)
 	f.WaitField(kit.ConfigMaps, "r0", "data.key", "1")
-	if left := f.HelmRelease(f.name("r0")).Annotations; left[v1alpha1.EnforceRevisionAnnotation] != "" ||
-		left[v1alpha1.HeldSinceAnnotation] != "" {
-		t.Errorf("after the move: %v", left)
-	}
+	left := f.HelmRelease(f.name("r0")).Annotations
+	check.That(t, left[v1alpha1.EnforceRevisionAnnotation] == "" && left[v1alpha1.HeldSinceAnnotation] == "",
+		"after the move: %v", left)
 	f.Helm(helm, "upgrade", "r1", f.Chart("r1", kit.ConfigMap("r1", "hotfix"))) // it is no drift any more
 	f.waitRolled(3, 2)
 	f.settled()

@@ -116,9 +116,8 @@ func TestPolicy_Bound(t *testing.T) {
 	})
 	f.patchPolicy("all", `{"spec":{"maxReleases":10}}`)
 	f.waitPolicy("all", v1alpha1.ReasonApplied)
-	if got := len(f.helmReleases()); got != 6 {
-		t.Errorf("%d HelmReleases", got)
-	}
+	got := len(f.helmReleases())
+	check.That(t, got == 6, "%d HelmReleases", got)
 }
 
 // The operator's own namespace is left out unless the policy includes it.

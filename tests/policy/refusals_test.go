@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -29,9 +30,7 @@ var failures = []struct {
 func TestI5_AnyRequestOfAStartMayFail(t *testing.T) {
 	t.Parallel()
 	requests := startWithFailure(t, 0, cluster.Forward())
-	if requests < 20 {
-		t.Fatalf("an operator starts with %d requests: that cannot be all", requests)
-	}
+	check.Must(t, requests >= 20, "an operator starts with %d requests: that cannot be all", requests)
 	for n := 1; n <= requests; n++ {
 		for _, how := range []int{n % 2, 2 + n%2} {
 			t.Run(fmt.Sprintf("request %d: %s", n, failures[how].name), func(t *testing.T) {
@@ -63,9 +62,7 @@ func startWithFailure(t *testing.T, n int, act cluster.Action) int {
 	var managing atomic.Bool
 	ended := func(err error) {
 		t.Logf("it ended by itself: %v", err)
-		if managing.Load() {
-			t.Error("that was after its start")
-		}
+		check.That(t, !managing.Load(), "that was after its start")
 	}
 	f.Running = kit.Supervise(t, f.Proxy.RESTConfig(), e.Operator, ended)
 	kit.SupervisePolicies(t, f.Proxy.RESTConfig(), e.Operator, ended)

@@ -22,9 +22,9 @@ func TestPolicy_FollowsReleases(t *testing.T) {
 	chart := f.Chart("shop", kit.ConfigMap("shop", "1"))
 	f.Helm(helm, "install", "shop", chart)
 	hr := f.waitMade("shop")[0]
-	if owner := metav1.GetControllerOf(hr); owner == nil || owner.Name != "all" || len(hr.Finalizers) > 0 {
-		t.Errorf("owned by %v, finalizers %v", owner, hr.Finalizers)
-	}
+	owner := metav1.GetControllerOf(hr)
+	check.That(t, owner != nil && owner.Name == "all" && len(hr.Finalizers) == 0, "owned by %v, finalizers %v", owner,
+		hr.Finalizers)
 	f.waitLocked(f.name("shop"))
 	f.Reverts("shop", "1")
 	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.Matched == 1 && c.Made == 1 && c.Locked == 1 })
@@ -34,9 +34,8 @@ func TestPolicy_FollowsReleases(t *testing.T) {
 	f.Helm(helm, "uninstall", "shop", "--keep-history")
 	f.WaitState(f.name("shop"), v1alpha1.StateUninstalled)
 	f.Helm(helm, "rollback", "shop", "1")
-	if again := f.WaitReady(f.name("shop"), 2); again.UID != hr.UID {
-		t.Error("the HelmRelease is another one after an uninstallation that kept the history")
-	}
+	again := f.WaitReady(f.name("shop"), 2)
+	check.That(t, again.UID == hr.UID, "the HelmRelease is another one after an uninstallation that kept the history")
 	f.Helm(helm, "uninstall", "shop")
 	f.waitMade()
 	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.Matched == 0 && c.Made == 0 })
@@ -75,9 +74,8 @@ func TestPolicy_ARestartKeepsWhatLabelsSelect(t *testing.T) {
 	f.Running.Stop()
 	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), f.Operator)
 	f.deploy("two", map[string]string{"team": "web"})
-	if after := f.waitMade("one", "two")[0]; after.UID != before.UID {
-		t.Error("the HelmRelease was deleted and made again")
-	}
+	after := f.waitMade("one", "two")[0]
+	check.That(t, after.UID == before.UID, "the HelmRelease was deleted and made again")
 }
 
 func TestPolicy_FollowsLabelsOfNamespaces(t *testing.T) {
@@ -110,9 +108,8 @@ func TestPolicy_DeletionUnlocks(t *testing.T) {
 	f.ExpectVersions(before, f.Apps, kit.ConfigMaps, kit.Secrets)
 	f.Patch(kit.ConfigMaps, "one", `{"data":{"key":"tampered"}}`)
 	f.Quiet(f.Proxy, 1e9)
-	if got := kit.Field(f.Get(kit.ConfigMaps, "one"), "data.key"); got != "tampered" {
-		t.Errorf("the release is still locked: %v", got)
-	}
+	got := kit.Field(f.Get(kit.ConfigMaps, "one"), "data.key")
+	check.That(t, got == "tampered", "the release is still locked: %v", got)
 }
 
 // A new policy of the same name takes over the HelmReleases not yet deleted by the garbage collector.
@@ -162,9 +159,8 @@ func TestPolicy_PutsEditsBack(t *testing.T) {
 		_, old := hr.Labels["tier"]
 		return hr.Labels, hr.Labels["level"] == "c" && !old
 	})
-	if hr := f.HelmRelease(name); !hr.Spec.Suspend || hr.Labels["mine"] != "x" {
-		t.Errorf("what the policy does not own was changed: %+v", hr)
-	}
+	hr := f.HelmRelease(name)
+	check.That(t, hr.Spec.Suspend && hr.Labels["mine"] == "x", "what the policy does not own was changed: %+v", hr)
 	f.waitPolicy("all", v1alpha1.ReasonApplied)
 	f.settled()
 	f.PatchHelmRelease(name, `{"spec":{"suspend":false}}`)
@@ -201,14 +197,11 @@ func TestPolicy_RefusesMistakes(t *testing.T) {
 		`{match: {namespaces: [a]}, template: {spec: {ignore: [{}]}}}`:                                   "needs paths, managers or deletion",
 		`{match: {namespaces: [a]}, template: {metadata: {labels: {helmreleases.cattle.io/policy: x}}}}`: "set by the operator",
 	} {
-		if _, err := f.tryCreate(f.Operator, "bad", spec); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s", spec, err, want)
-		}
+		_, err := f.tryCreate(f.Operator, "bad", spec)
+		check.That(t, err != nil && strings.Contains(err.Error(), want), "%s: got %v, want %s", spec, err, want)
 	}
-	if _, err := f.tryCreate(f.Operator, strings.Repeat("a", 64), `{match: {namespaces: [a]}}`); err == nil ||
-		!strings.Contains(err.Error(), "at most 63 characters") {
-		t.Errorf("a long name: %v", err)
-	}
+	_, err := f.tryCreate(f.Operator, strings.Repeat("a", 64), `{match: {namespaces: [a]}}`)
+	check.That(t, err != nil && strings.Contains(err.Error(), "at most 63 characters"), "a long name: %v", err)
 	// Errors that only the operator can detect are in the condition, and nothing is locked.
 	f.deploy("one", nil)
 	f.create("selector", `{match: {namespaces: [APPS], releaseSelector: {matchExpressions: [{key: a, operator: Near}]}}}`)
@@ -228,9 +221,8 @@ func TestPolicy_CountsInTheOperatorsNamespaceOnly(t *testing.T) {
 	f.settled()
 	u, err := f.In(policies, f.Apps).Get(f.Ctx, "all", metav1.GetOptions{})
 	check.NoError(t, err)
-	if p := policyOf(f, u); len(p.Status.Conditions) > 0 || len(p.Annotations) > 0 {
-		t.Errorf("it was handled: %+v", p)
-	}
+	p := policyOf(f, u)
+	check.That(t, len(p.Status.Conditions) == 0 && len(p.Annotations) == 0, "it was handled: %+v", p)
 }
 
 // The account of a release locked by a policy is one of the release's namespace, as for one locked by hand.
@@ -239,13 +231,9 @@ func TestPolicy_NamesAnAccountOfEachNamespace(t *testing.T) {
 	f.deploy("one", nil)
 	f.create("all", `{match: {namespaces: [APPS]}, template: {spec: {serviceAccountName: deployer}}}`)
 	hr := f.waitMade("one")[0]
-	if hr.Spec.ServiceAccountName != "deployer" {
-		t.Errorf("%+v", hr.Spec)
-	}
+	check.Equal(t, hr.Spec.ServiceAccountName, "deployer", "%+v", hr.Spec)
 	c := f.WaitReason(hr.Name, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
-	if !strings.Contains(c.Message, "system:serviceaccount:"+f.Apps+":deployer") {
-		t.Error(c.Message)
-	}
+	check.That(t, strings.Contains(c.Message, "system:serviceaccount:"+f.Apps+":deployer"), "%v", c.Message)
 }
 
 // names returns the names of HelmReleases without the namespace of the release, sorted.

@@ -71,9 +71,7 @@ func TestPolicy_RestartAtAnyStep(t *testing.T) {
 			f.waitMade("one", "three")
 			f.waitPolicy("all", v1alpha1.ReasonApplied)
 			for _, hr := range f.helmReleases() {
-				if hr.Spec.Scope != v1alpha1.ScopeStrict {
-					t.Errorf("%s has scope %s", hr.Name, hr.Spec.Scope)
-				}
+				check.Equal(t, hr.Spec.Scope, v1alpha1.ScopeStrict, "%s has scope", hr.Name)
 			}
 			f.waitLocked(f.name("one"))
 			f.waitLocked(f.name("three"))
@@ -98,9 +96,8 @@ func TestPolicy_AlreadyExists(t *testing.T) {
 	f.CreateHelmRelease(f.name("one"), func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "one" })
 	held.Release()
 	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.HandWritten == 1 && c.Made == 0 })
-	if owner := metav1.GetControllerOf(f.HelmRelease(f.name("one"))); owner != nil {
-		t.Errorf("it was taken from the user: %v", owner)
-	}
+	owner := metav1.GetControllerOf(f.HelmRelease(f.name("one")))
+	check.That(t, owner == nil, "it was taken from the user: %v", owner)
 }
 
 // A HelmRelease that changes just before its deletion is read again.
@@ -145,9 +142,7 @@ func TestPolicy_LeaderChange(t *testing.T) {
 	f.deploy("two", nil)
 	f.waitMade("one", "two")
 	for _, w := range standby.Writes() {
-		if w.Resource() == "helmreleases" || w.Resource() == "helmreleasepolicies" {
-			t.Errorf("the standby wrote %s", w)
-		}
+		check.That(t, w.Resource() != "helmreleases" && w.Resource() != "helmreleasepolicies", "the standby wrote %s", w)
 	}
 	f.Running.Stop()
 	f.deploy("three", nil)
@@ -172,16 +167,12 @@ func TestPolicy_Shards(t *testing.T) {
 	f.create("all", `{labels: {shard: b}, match: {namespaces: [APPS]}, template: {metadata: {labels: {shard: a}}}}`)
 	f.waitMade("one")
 	f.waitLocked(f.name("one"))
-	if got := f.HelmRelease(f.name("one")).Status.Shard; got != "shard=a" {
-		t.Errorf("the HelmRelease is managed by %q", got)
-	}
-	if got := f.waitPolicy("all", v1alpha1.ReasonApplied).Status.Shard; got != "shard!=a" {
-		t.Errorf("the policy is handled by %q", got)
-	}
+	check.Equal(t, f.HelmRelease(f.name("one")).Status.Shard, "shard=a", "the HelmRelease is managed by")
+	check.Equal(t, f.waitPolicy("all", v1alpha1.ReasonApplied).Status.Shard, "shard!=a", "the policy is handled by")
 	for _, w := range of["shard=a"].Writes() {
-		if w.Resource() == "helmreleasepolicies" || w.Resource() == "helmreleases" && w.Method == http.MethodPost {
-			t.Errorf("the shard that does not have the policy wrote %s", w)
-		}
+		check.That(t,
+			w.Resource() != "helmreleasepolicies" && (w.Resource() != "helmreleases" || w.Method != http.MethodPost),
+			"the shard that does not have the policy wrote %s", w)
 	}
 	// A more specific policy of the other shard takes the release over.
 	f.create("narrow", `{labels: {shard: a}, match: {namespaces: [APPS], releases: [one]}, template: {metadata: {labels: {shard: b}}}}`)
@@ -212,7 +203,5 @@ func TestPolicy_IsFollowedAfterARefusal(t *testing.T) {
 	kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator)
 	f.waitMade("one")
 	f.waitLocked(f.name("one"))
-	if refused.Load() == 0 {
-		t.Error("nothing was refused")
-	}
+	check.That(t, refused.Load() != 0, "nothing was refused")
 }

@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -48,9 +49,7 @@ func TestPolicy_Rollout(t *testing.T) {
 	f.StopWhileHeld(f.Running, f.Proxy, held)
 	start()
 	p := f.waitRollout("all", v1alpha1.RolloutComplete)
-	if p.Status.Rollout.Enforced != 5 || p.Status.Rollout.Waiting != 0 {
-		t.Errorf("%+v", p.Status.Rollout)
-	}
+	check.That(t, p.Status.Rollout.Enforced == 5 && p.Status.Rollout.Waiting == 0, "%+v", p.Status.Rollout)
 	history.CatchUp()
 	var moves []time.Time
 	for i := range 5 {
@@ -59,9 +58,7 @@ func TestPolicy_Rollout(t *testing.T) {
 			t.Errorf("r%d began in mode %v", i, kit.Field(states[0], "spec.mode"))
 		}
 		since, err := time.Parse(time.RFC3339, states[len(states)-1].GetAnnotations()[v1alpha1.EnforcedSinceAnnotation])
-		if err != nil {
-			t.Error(err)
-		}
+		check.Report(t, err)
 		moves = append(moves, since)
 	}
 	for _, from := range moves {
@@ -71,9 +68,7 @@ func TestPolicy_Rollout(t *testing.T) {
 				n++
 			}
 		}
-		if n > 2 {
-			t.Errorf("%d releases moved within an interval: %v", n, moves)
-		}
+		check.That(t, n <= 2, "%d releases moved within an interval: %v", n, moves)
 	}
 	f.waitPolicy("all", v1alpha1.ReasonApplied)
 }
@@ -104,12 +99,9 @@ func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
 		return c, c.Status == "True"
 	})
 	stopped := f.waitPolicy("all", v1alpha1.ReasonRolloutStopped)
-	if stopped.Status.Rollout.State != v1alpha1.RolloutStopped {
-		t.Errorf("%+v", stopped.Status.Rollout)
-	}
-	if n := len(f.enforced()); n != 2 {
-		t.Errorf("%d releases are enforced", n)
-	}
+	check.Equal(t, stopped.Status.Rollout.State, v1alpha1.RolloutStopped, "%+v", stopped.Status.Rollout)
+	n := len(f.enforced())
+	check.That(t, n == 2, "%d releases are enforced", n)
 	wall.Step(time.Hour) // the fight is over, and it is time for the next batch
 	f.waitRollout("all", v1alpha1.RolloutComplete)
 }

@@ -92,9 +92,7 @@ func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
 	f.settled()
 	clock.Step(unseen)
 	f.waitMadeAgain(deleted)
-	if !expired.Load() {
-		t.Error("the operator could go on from where it was, and saw all")
-	}
+	check.That(t, expired.Load(), "the operator could go on from where it was, and saw all")
 }
 
 func (f *fixture) waitWatching(match cluster.Match) {

@@ -129,12 +129,8 @@ func isIssued(t *testing.T, h cluster.Helm) {
 	writes := slices.DeleteFunc(kit.ObjectWrites(f.Proxy), func(r cluster.Request) bool {
 		return r.Code == http.StatusConflict // cert-manager has written the status meanwhile
 	})
-	if len(writes) != 2 {
-		t.Errorf("two changes took the writes %v", writes)
-	}
-	if now := f.Get(issued, "bare").GetGeneration(); now != before+2 {
-		t.Errorf("the generation of the Certificate was %d and is %d", before, now)
-	}
+	check.Equal(t, len(writes), 2, "two changes took the writes %v", writes)
+	check.Equal(t, f.Get(issued, "bare").GetGeneration(), before+2, "the generation of the Certificate was %d and", before)
 }
 
 // renewed waits until each Secret has a certificate for a name that differs from an earlier one, and until its
@@ -165,8 +161,7 @@ func isReady(u *unstructured.Unstructured) bool {
 	for _, c := range conditions {
 		condition, _ := c.(map[string]any)
 		if condition["type"] == "Ready" {
-			return condition["status"] == string(metav1.ConditionTrue) &&
-				condition["observedGeneration"] == u.GetGeneration()
+			return condition["status"] == string(metav1.ConditionTrue) && condition["observedGeneration"] == u.GetGeneration()
 		}
 	}
 	return false

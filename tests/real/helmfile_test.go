@@ -83,9 +83,7 @@ func isAppliedByHelmfile(t *testing.T, h cluster.Helm, program string) {
 	run("destroy", "three", 0)
 	f.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	f.PassFence()
-	if f.Get(kit.ConfigMaps, "settings") != nil {
-		t.Error("an object of the destroyed release is there")
-	}
+	check.That(t, f.Get(kit.ConfigMaps, "settings") == nil, "an object of the destroyed release is there")
 	run("apply", "four", 0)
 	follows(f, 1, "four")
 }

@@ -17,8 +17,7 @@ import (
 
 var (
 	scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
-	autoscalers   = schema.GroupVersionResource{Group: "autoscaling", Version: "v2",
-		Resource: "horizontalpodautoscalers"}
+	autoscalers   = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 )
 
 const scaled = `
@@ -110,9 +109,8 @@ func isScaledByKEDA(t *testing.T, h cluster.Helm) {
 		replicas(0)
 	}
 	keda.expectNoReverts(f)
-	if all := f.HelmRelease("app").Status.Exceptions; len(all) != 1 || all[0].Reason != v1alpha1.ExceptionAutoscaled {
-		t.Errorf("exceptions %v", all)
-	}
+	all := f.HelmRelease("app").Status.Exceptions
+	check.That(t, len(all) == 1 && all[0].Reason == v1alpha1.ExceptionAutoscaled, "exceptions %v", all)
 	check.NoError(t, f.In(scaledObjects, f.Apps).Delete(f.Ctx, "web", metav1.DeleteOptions{}))
 	replicas(3)
 }

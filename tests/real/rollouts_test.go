@@ -113,9 +113,7 @@ func shiftsTwice(t *testing.T, h cluster.Helm) {
 	f.Helm(h, upgrade...)
 	f.WaitReady("app", 2)
 	for name, hash := range healthy(f, 2) {
-		if hash == first[name] {
-			t.Errorf("the Rollout %s has not moved", name)
-		}
+		check.That(t, hash != first[name], "the Rollout %s has not moved", name)
 	}
 	argo.expectNoReverts(f)
 
@@ -125,9 +123,8 @@ func shiftsTwice(t *testing.T, h cluster.Helm) {
 		hash := kit.Field(f.Get(kit.Services, "stable"), "spec.selector.rollouts-pod-template-hash")
 		return hash, hash != nil
 	})
-	if n := len(kit.ObjectWrites(f.Proxy)); n != 1 {
-		t.Errorf("the change of a Service took %d writes", n)
-	}
+	n := len(kit.ObjectWrites(f.Proxy))
+	check.That(t, n == 1, "the change of a Service took %d writes", n)
 }
 
 // healthy waits until both Rollouts are at a version, and returns their Pod template hashes.

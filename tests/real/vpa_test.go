@@ -18,9 +18,8 @@ import (
 )
 
 var (
-	verticals = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1",
-		Resource: "verticalpodautoscalers"}
-	mutators = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+	verticals = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
+	mutators  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
 		Resource: "mutatingwebhookconfigurations"}
 )
 

@@ -33,9 +33,7 @@ func sums(t *testing.T, text string) map[string]string {
 	files := map[string]string{}
 	for line := range strings.Lines(text) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
-		if !ok {
-			t.Fatalf("a line of SHA256SUMS is %q", line)
-		}
+		check.Must(t, ok, "a line of SHA256SUMS is %q", line)
 		files[name] = sum
 	}
 	return files
@@ -61,13 +59,9 @@ func TestChecksumsCoverEveryFile(t *testing.T) {
 		return nil
 	})
 	check.NoError(t, err)
-	if !maps.Equal(said, found) {
-		t.Errorf("SHA256SUMS says\n%v\nand the files are\n%v", said, found)
-	}
+	check.That(t, maps.Equal(said, found), "SHA256SUMS says\n%v\nand the files are\n%v", said, found)
 	for _, name := range []string{program, program + ".cdx.json", notifications, notifications + ".cdx.json", commands, commands + ".cdx.json", "NOTES.md", "helm-locker.1", "image/index.json", "image/oci-layout"} {
-		if said[name] == "" {
-			t.Errorf("%s is not part of the release", name)
-		}
+		check.That(t, said[name] != "", "%s is not part of the release", name)
 	}
 }
 
@@ -77,13 +71,9 @@ func TestManualPage(t *testing.T) {
 	page := string(read(t, "helm-locker.1"))
 	for _, part := range []string{`.TH "HELM-LOCKER" "1" "`, `helm-locker \- makes Helm`, ".SH helm-locker diff\n",
 		".SS Exit code\n", `\fB--all-contexts\fR`} {
-		if !strings.Contains(page, part) {
-			t.Errorf("the manual page has no %q", part)
-		}
+		check.That(t, strings.Contains(page, part), "the manual page has no %q", part)
 	}
-	if strings.Contains(page, "\n.TS\n") {
-		t.Error("the manual page has a table")
-	}
+	check.That(t, !strings.Contains(page, "\n.TS\n"), "the manual page has a table")
 }
 
 // TestTheOperatorsProgramHasNoTemplates: a template may call any method, so the linker keeps all methods of a program
@@ -91,12 +81,10 @@ func TestManualPage(t *testing.T) {
 func TestTheOperatorsProgramHasNoTemplates(t *testing.T) {
 	need(t)
 	call := []byte("text/template.(*state).evalField")
-	if bytes.Contains(read(t, program), call) {
-		t.Errorf("%s has %s: go build -ldflags=-dumpdep prints the functions on the way to it", program, call)
-	}
-	if !bytes.Contains(read(t, notifications), call) {
-		t.Errorf("%s has no %s: this test would not find it", notifications, call)
-	}
+	check.That(t, !bytes.Contains(read(t, program), call),
+		"%s has %s: go build -ldflags=-dumpdep prints the functions on the way to it", program, call)
+	check.That(t, bytes.Contains(read(t, notifications), call), "%s has no %s: this test would not find it",
+		notifications, call)
 }
 
 // sources are the inputs of a release. The first ones are those that .dockerignore passes to the image's build.
@@ -122,8 +110,7 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 		_, err := shell(t.Context(), root, nil, "cp -r --parents "+name+" "+copied)
 		check.NoError(t, err)
 	}
-	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" +
-		date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
+	env := []string{"VERSION=" + version, "COMMIT=" + commit, "DATE=" + date, "TZ=Asia/Tokyo", "LC_ALL=C", "USER=somebody"}
 	_, err := shell(t.Context(), copied, env, "umask 077; find . -exec touch -d 2001-01-01 {} +; chmod -R go= .; mkdir "+again+
 		"; scripts/build operator "+again+"/"+program+"; scripts/build notifications "+again+"/"+notifications+"; scripts/build cli "+again+"/"+commands+"; scripts/package "+again+" linux/"+runtime.GOARCH)
 	check.NoError(t, err)
@@ -131,9 +118,7 @@ func TestTwoBuildsAreTheSame(t *testing.T) {
 	check.NoError(t, err)
 	first, second := sums(t, string(read(t, "SHA256SUMS"))), sums(t, string(text))
 	delete(first, "NOTES.md") // which git tells
-	if !maps.Equal(first, second) {
-		t.Errorf("the first build is\n%v\nand the second\n%v", first, second)
-	}
+	check.That(t, maps.Equal(first, second), "the first build is\n%v\nand the second\n%v", first, second)
 }
 
 func TestVersionIsThatOfTheCommit(t *testing.T) {
@@ -144,15 +129,13 @@ func TestVersionIsThatOfTheCommit(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), filepath.Join(dist, program), "--version").Output()
 	check.NoError(t, err)
 	head := strings.Fields(committed)
-	if want := "helm-locker version " + version + " (" + head[0] + ", " + head[1] + ")\n"; string(out) != want {
-		t.Errorf("it says %q, want %q", out, want)
-	}
+	want := "helm-locker version " + version + " (" + head[0] + ", " + head[1] + ")\n"
+	check.That(t, string(out) == want, "it says %q, want %q", out, want)
 	subject, err := shell(t.Context(), root, nil, "git log -1 --no-merges --format='%s (%h)'")
 	check.NoError(t, err)
-	if notes := string(read(t, "NOTES.md")); !strings.Contains(notes, "- "+subject) ||
-		!strings.HasPrefix(notes, "# helm-locker "+version+"\n") {
-		t.Errorf("the notes are\n%s", notes)
-	}
+	notes := string(read(t, "NOTES.md"))
+	check.That(t, strings.Contains(notes, "- "+subject) && strings.HasPrefix(notes, "# helm-locker "+version+"\n"),
+		"the notes are\n%s", notes)
 }
 
 // TestBillOfMaterials compares the document with Go's own build information of the binary.
@@ -175,17 +158,14 @@ func TestBillOfMaterials(t *testing.T) {
 	check.NoError(t, json.Unmarshal(read(t, program+".cdx.json"), &bom))
 	sum := sha256.Sum256(read(t, program))
 	about := bom.Metadata.Component
-	if bom.BOMFormat != "CycloneDX" || bom.SerialNumber == "" || bom.Metadata.Timestamp != date ||
-		about.Version != version ||
-		len(about.Hashes) != 1 || about.Hashes[0].Content != hex.EncodeToString(sum[:]) {
-		t.Errorf("it is about %+v", bom.Metadata)
-	}
+	check.That(t,
+		bom.BOMFormat == "CycloneDX" && bom.SerialNumber != "" && bom.Metadata.Timestamp == date &&
+			about.Version == version && len(about.Hashes) == 1 && about.Hashes[0].Content == hex.EncodeToString(sum[:]),
+		"it is about %+v", bom.Metadata)
 	var got []string
 	for _, c := range bom.Components {
 		if c.Name == "std" {
-			if c.Version != strings.TrimPrefix(runtime.Version(), "go") {
-				t.Errorf("Go is %s", c.Version)
-			}
+			check.Equal(t, c.Version, strings.TrimPrefix(runtime.Version(), "go"), "Go")
 			continue
 		}
 		if want := "pkg:golang/" + c.Name + "@" + strings.ReplaceAll(c.Version, "+", "%2B"); c.Purl != want ||
@@ -216,18 +196,16 @@ func TestChartsAreOfTheVersion(t *testing.T) {
 		files := unpack(t, read(t, name+"-"+number+".tgz"))
 		var chart struct{ Name, Version, AppVersion string }
 		check.NoError(t, yaml.Unmarshal(files[name+"/Chart.yaml"], &chart))
-		if chart.Name != name || chart.Version != number || chart.AppVersion != version {
-			t.Errorf("%s is %+v", name, chart)
-		}
+		check.That(t, chart.Name == name && chart.Version == number && chart.AppVersion == version, "%s is %+v", name,
+			chart)
 	}
 	// Both Helms read the rewritten chart, and it names the image of the same version.
 	for _, helm := range []cluster.Helm{shared.Helm3(), shared.Helm4()} {
 		out, err := helm.Run(t.Context(), "template", "locker", filepath.Join(dist, "helm-locker-"+number+".tgz"),
 			"--kube-version", "1.36.0")
 		check.NoError(t, err)
-		if !strings.Contains(out, `image: "rancher/helm-locker:`+version+`"`) {
-			t.Errorf("the image is not of version %s:\n%s", version, out)
-		}
+		check.That(t, strings.Contains(out, `image: "rancher/helm-locker:`+version+`"`),
+			"the image is not of version %s:\n%s", version, out)
 	}
 }
 
@@ -243,9 +221,7 @@ func TestPluginIsOfTheChartsVersion(t *testing.T) {
 		check.NoError(t, yaml.Unmarshal(content, &about))
 		versions[about.Version] += " " + file
 	}
-	if len(versions) != 1 || versions[""] != "" {
-		t.Errorf("the versions are %v", versions)
-	}
+	check.That(t, len(versions) == 1 && versions[""] == "", "the versions are %v", versions)
 }
 
 // unpack returns the files of a compressed tar archive; it fails the test for one with a timestamp of its creation.
@@ -260,15 +236,12 @@ func unpack(t *testing.T, content []byte) map[string][]byte {
 			return files
 		}
 		check.NoError(t, err)
-		if moment := header.ModTime.UTC().Format("2006-01-02T15:04:05Z"); moment != date || header.Uid != 0 ||
-			header.Uname != "" {
-			t.Errorf("%s is of %s, by %q (%d)", header.Name, moment, header.Uname, header.Uid)
-		}
-		if mode := header.FileInfo().Mode().Perm(); mode&0o022 != 0 || mode&0o444 != 0o444 {
-			t.Errorf("%s has permissions %v", header.Name, mode)
-		}
-		if files[header.Name], err = io.ReadAll(archive); err != nil {
-			t.Fatal(err)
-		}
+		moment := header.ModTime.UTC().Format("2006-01-02T15:04:05Z")
+		check.That(t, moment == date && header.Uid == 0 && header.Uname == "", "%s is of %s, by %q (%d)", header.Name,
+			moment, header.Uname, header.Uid)
+		mode := header.FileInfo().Mode().Perm()
+		check.That(t, mode&0o022 == 0 && mode&0o444 == 0o444, "%s has permissions %v", header.Name, mode)
+		files[header.Name], err = io.ReadAll(archive)
+		check.NoError(t, err)
 	}
 }

@@ -40,9 +40,8 @@ func (d descriptor) blob(t *testing.T, into any) []byte {
 	t.Helper()
 	name := "image/blobs/" + strings.Replace(d.Digest, ":", "/", 1)
 	content := read(t, name)
-	if len(content) != d.Size || "sha256:"+sums(t, string(read(t, "SHA256SUMS")))[name] != d.Digest {
-		t.Errorf("%s is not what its descriptor says", d.Digest)
-	}
+	check.That(t, len(content) == d.Size && "sha256:"+sums(t, string(read(t, "SHA256SUMS")))[name] == d.Digest,
+		"%s is not what its descriptor says", d.Digest)
 	if into != nil {
 		check.NoError(t, json.Unmarshal(content, into))
 	}
@@ -66,14 +65,13 @@ func readImage(t *testing.T) image {
 	t.Helper()
 	var top, index struct{ Manifests []descriptor }
 	check.NoError(t, json.Unmarshal(read(t, "image/index.json"), &top))
-	if len(top.Manifests) != 1 || top.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != version {
-		t.Fatalf("the layout has %+v", top.Manifests)
-	}
+	check.Must(t,
+		len(top.Manifests) == 1 && top.Manifests[0].Annotations["org.opencontainers.image.ref.name"] == version,
+		"the layout has %+v", top.Manifests)
 	top.Manifests[0].blob(t, &index)
-	if len(index.Manifests) != 1 || index.Manifests[0].Platform.Architecture != runtime.GOARCH ||
-		index.Manifests[0].Platform.OS != "linux" {
-		t.Fatalf("the image has %+v", index.Manifests)
-	}
+	check.Must(t,
+		len(index.Manifests) == 1 && index.Manifests[0].Platform.Architecture == runtime.GOARCH &&
+			index.Manifests[0].Platform.OS == "linux", "the image has %+v", index.Manifests)
 	var manifest struct {
 		Config descriptor
 		Layers []descriptor
@@ -81,9 +79,7 @@ func readImage(t *testing.T) image {
 	index.Manifests[0].blob(t, &manifest)
 	var i image
 	manifest.Config.blob(t, &i.config)
-	if len(manifest.Layers) != 1 {
-		t.Fatalf("there are %d layers", len(manifest.Layers))
-	}
+	check.Must(t, len(manifest.Layers) == 1, "there are %d layers", len(manifest.Layers))
 	i.layer = manifest.Layers[0].blob(t, nil)
 	return i
 }
@@ -96,25 +92,20 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	check.NoError(t, err)
 	_, last, _ := strings.Cut(string(dockerfile), "\nFROM scratch\n")
 	labels := map[string]string{}
-	for _, found := range regexp.MustCompile(`(org\.opencontainers\.[a-z.]+)="([^"]*)"`).FindAllStringSubmatch(last,
-		-1) {
+	for _, found := range regexp.MustCompile(`(org\.opencontainers\.[a-z.]+)="([^"]*)"`).FindAllStringSubmatch(last, -1) {
 		labels[found[1]] = strings.NewReplacer("$VERSION", version, "$COMMIT", commit, "$DATE", date).Replace(found[2])
 	}
-	if len(labels) < 7 || !maps.Equal(labels, i.config.Config.Labels) {
-		t.Errorf("labels are %v, want %v", i.config.Config.Labels, labels)
-	}
+	check.That(t, len(labels) >= 7 && maps.Equal(labels, i.config.Config.Labels), "labels are %v, want %v",
+		i.config.Config.Labels, labels)
 	for _, want := range []string{"\nUSER " + i.config.Config.User + "\n", "\nENTRYPOINT [\"" +
 		strings.Join(i.config.Config.Entrypoint, `", "`) + "\"]\n"} {
-		if !strings.Contains(last, want) {
-			t.Errorf("the Dockerfile does not say %q", want)
-		}
+		check.That(t, strings.Contains(last, want), "the Dockerfile does not say %q", want)
 	}
-	if user := regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`); !user.MatchString(i.config.Config.User) {
-		t.Errorf("the user is %q: kubelet cannot tell that it is not root", i.config.Config.User)
-	}
-	if i.config.OS != "linux" || i.config.Architecture != runtime.GOARCH || i.config.Created != date {
-		t.Errorf("the configuration is %+v", i.config)
-	}
+	user := regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`)
+	check.That(t, user.MatchString(i.config.Config.User), "the user is %q: kubelet cannot tell that it is not root",
+		i.config.Config.User)
+	check.That(t, i.config.OS == "linux" && i.config.Architecture == runtime.GOARCH && i.config.Created == date,
+		"the configuration is %+v", i.config)
 	files := unpack(t, i.layer)
 	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/",
 		"etc/ssl/certs/ca-certificates.crt", "licenses/", "licenses/LICENSE", "usr/", "usr/bin/", "usr/bin/helm-locker",
@@ -126,22 +117,19 @@ func TestImageIsWhatTheDockerfileSays(t *testing.T) {
 	if slices.Sort(names); !slices.Equal(names, want) {
 		t.Errorf("the image has %v, want %v", names, want)
 	}
-	if !bytes.Equal(files["usr/bin/helm-locker"], read(t, program)) ||
-		!bytes.Equal(files["usr/bin/helm-locker-notifications"], read(t, notifications)) {
-		t.Error("the programs in the image are not those beside it")
-	}
+	check.That(t,
+		bytes.Equal(files["usr/bin/helm-locker"], read(t, program)) &&
+			bytes.Equal(files["usr/bin/helm-locker-notifications"], read(t, notifications)),
+		"the programs in the image are not those beside it")
 	for name, source := range map[string]string{"etc/passwd": "package/etc/passwd", "etc/group": "package/etc/group",
 		"licenses/LICENSE": "LICENSE"} {
 		content, err := os.ReadFile(filepath.Join(root, source))
 		check.NoError(t, err)
-		if !bytes.Equal(files[name], content) {
-			t.Errorf("%s is not %s", name, source)
-		}
+		check.That(t, bytes.Equal(files[name], content), "%s is not %s", name, source)
 	}
 	uid, _, _ := strings.Cut(i.config.Config.User, ":")
-	if !strings.Contains(string(files["etc/passwd"]), ":"+uid+":") {
-		t.Errorf("user %s has no name: %s", uid, files["etc/passwd"])
-	}
+	check.That(t, strings.Contains(string(files["etc/passwd"]), ":"+uid+":"), "user %s has no name: %s", uid,
+		files["etc/passwd"])
 }
 
 // extract writes the image's files below a directory, with the image's permissions.
@@ -198,9 +186,7 @@ func TestImageRuns(t *testing.T) {
 	i := readImage(t)
 	dir := i.extract(t)
 	out, err := i.command(t.Context(), t, dir, "--version").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), version) {
-		t.Fatalf("%v: %s", err, out)
-	}
+	check.Must(t, err == nil && strings.Contains(string(out), version), "%v: %s", err, out)
 
 	runOperator(t, i, dir, "--metrics-address", "0")
 }

@@ -90,9 +90,7 @@ func need(t *testing.T) {
 	if shared == nil {
 		t.Skip("needs a release, and a control plane")
 	}
-	if dist == "" {
-		t.Fatal("the release could not be made; the reason is above")
-	}
+	check.Must(t, dist != "", "the release could not be made; the reason is above")
 }
 
 // shell runs a line in a directory and returns its output; a failure is an error that quotes all of its output.

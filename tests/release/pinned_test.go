@@ -21,13 +21,9 @@ import (
 func TestBaseImagesArePinned(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	check.NoError(t, err)
-	if strings.Contains(string(content), "syntax=") {
-		t.Error("a frontend is fetched, too: BuildKit's own one will do")
-	}
+	check.That(t, !strings.Contains(string(content), "syntax="), "a frontend is fetched, too: BuildKit's own one will do")
 	bases := regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?(\S+)`).FindAllStringSubmatch(string(content), -1)
-	if len(bases) != 2 {
-		t.Fatalf("the stages are %v", bases)
-	}
+	check.Must(t, len(bases) == 2, "the stages are %v", bases)
 	pinned := regexp.MustCompile(`^\S+:\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$`)
 	for _, base := range bases {
 		if base[1] != "scratch" && !pinned.MatchString(base[1]) {
@@ -45,15 +41,11 @@ func TestImageTrustsPublicAuthorities(t *testing.T) {
 	for block, more := pem.Decode(rest); block != nil; block, more = pem.Decode(more) {
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		check.NoError(t, err)
-		if !certificate.IsCA {
-			t.Errorf("%s is no authority", certificate.Subject)
-		}
+		check.That(t, certificate.IsCA, "%s is no authority", certificate.Subject)
 		names[certificate.Subject.CommonName] = true
 	}
 	for _, name := range []string{"ISRG Root X1", "DigiCert Global Root G2", "GTS Root R1"} {
-		if !names[name] {
-			t.Errorf("%s is not among the %d authorities", name, len(names))
-		}
+		check.That(t, names[name], "%s is not among the %d authorities", name, len(names))
 	}
 }
 

@@ -47,12 +47,9 @@ func signed(t *testing.T, content []byte, signature string) bool {
 func TestChecksumsAreSigned(t *testing.T) {
 	need(t)
 	content, signature := read(t, "SHA256SUMS"), string(read(t, "signatures/SHA256SUMS.sig"))
-	if !signed(t, content, signature) {
-		t.Error("the signature is not one of SHA256SUMS")
-	}
-	if content[0] ^= 1; signed(t, content, signature) {
-		t.Error("the signature is one of another file, too")
-	}
+	check.That(t, signed(t, content, signature), "the signature is not one of SHA256SUMS")
+	content[0] ^= 1
+	check.That(t, !signed(t, content, signature), "the signature is one of another file, too")
 }
 
 // provenance is the content of the attestation: an in-toto statement with SLSA provenance.
@@ -87,13 +84,10 @@ func openEnvelope(t *testing.T, content []byte) []byte {
 	check.NoError(t, json.Unmarshal(content, &envelope))
 	payload, err := base64.StdEncoding.DecodeString(envelope.Payload)
 	check.NoError(t, err)
-	if envelope.PayloadType != "application/vnd.in-toto+json" || len(envelope.Signatures) != 1 {
-		t.Fatalf("the envelope is %s", content)
-	}
+	check.Must(t, envelope.PayloadType == "application/vnd.in-toto+json" && len(envelope.Signatures) == 1,
+		"the envelope is %s", content)
 	encoded := fmt.Sprintf("DSSEv1 %d %s %d %s", len(envelope.PayloadType), envelope.PayloadType, len(payload), payload)
-	if !signed(t, []byte(encoded), envelope.Signatures[0].Sig) {
-		t.Error("the signature is not one of the payload")
-	}
+	check.That(t, signed(t, []byte(encoded), envelope.Signatures[0].Sig), "the signature is not one of the payload")
 	return payload
 }
 
@@ -101,32 +95,27 @@ func TestProvenanceIsAttested(t *testing.T) {
 	need(t)
 	var p provenance
 	check.NoError(t, json.Unmarshal(openEnvelope(t, read(t, "signatures/provenance.intoto.jsonl")), &p))
-	if p.Type != "https://in-toto.io/Statement/v1" || p.PredicateType != "https://slsa.dev/provenance/v1" {
-		t.Errorf("it is a %s about %s", p.Type, p.PredicateType)
-	}
+	check.That(t, p.Type == "https://in-toto.io/Statement/v1" && p.PredicateType == "https://slsa.dev/provenance/v1",
+		"it is a %s about %s", p.Type, p.PredicateType)
 	want := sums(t, string(read(t, "SHA256SUMS")))
 	want["index.docker.io/rancher/helm-locker"] = strings.TrimPrefix(imageDigest(t), "sha256:")
 	got := map[string]string{}
 	for _, subject := range p.Subject {
 		got[subject.Name] = subject.Digest["sha256"]
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("it is about\n%v\nwant\n%v", got, want)
-	}
+	check.That(t, maps.Equal(got, want), "it is about\n%v\nwant\n%v", got, want)
 	definition := p.Predicate.BuildDefinition
-	if !maps.Equal(definition.ExternalParameters, map[string]string{"version": version, "commit": commit}) ||
-		!strings.Contains(definition.BuildType, "docs/release.md#provenance") ||
-		!strings.HasSuffix(p.Predicate.RunDetails.Builder.ID, "scripts/release") {
-		t.Errorf("it says %+v", p.Predicate)
-	}
+	check.That(t,
+		maps.Equal(definition.ExternalParameters, map[string]string{"version": version, "commit": commit}) &&
+			strings.Contains(definition.BuildType, "docs/release.md#provenance") &&
+			strings.HasSuffix(p.Predicate.RunDetails.Builder.ID, "scripts/release"), "it says %+v", p.Predicate)
 	source := definition.ResolvedDependencies[0]
 	named := ""
 	if !strings.HasSuffix(version, "-dirty") {
 		named = commit
 	}
-	if source.URI != "git+https://github.com/rancher/helm-locker" || source.Digest["gitCommit"] != named {
-		t.Errorf("the source of %s is %+v", version, source)
-	}
+	check.That(t, source.URI == "git+https://github.com/rancher/helm-locker" && source.Digest["gitCommit"] == named,
+		"the source of %s is %+v", version, source)
 }
 
 // imageDigest returns the image's digest in a registry after the layout is pushed.
@@ -148,9 +137,8 @@ func onlyLayer(t *testing.T, layout string) (descriptor, []byte) {
 	check.NoError(t, json.Unmarshal(read(t, filepath.Join("signatures", layout, "index.json")), &top))
 	var manifest struct{ Layers []descriptor }
 	check.NoError(t, json.Unmarshal(blob(top.Manifests[0].Digest), &manifest))
-	if len(top.Manifests) != 1 || len(manifest.Layers) != 1 {
-		t.Fatalf("%s has %d images, and the first one %d layers", layout, len(top.Manifests), len(manifest.Layers))
-	}
+	check.Must(t, len(top.Manifests) == 1 && len(manifest.Layers) == 1, "%s has %d images, and the first one %d layers",
+		layout, len(top.Manifests), len(manifest.Layers))
 	return manifest.Layers[0], blob(manifest.Layers[0].Digest)
 }
 
@@ -159,29 +147,22 @@ func onlyLayer(t *testing.T, layout string) (descriptor, []byte) {
 func TestImageIsSigned(t *testing.T) {
 	need(t)
 	layer, payload := onlyLayer(t, "image.sig")
-	if layer.MediaType != "application/vnd.dev.cosign.simplesigning.v1+json" {
-		t.Errorf("the signature is a %s", layer.MediaType)
-	}
-	if !signed(t, payload, layer.Annotations["dev.cosignproject.cosign/signature"]) {
-		t.Error("the signature is not one of the payload")
-	}
+	check.Equal(t, layer.MediaType, "application/vnd.dev.cosign.simplesigning.v1+json", "the signature is a")
+	check.That(t, signed(t, payload, layer.Annotations["dev.cosignproject.cosign/signature"]),
+		"the signature is not one of the payload")
 	want := `{"critical":{"identity":{"docker-reference":"index.docker.io/rancher/helm-locker"},` +
 		`"image":{"docker-manifest-digest":"` + imageDigest(
 		t,
 	) + `"},"type":"cosign container image signature"},"optional":null}`
-	if string(payload) != want {
-		t.Errorf("what is signed is\n%s\nwant\n%s", payload, want)
-	}
+	check.That(t, string(payload) == want, "what is signed is\n%s\nwant\n%s", payload, want)
 
 	layer, envelope := onlyLayer(t, "image.att")
-	if layer.MediaType != "application/vnd.dsse.envelope.v1+json" ||
-		layer.Annotations["predicateType"] != "https://slsa.dev/provenance/v1" {
-		t.Errorf("the attestation is %+v", layer)
-	}
+	check.That(t,
+		layer.MediaType == "application/vnd.dsse.envelope.v1+json" &&
+			layer.Annotations["predicateType"] == "https://slsa.dev/provenance/v1", "the attestation is %+v", layer)
 	beside := openEnvelope(t, read(t, "signatures/provenance.intoto.jsonl"))
-	if string(openEnvelope(t, envelope)) != string(beside) {
-		t.Error("the provenance of the image is not the one of the files")
-	}
+	check.Equal(t, string(openEnvelope(t, envelope)), string(beside),
+		"the provenance of the image is not the one of the files")
 }
 
 // TestReleaseIsRefused runs the script for a tag in a repository of its own.
@@ -207,12 +188,9 @@ func TestReleaseIsRefused(t *testing.T) {
 				"GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
 			_, err = shell(t.Context(), dir, env, "git init -q; git add .; git commit -qm first; git tag v1.2.3; "+
 				tc.before+"\nscripts/release")
-			if err == nil || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("it ends with %v", err)
-			}
-			if _, err := os.Stat(filepath.Join(dir, "dist")); !os.IsNotExist(err) {
-				t.Errorf("something was made: %v", err)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), tc.says), "it ends with %v", err)
+			_, err = os.Stat(filepath.Join(dir, "dist"))
+			check.That(t, os.IsNotExist(err), "something was made: %v", err)
 		})
 	}
 }

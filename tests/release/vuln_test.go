@@ -53,8 +53,7 @@ func TestVulncheck(t *testing.T) {
 			"GO-2026-0002 in stdlib", ": not reached.", "no version is fixed",
 		}},
 		"excepted": {exceptions: "# why\n\n" + reached + " " + far +
-			" it parses nothing\n", says: []string{"excepted until 2999-12-31: it parses nothing",
-			"nothing that matters"}},
+			" it parses nothing\n", says: []string{"excepted until 2999-12-31: it parses nothing", "nothing that matters"}},
 		"exception has ended": {exceptions: reached + " 2026-01-31 it parses nothing\n", fails: true,
 			says: []string{"its exception ended on 2026-01-31"}},
 		"exception for naught": {exceptions: reached + " " + far + " a\nGO-2020-0009 " + far +
@@ -75,13 +74,9 @@ func TestVulncheck(t *testing.T) {
 			args := append([]string{"-C", filepath.Join(dir, "program"), "-db", "file://" +
 				filepath.Join(dir, "db"), "-exceptions", list}, tc.args...)
 			out, err := exec.CommandContext(t.Context(), vuln, args...).CombinedOutput()
-			if (err != nil) != tc.fails {
-				t.Errorf("it ends with %v", err)
-			}
+			check.Equal(t, err != nil, tc.fails, "it ends with %v", err)
 			for _, part := range tc.says {
-				if !strings.Contains(string(out), part) {
-					t.Errorf("it does not say %q:\n%s", part, out)
-				}
+				check.That(t, strings.Contains(string(out), part), "it does not say %q:\n%s", part, out)
 			}
 		})
 	}

@@ -40,8 +40,7 @@ func TestJournalTellsWhatHappened(t *testing.T) {
 		strings.Replace(event("helm-locker/dev", "patch", 200, "soak-1-config-3", "a"), "configmaps", "configmaps?dryRun=All", 1) +
 		strings.ReplaceAll(event("Helm/3", "create", 201, "soak-0-config-3", "b"), "soak-1", "soak-0") +
 		`{"verb":"create","userAg` + event("killed", "create", 201, "soak-1-config-3", "c") +
-		event("tamperer", "patch", 200, "soak-1-config-3", "a") + event("Helm/3", "patch", 200, "soak-1-config-2",
-		"a") +
+		event("tamperer", "patch", 200, "soak-1-config-3", "a") + event("Helm/3", "patch", 200, "soak-1-config-2", "a") +
 		`{"verb":"create"`
 	entries, err := journalOf(t, log).read(stray)
 	check.NoError(t, err)
@@ -49,9 +48,7 @@ func TestJournalTellsWhatHappened(t *testing.T) {
 	for _, e := range entries {
 		agents = append(agents, e.UserAgent)
 	}
-	if got := strings.Join(agents, " "); got != "Helm/3 tamperer" {
-		t.Errorf("it tells of %q", got)
-	}
+	check.Equal(t, strings.Join(agents, " "), "Helm/3 tamperer", "it tells of")
 }
 
 func TestWhoLeftAnObjectBehind(t *testing.T) {
@@ -74,8 +71,7 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 			event("Helm/3", "create", 201, stray.name, "b") + event("helm-locker/dev", "create", 201, stray.name,
 				"a"), []string{silent}, `created by "helm-locker/dev"`},
 		{"nobody knows who", event("Helm/3", "patch", 200, stray.name, "a"), []string{silent}, `created by ""`},
-		{"Helm created another", event("Helm/3", "create", 201, "soak-1-config-2", "a"), []string{silent},
-			`created by ""`},
+		{"Helm created another", event("Helm/3", "create", 201, "soak-1-config-2", "a"), []string{silent}, `created by ""`},
 	} {
 		entries, err := journalOf(t, c.log).read(stray)
 		check.NoError(t, err)
@@ -84,9 +80,8 @@ func TestWhoLeftAnObjectBehind(t *testing.T) {
 			records[fmt.Sprintf("v%d", i+1)] = &release.Release{Manifest: manifest}
 		}
 		err = leftByHelm(creator(entries, stray, "a"), records, stray)
-		if c.atFault == "" && err != nil || c.atFault != "" &&
-			(err == nil || !strings.Contains(err.Error(), c.atFault)) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.atFault)
-		}
+		check.That(t,
+			(c.atFault != "" || err == nil) && (c.atFault == "" || err != nil && strings.Contains(err.Error(), c.atFault)),
+			"%s: got %v, want %q", c.name, err, c.atFault)
 	}
 }

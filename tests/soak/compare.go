@@ -75,9 +75,7 @@ func (s *soakRun) leftover(ctx context.Context, r *helmRelease, key objectKey, u
 	}
 	if err := leftByHelm(s.creators[uid], records, key); err != nil {
 		return &wrongObject{
-			key, fmt.Sprintf(
-				"says it is of the release, which does not declare it, and Helm did not leave it behind: %v", err,
-			),
+			key, fmt.Sprintf("says it is of the release, which does not declare it, and Helm did not leave it behind: %v", err),
 		}
 	}
 	s.report.leftover(uid)

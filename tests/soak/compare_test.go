@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestDiffers(t *testing.T) {
@@ -22,9 +24,9 @@ func TestDiffers(t *testing.T) {
 		{"one element more that has a name", live("x", map[string]any{"name": "web-x"}), "", "/a/b/web-x"},
 		{"nothing", map[string]any{}, "/a", ""},
 	} {
-		if at, spare := differs(declared, c.live, ""); at != c.at || strings.Join(spare, " ") != c.toSpare {
-			t.Errorf("%s: got %q and %q, want %q and %q", c.name, at, spare, c.at, c.toSpare)
-		}
+		at, spare := differs(declared, c.live, "")
+		check.That(t, at == c.at && strings.Join(spare, " ") == c.toSpare, "%s: got %q and %q, want %q and %q", c.name, at,
+			spare, c.at, c.toSpare)
 	}
 }
 
@@ -47,20 +49,17 @@ func TestNamedElements(t *testing.T) {
 		{object("web-x"), "/spec/containers/0/name", ""},
 		{object("web-x", "other"), "/spec/containers", ""},
 	} {
-		if at, spare := differs(object("web"), c.live, ""); at != c.at || strings.Join(spare, " ") != c.spare {
-			t.Errorf("got %q and %q, want %q and %q", at, spare, c.at, c.spare)
-		}
+		at, spare := differs(object("web"), c.live, "")
+		check.That(t, at == c.at && strings.Join(spare, " ") == c.spare, "got %q and %q, want %q and %q", at, spare, c.at,
+			c.spare)
 	}
 	for at, want := range map[string]bool{
 		"/spec/containers/web-x": true, "/spec/containers/web-y": false, "/spec/containers/1/env/A": true,
 		"/spec/containers/2/env/A": false,
 		"/spec/containers":         false, "/spec/other/web-x": false, "/spec/containers/-1/env/A": false,
 	} {
-		if hasElement(object("web-x", "web"), at) != want {
-			t.Errorf("%s: got %t", at, !want)
-		}
+		check.Equal(t, hasElement(object("web-x", "web"), at), want, "%s: got %t", at, !want)
 	}
-	if hasElement(map[string]any(nil), "/spec/containers/web-x") {
-		t.Error("what Helm wrote is not known, and has an element")
-	}
+	check.That(t, !hasElement(map[string]any(nil), "/spec/containers/web-x"),
+		"what Helm wrote is not known, and has an element")
 }

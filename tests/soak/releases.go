@@ -161,9 +161,7 @@ func (r *helmRelease) clear(ctx context.Context) error {
 				!apierrors.IsNotFound(err) {
 				return fmt.Errorf("what is left of %s: %w", r.name, err)
 			}
-			r.report.count(
-				"helm: objects that were taken away from their release while it was not locked, and stood in its way",
-			)
+			r.report.count("helm: objects that were taken away from their release while it was not locked, and stood in its way")
 		}
 	}
 	return nil
@@ -172,8 +170,7 @@ func (r *helmRelease) clear(ctx context.Context) error {
 // owns reports whether Helm takes an object for one of the release.
 func (r *helmRelease) owns(u *unstructured.Unstructured) bool {
 	annotations := u.GetAnnotations()
-	return u.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" &&
-		annotations["meta.helm.sh/release-name"] == r.name &&
+	return u.GetLabels()["app.kubernetes.io/managed-by"] == "Helm" && annotations["meta.helm.sh/release-name"] == r.name &&
 		annotations["meta.helm.sh/release-namespace"] == r.namespace
 }
 
@@ -232,6 +229,6 @@ func objectsOf(manifest, namespace string) (all []*unstructured.Unstructured, er
 // resourceOf returns the resource of an object of the chart.
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	gvk := u.GroupVersionKind()
-	return schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) +
-		"s"}
+	return schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version,
+		Resource: strings.ToLower(gvk.Kind) + "s"}
 }

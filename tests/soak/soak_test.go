@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // TestSoak is the short form: every kind of load and of failure occurs at least once. Its actions are random;
@@ -20,9 +22,7 @@ func TestSoak(t *testing.T) {
 	// Unbuffered, so that the seed is known even after a crash.
 	err := run(t.Context(), []string{"-duration", "50s", "-round", "25s", "-releases", "2", "-seed", seed}, os.Stderr,
 		os.Stderr)
-	if err != nil {
-		t.Errorf("%v; the same choices again: SOAK_SEED=%s go test -run '^TestSoak$' ./tests/soak", err, seed)
-	}
+	check.That(t, err == nil, "%v; the same choices again: SOAK_SEED=%s go test -run '^TestSoak$' ./tests/soak", err, seed)
 }
 
 func TestRevertedHelm(t *testing.T) {
@@ -64,9 +64,8 @@ func TestRevertedHelm(t *testing.T) {
 				by[uint64(i)] = "PATCH"
 			}
 		}
-		if violations, _ := revertedIn(states, by); len(violations) != c.violations {
-			t.Errorf("%s: got %q, want %d", c.name, violations, c.violations)
-		}
+		violations, _ := revertedIn(states, by)
+		check.That(t, len(violations) == c.violations, "%s: got %q, want %d", c.name, violations, c.violations)
 	}
 }
 
@@ -86,8 +85,6 @@ func TestGrowthIsJudgedWithinAProcess(t *testing.T) {
 	} {
 		r := &report{counts: map[string]int{}, calms: c.calms}
 		r.judgeGrowth()
-		if len(r.failures) != c.wrong {
-			t.Errorf("%s: got %q, want %d", c.name, r.failures, c.wrong)
-		}
+		check.That(t, len(r.failures) == c.wrong, "%s: got %q, want %d", c.name, r.failures, c.wrong)
 	}
 }

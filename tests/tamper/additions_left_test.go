@@ -47,9 +47,7 @@ func (w *fixture) leavesAdditions(t *testing.T, results []*result) {
 				results[i].leave(leftOrder, r.n, remains)
 				check.Report(t, r.undo(t.Context(), o))
 			}
-			if remains != "" {
-				t.Errorf("%s of %s: what others added was touched: %s", o, ch, remains)
-			}
+			check.Equal(t, remains, "", "%s of %s: what others added was touched", o, ch)
 		}
 	}
 	w.wantNoWrites(t)

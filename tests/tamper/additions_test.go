@@ -72,8 +72,7 @@ func (g *generator) additions() []mutation {
 		found = append(found, g.insert("field", int64(7), "spec", "minReadySeconds"))
 		found = append(found, g.inPod("spec", "template")...)
 	}
-	if g.declared.GetKind() == "ValidatingWebhookConfiguration" ||
-		g.declared.GetKind() == "MutatingWebhookConfiguration" {
+	if g.declared.GetKind() == "ValidatingWebhookConfiguration" || g.declared.GetKind() == "MutatingWebhookConfiguration" {
 		found = append(found, g.appendTo("webhook",
 			m("name", "added.tamper.example.com", "admissionReviewVersions", []any{"v1"}, "sideEffects", "None",
 				"failurePolicy", "Ignore", "clientConfig", m("url", "https://127.0.0.1:9/added")), "webhooks"))
@@ -108,8 +107,7 @@ func (g *generator) inPod(template ...string) []mutation {
 	for i := range found {
 		if strings.HasPrefix(found[i].what, "add mount ") {
 			// It needs a volume, and brings one.
-			volume := g.appendTo("", map[string]any{"name": "added-with", "emptyDir": map[string]any{}},
-				spec("volumes")...)
+			volume := g.appendTo("", map[string]any{"name": "added-with", "emptyDir": map[string]any{}}, spec("volumes")...)
 			found[i].requests[0] = both(volume.requests[0], found[i].requests[0])
 		}
 	}

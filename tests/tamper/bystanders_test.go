@@ -52,9 +52,8 @@ func (w *fixture) wantBystanders(t *testing.T, before map[*chart]map[string]stri
 	t.Helper()
 	for ch, versions := range w.versionsOfBystanders(t) {
 		for name, version := range versions {
-			if version != before[ch][name] {
-				t.Errorf("%s beside %s was written: it was %s and is %s", name, ch, before[ch][name], version)
-			}
+			check.That(t, version == before[ch][name], "%s beside %s was written: it was %s and is %s", name, ch,
+				before[ch][name], version)
 		}
 	}
 }

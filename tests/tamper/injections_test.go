@@ -72,8 +72,8 @@ func (w *fixture) restoresInjected(t *testing.T, each forEach) {
 		check.NoError(t, err)
 		gone := policies
 		t.Cleanup(func() {
-			check.Report(t, w.env.Dynamic.Resource(gone).Delete(context.Background(), "tamper-injects",
-				metav1.DeleteOptions{}))
+			check.Report(t,
+				w.env.Dynamic.Resource(gone).Delete(context.Background(), "tamper-injects", metav1.DeleteOptions{}))
 		})
 	}
 	deployments := w.env.Dynamic.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1",

@@ -64,9 +64,7 @@ func (w *fixture) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	check.NoError(t, err)
 	manifests, unserved := served(all, resources)
 	t.Logf("%d stubs, %d of them of resources that are not served or do not stay", len(all), unserved)
-	if len(manifests) < 60 {
-		t.Fatalf("only %d kinds are served", len(manifests))
-	}
+	check.Must(t, len(manifests) >= 60, "only %d kinds are served", len(manifests))
 	known, err := newShapes(client)
 	check.NoError(t, err)
 	for _, m := range manifests {
@@ -155,9 +153,8 @@ func (w *fixture) isStrict(t *testing.T, ch *chart, r *result) {
 	check.NoError(t, err)
 	shapes := map[*object]shape{}
 	for _, o := range ch.objects {
-		if shapes[o], err = known.of(o.declared.GroupVersionKind()); err != nil {
-			t.Fatal(err)
-		}
+		shapes[o], err = known.of(o.declared.GroupVersionKind())
+		check.NoError(t, err)
 	}
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		if len(x.before.GetManagedFields()) == 0 {

@@ -174,8 +174,7 @@ func (g *generator) renameVolume(body []byte) ([]byte, error) {
 			for j := range length(mounts) {
 				name := append(slices.Clone(path), strconv.Itoa(j), "name")
 				if v, _ := at(g.live.Object, name); v == before {
-					operations = append(operations,
-						operation{Op: "replace", Path: drift.Pointer(name...), Value: operations[0].Value})
+					operations = append(operations, operation{Op: "replace", Path: drift.Pointer(name...), Value: operations[0].Value})
 				}
 			}
 		}

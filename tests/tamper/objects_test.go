@@ -108,8 +108,8 @@ func (ch *chart) resolve(
 		o.collection += "/" + mapping.Resource.Resource
 		o.path = o.collection + "/" + u.GetName()
 		ch.objects = append(ch.objects, o)
-		if target, _, err := unstructured.NestedStringMap(u.Object, "spec", "scaleTargetRef"); err == nil &&
-			target != nil {
+		if target, _,
+			err := unstructured.NestedStringMap(u.Object, "spec", "scaleTargetRef"); err == nil && target != nil {
 			autoscaled[target["kind"]+" "+target["name"]] = true
 		}
 	}

@@ -32,9 +32,8 @@ func (w *fixture) restoresRefused(t *testing.T, each forEach) {
 			if o.isDefinition() {
 				continue // to write a definition takes long
 			}
-			if shapes[o], err = known.of(o.declared.GroupVersionKind()); err != nil {
-				t.Fatal(err)
-			}
+			shapes[o], err = known.of(o.declared.GroupVersionKind())
+			check.NoError(t, err)
 		}
 		w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error { return f.forbid(ctx, x, shapes[x.object]) })
 		w.wantNoStrayWrites(t)
@@ -200,8 +199,6 @@ func (w *fixture) noticesFight(t *testing.T, ch *chart, x *tampering, path strin
 	}
 	c := w.in(t, ch).WaitReason(ch.release, v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 	for _, part := range []string{x.name(), kit.Tamperer} {
-		if !strings.Contains(c.Message, part) {
-			t.Errorf("Contended of %s names no %s: %s", ch, part, c.Message)
-		}
+		check.That(t, strings.Contains(c.Message, part), "Contended of %s names no %s: %s", ch, part, c.Message)
 	}
 }

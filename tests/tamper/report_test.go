@@ -114,8 +114,7 @@ func (r *result) settle(o *object, m mutation, took time.Duration, remains strin
 			c.times = append(c.times, took)
 			return
 		}
-		r.failures = append(r.failures, fmt.Sprintf("%s: %s: %s: not restored in time: %s", o, m.class, m.what,
-			remains))
+		r.failures = append(r.failures, fmt.Sprintf("%s: %s: %s: not restored in time: %s", o, m.class, m.what, remains))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -36,9 +37,7 @@ func (w *fixture) wantNoStrayWrites(t *testing.T) {
 				return r.Path == o.path || r.Path == o.collection && r.Method == http.MethodPost
 			})
 		})
-		if !known {
-			t.Errorf("wrote to something that is of no release: %s %.1000s", r, r.Body)
-		}
+		check.That(t, known, "wrote to something that is of no release: %s %.1000s", r, r.Body)
 	}
 }
 

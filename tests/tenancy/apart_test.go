@@ -104,8 +104,7 @@ func TestI12_MalformedRecordsHoldNobodyUp(t *testing.T) {
 	w := newFixture(t, byDefault)
 	victim := w.victim()
 	w.attack(func(i int) {
-		w.Forge(kit.ForgedRecord{Name: fmt.Sprintf("attacker-%d", i), Revision: 2,
-			Labels: map[string]string{"status": ""}})
+		w.Forge(kit.ForgedRecord{Name: fmt.Sprintf("attacker-%d", i), Revision: 2, Labels: map[string]string{"status": ""}})
 	})
 	w.undecided()
 	w.goesOn(victim)
@@ -165,14 +164,12 @@ func TestI12_RecordOfAnotherTenantIsWaitedForByThoseItIsAbout(t *testing.T) {
 		w.Patch(kit.ConfigMaps, fmt.Sprintf("claimed-%d-too", i), `{"data":{"key":"tampered"}}`)
 		w.WaitField(kit.ConfigMaps, fmt.Sprintf("claimed-%d-too", i), "data.key", "declared")
 	}
-	if n := reads.Load(); n != 1 {
-		t.Errorf("the record was read %d times", n)
-	}
+	n := reads.Load()
+	check.That(t, n == 1, "the record was read %d times", n)
 	hold.Release()
 	for i := range attackers {
 		w.WaitField(kit.ConfigMaps, fmt.Sprintf("claimed-%d", i), "data.key", "declared")
 	}
-	if n := reads.Load(); n != 1 {
-		t.Errorf("the record was read %d times", n)
-	}
+	n = reads.Load()
+	check.That(t, n == 1, "the record was read %d times", n)
 }

@@ -69,14 +69,11 @@ func TestAttack_ForgedRecordMakesNobodyAnAdministrator(t *testing.T) {
 	elsewhere.Apps = other
 	w.Fenced.Pass(&elsewhere)
 
-	if _, err := w.Kube.RbacV1().ClusterRoleBindings().Get(t.Context(), "pwned-"+
-		w.Apps, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the ClusterRoleBinding exists: error is %v", err)
-	}
+	_, err := w.Kube.RbacV1().ClusterRoleBindings().Get(t.Context(), "pwned-"+w.Apps, metav1.GetOptions{})
+	check.That(t, apierrors.IsNotFound(err), "the ClusterRoleBinding exists: error is %v", err)
 	w.unchanged(system)
-	if n := w.HelmRelease("app").Status.Objects; n.Tracked != 4 || n.Waiting != 3 {
-		t.Errorf("objects are %+v", n)
-	}
+	n := w.HelmRelease("app").Status.Objects
+	check.That(t, n.Tracked == 4 && n.Waiting == 3, "objects are %+v", n)
 	// An administrator may let them have it: then it is protected by itself.
 	w.grant("kube-system", account, rule("", "configmaps", "patch"))
 	w.WaitFieldIn(kit.ConfigMaps, "kube-system", system.GetName(), "data.key", "pwned")
@@ -98,10 +95,8 @@ subjects: [{kind: ServiceAccount, name: deployer, namespace: %s}]
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "RoleBinding "+w.Apps+
 		"/pwned", user(account), "attempting to grant RBAC permissions not currently held")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	if _, err := w.Kube.RbacV1().RoleBindings(w.Apps).Get(t.Context(), "pwned",
-		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the RoleBinding exists: error is %v", err)
-	}
+	_, err := w.Kube.RbacV1().RoleBindings(w.Apps).Get(t.Context(), "pwned", metav1.GetOptions{})
+	check.That(t, apierrors.IsNotFound(err), "the RoleBinding exists: error is %v", err)
 }
 
 // The first HelmRelease that declares an object locks it. A forged record has no claim to objects that its account
@@ -185,9 +180,7 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 			deletions++
 		}
 	}
-	if deletions != 1 {
-		t.Errorf("the deletion was tried %d times", deletions)
-	}
+	check.That(t, deletions == 1, "the deletion was tried %d times", deletions)
 }
 
 // proofs returns the number of the operator's reads of all records of a namespace.
@@ -220,9 +213,7 @@ func TestAttack_ManyForeignObjectsAreAFewQuestions(t *testing.T) {
 			questions++
 		}
 	}
-	if questions == 0 || questions > 400 {
-		t.Errorf("%d questions", questions)
-	}
+	check.That(t, questions != 0 && questions <= 400, "%d questions", questions)
 }
 
 // A name that would make another user of the account is refused, by the definition and by the operator.
@@ -238,9 +229,7 @@ func TestAttack_AccountOfAnotherNamespace(t *testing.T) {
 				"spec": map[string]any{"serviceAccountName": name,
 					"release": map[string]any{"name": "app", "namespace": w.Apps}},
 			}}, metav1.CreateOptions{})
-		if !apierrors.IsInvalid(err) {
-			t.Errorf("%q: error is %v, object %v", name, err, patch)
-		}
+		check.That(t, apierrors.IsInvalid(err), "%q: error is %v, object %v", name, err, patch)
 	}
 }
 

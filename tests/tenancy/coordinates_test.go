@@ -144,14 +144,12 @@ func TestHostile_ManyClaimsAreOneQuestionAtATime(t *testing.T) {
 			strings.Contains(r.URL.Query().Get("labelSelector"), "name=claimed-")
 	})
 	for i := range many {
-		w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i),
-			named{w.Apps, fmt.Sprintf("claimed-%d", i)}.patch(t, w.Apps))
+		w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i), named{w.Apps, fmt.Sprintf("claimed-%d", i)}.patch(t, w.Apps))
 	}
 	w.WaitHeld(questions, 1)
 	w.PassFence()
-	if n := questions.Arrived(); n != 1 {
-		t.Errorf("%d questions at a time", n)
-	}
+	n := questions.Arrived()
+	check.That(t, n == 1, "%d questions at a time", n)
 	questions.Release()
 	for i := range many {
 		w.WaitField(kit.ConfigMaps, fmt.Sprintf("settings-%d", i), "data.key", "declared")

@@ -71,15 +71,14 @@ func TestImpersonation_WritesAreTheAccounts(t *testing.T) {
 		w.Eventually("the image is restored", func() error {
 			containers, _, err := unstructured.NestedSlice(w.Get(kit.Deployments, "web").Object, "spec",
 				"template", "spec", "containers")
-			if err == nil && (len(containers) != 1 ||
-				!strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1")) {
+			if err == nil &&
+				(len(containers) != 1 || !strings.Contains(fmt.Sprint(containers[0]), "example.com/web:1")) {
 				err = fmt.Errorf("containers are %v", containers)
 			}
 			return err
 		})
-		if after := managers(w.Get(kit.ConfigMaps, "settings")); after != asHelmLeftIt {
-			t.Errorf("fields were owned by\n%s\nand are owned by\n%s", asHelmLeftIt, after)
-		}
+		after := managers(w.Get(kit.ConfigMaps, "settings"))
+		check.That(t, after == asHelmLeftIt, "fields were owned by\n%s\nand are owned by\n%s", asHelmLeftIt, after)
 		old := w.Get(kit.ConfigMaps, "settings").GetUID()
 		w.Delete(kit.ConfigMaps, "settings")
 		w.WaitNewObject(kit.ConfigMaps, "settings", old)
@@ -104,9 +103,7 @@ func TestImpersonation_NoAccountNoLock(t *testing.T) {
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonNoServiceAccount)
 	w.WaitReason("app", v1alpha1.ConditionStalled, v1alpha1.ReasonNoServiceAccount)
 	w.event("app", v1alpha1.EventReasonNoServiceAccount, "spec.serviceAccountName")
-	if w.Get(kit.ConfigMaps, "settings") != nil {
-		t.Error("something was created")
-	}
+	check.That(t, w.Get(kit.ConfigMaps, "settings") == nil, "something was created")
 	w.PatchHelmRelease("app", `{"spec":{"serviceAccountName":"deployer"}}`)
 	w.WaitReady("app", 1)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -137,13 +134,10 @@ func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
 		if strings.Contains(r.Path+string(r.Body), "of-unnamed") {
 			want = ""
 		}
-		if r.Impersonated != want {
-			t.Errorf("as %q, not %q: %s", r.Impersonated, want, r)
-		}
+		check.That(t, r.Impersonated == want, "as %q, not %q: %s", r.Impersonated, want, r)
 	}
-	if _, err := w.Kube.RbacV1().ClusterRoles().Get(t.Context(), "made-by-"+w.Apps, metav1.GetOptions{}); err == nil {
-		t.Error("the ClusterRole was created")
-	}
+	_, err := w.Kube.RbacV1().ClusterRoles().Get(t.Context(), "made-by-"+w.Apps, metav1.GetOptions{})
+	check.That(t, err != nil, "the ClusterRole was created")
 }
 
 func clusterRole(suffix string) string {
@@ -170,14 +164,12 @@ func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 
 	revoke()
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`,
-		w.Apps)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`, w.Apps)
 	w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
 	w.event("app", v1alpha1.EventReasonRevertFailed, user(account), "cannot patch", `"configmaps"`)
 	w.Fenced.Pass(&elsewhere)
-	if got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.key"); got != "tampered" {
-		t.Errorf("key is %v", got)
-	}
+	got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.key")
+	check.That(t, got == "tampered", "key is %v", got)
 	w.grant(w.Apps, account, rule("", "configmaps", "*"))
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.WaitReady("app", 1)
@@ -199,9 +191,8 @@ func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	w.CreateHelmRelease("app")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(subject),
 		"cannot act as system:serviceaccount:"+w.Apps+":deployer", "impersonate ServiceAccounts in namespace "+w.Apps)
-	if writes := kit.ObjectWrites(w.Proxy); len(writes) > 0 {
-		t.Errorf("written: %v", writes)
-	}
+	writes := kit.ObjectWrites(w.Proxy)
+	check.That(t, len(writes) == 0, "written: %v", writes)
 	w.grant(w.Apps, subject, rule("", "serviceaccounts", "impersonate"))
 	account := w.account(w.Apps, deployer)
 	w.grant(w.Apps, account, rule("", "configmaps", "*"))

@@ -65,14 +65,10 @@ func TestI12_ReviewsDoNotExhaustTheMemoryOfTheOperator(t *testing.T) {
 			tenant.WaitField(kit.ConfigMaps, fmt.Sprintf("large-%d", i), "data.key", "declared")
 		}
 	}
-	if !operator.Running() {
-		t.Fatal("the operator is dead")
-	}
+	check.Must(t, operator.Running(), "the operator is dead")
 	memory, err := operator.Memory()
 	check.NoError(t, err)
 	most := memory.Most - memory.Program
 	t.Logf("at most %d MiB; now %d MiB", most>>20, memory.Own()>>20)
-	if most > memoryLimit {
-		t.Errorf("the operator took %d MiB, more than %d", most>>20, memoryLimit>>20)
-	}
+	check.That(t, most <= memoryLimit, "the operator took %d MiB, more than %d", most>>20, memoryLimit>>20)
 }

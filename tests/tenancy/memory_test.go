@@ -51,15 +51,12 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	tamper := func() {
 		tampered++
 		for i := range releases {
-			victim.Patch(kit.ConfigMaps, fmt.Sprintf("victim-%d", i),
-				fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, tampered))
+			victim.Patch(kit.ConfigMaps, fmt.Sprintf("victim-%d", i), fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, tampered))
 		}
 		for i := range releases {
 			victim.WaitField(kit.ConfigMaps, fmt.Sprintf("victim-%d", i), "data.key", "declared")
 		}
-		if !operator.Running() {
-			t.Fatal("the operator is dead")
-		}
+		check.Must(t, operator.Running(), "the operator is dead")
 	}
 	tamper()
 	attack.Survived(tamper)
@@ -67,9 +64,7 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	check.NoError(t, err)
 	most := memory.Most - memory.Program
 	t.Logf("at most %d MiB, and %d MiB of the program's file; now %d MiB", most>>20, memory.Program>>20, memory.Own()>>20)
-	if most > memoryLimit {
-		t.Errorf("the operator took %d MiB, more than %d", most>>20, memoryLimit>>20)
-	}
+	check.That(t, most <= memoryLimit, "the operator took %d MiB, more than %d", most>>20, memoryLimit>>20)
 }
 
 // startProcess starts the program, with more flags, in the namespace of an environment; it is stopped at the end of the

@@ -125,15 +125,13 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	w.Proxy.Reset()
 
 	status, body := w.diffOf("app", token)
-	if status != http.StatusOK || !strings.Contains(body, `"object":"ConfigMap `+w.Apps+`/settings"`) {
-		t.Fatalf("the comparison is answered with %d %s", status, body)
-	}
+	check.Must(t, status == http.StatusOK && strings.Contains(body, `"object":"ConfigMap `+w.Apps+`/settings"`),
+		"the comparison is answered with %d %s", status, body)
 	for _, id := range []string{"ConfigMap " + other + "/hidden", "Deployment " + other + "/web", "Secret " + other +
 		"/guess"} {
-		if !strings.Contains(body, id+": not owned: "+user(account)+" may not change it") ||
-			strings.Contains(body, `"object":"`+id) {
-			t.Errorf("%s is not withheld: %s", id, body)
-		}
+		check.That(t,
+			strings.Contains(body, id+": not owned: "+user(account)+" may not change it") &&
+				!strings.Contains(body, `"object":"`+id), "%s is not withheld: %s", id, body)
 	}
 	for _, r := range w.Proxy.Requests() {
 		if r.Method == http.MethodGet && !r.Query.Has("watch") && strings.Contains(r.Path, "/namespaces/"+other+"/") {
@@ -190,18 +188,15 @@ func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 		}
 		return err
 	})
-	if strings.Contains(body, "the-url") || !strings.Contains(body, "Deployment "+w.Apps+"/web: you (") {
-		t.Errorf("a viewer sees what they may not get: %s", body)
-	}
+	check.That(t, !strings.Contains(body, "the-url") && strings.Contains(body, "Deployment "+w.Apps+"/web: you ("),
+		"a viewer sees what they may not get: %s", body)
 
 	_, scraper := w.token("scraper")
 	w.grantEverywhere(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "scraper"},
 		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
-	if status, body := w.get("metrics", "/metrics", scraper); status != http.StatusOK ||
-		!strings.Contains(body, "helm_locker_") {
-		t.Errorf("who may get /metrics is answered with %d %s", status, body)
-	}
-	if strings.Contains(w.Running.Log(), guest) || strings.Contains(w.page.Log(), guest) {
-		t.Error("a log has a token")
-	}
+	status, body := w.get("metrics", "/metrics", scraper)
+	check.That(t, status == http.StatusOK && strings.Contains(body, "helm_locker_"),
+		"who may get /metrics is answered with %d %s", status, body)
+	check.That(t, !strings.Contains(w.Running.Log(), guest) && !strings.Contains(w.page.Log(), guest),
+		"a log has a token")
 }

@@ -118,9 +118,7 @@ func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 			t.Errorf("written: %s", r)
 		}
 	}
-	if w.bound(early) {
-		t.Error("the tenant is an administrator")
-	}
+	check.That(t, !w.bound(early), "the tenant is an administrator")
 
 	// An acceptance enables exactly that.
 	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
@@ -143,12 +141,10 @@ func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "2 that had mode Enforce")
 	person.Forge(kit.ForgedRecord{Name: "last", Manifest: clusterAdmin(last, w.Apps)})
 	w.Says(w.made("last"), v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, last)
-	if hr := w.HelmRelease(w.made("late")); hr.Spec.ServiceAccountName != deployer || hr.Spec.Mode != v1alpha1.ModeEnforce {
-		t.Errorf("the account of a release is %q, its mode %s", hr.Spec.ServiceAccountName, hr.Spec.Mode)
-	}
-	if w.bound(late) || w.bound(last) {
-		t.Error("the tenant is an administrator")
-	}
+	hr := w.HelmRelease(w.made("late"))
+	check.That(t, hr.Spec.ServiceAccountName == deployer && hr.Spec.Mode == v1alpha1.ModeEnforce,
+		"the account of a release is %q, its mode %s", hr.Spec.ServiceAccountName, hr.Spec.Mode)
+	check.That(t, !w.bound(late) && !w.bound(last), "the tenant is an administrator")
 }
 
 // Of an operator that enforces trusted records only, a policy needs no acceptance, and none makes a record trusted.
@@ -170,9 +166,7 @@ func TestHostile_ForgedRecordUnderAPolicyIsNotTrusted(t *testing.T) {
 	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce")
 	person.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: clusterAdmin(forged, w.Apps)})
 	w.Says(w.made("app"), v1alpha1.ConditionLocked, v1alpha1.ReasonRecordNotTrusted, "revision 2")
-	if w.bound(forged) {
-		t.Error("the tenant is an administrator")
-	}
+	check.That(t, !w.bound(forged), "the tenant is an administrator")
 }
 
 // With --impersonate no policy lends the operator's rights, so none needs an acceptance.
@@ -185,9 +179,7 @@ func TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance(t *testing.T)
 	w.policySays("every", v1alpha1.ReasonApplied)
 	w.Says(w.made("app"), v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "pwned-"+w.Apps)
 	w.mode(w.made("app"), v1alpha1.ModeEnforce)
-	if w.bound("pwned-" + w.Apps) {
-		t.Error("the tenant is an administrator")
-	}
+	check.That(t, !w.bound("pwned-"+w.Apps), "the tenant is an administrator")
 }
 
 // An account without rights protects nothing, and neither the conditions nor the metrics nor the rollout of the
@@ -206,9 +198,7 @@ func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
 		w.Says(name, v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared, "1 of 1 object not compared")
 		for kind, want := range map[string]metav1.ConditionStatus{v1alpha1.ConditionLocked: metav1.ConditionFalse,
 			v1alpha1.ConditionDrifted: drifted, v1alpha1.ConditionReady: metav1.ConditionFalse} {
-			if got := w.Condition(name, kind).Status; got != want {
-				t.Errorf("%s is %s, want %s", kind, got, want)
-			}
+			check.Equal(t, w.Condition(name, kind).Status, want, "%v", kind)
 		}
 	}
 	says("app", v1alpha1.ReasonForbidden, metav1.ConditionUnknown)

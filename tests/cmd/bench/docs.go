@@ -95,8 +95,7 @@ func (r *result) markdown(before *result) string {
 			fmt.Fprintf(&b, "| %s | %s |\n", x.Measure, strings.Join(x.cells(before), " | "))
 		}
 	}
-	fmt.Fprintf(&b, "\n![Distribution of latency](%s)\n![What more locked objects cost](%s)\n", latencyFile,
-		scalingFile)
+	fmt.Fprintf(&b, "\n![Distribution of latency](%s)\n![What more locked objects cost](%s)\n", latencyFile, scalingFile)
 	b.WriteString("\nRequests of the operator, for each revert unless it says otherwise:\n\n")
 	for _, s := range r.Sections {
 		for _, note := range s.Requests {

@@ -36,21 +36,18 @@ func TestTheResultIsDocumented(t *testing.T) {
 	content, err := os.ReadFile(page)
 	check.NoError(t, err)
 	text := string(content)
-	if !strings.HasPrefix(text, "before\n"+tableBegin) || !strings.HasSuffix(text, tableEnd+"\nafter\n") ||
-		strings.Contains(text, "old") {
-		t.Errorf("the page is not the table between what was there:\n%s", text)
-	}
+	check.That(t,
+		strings.HasPrefix(text, "before\n"+tableBegin) && strings.HasSuffix(text, tableEnd+"\nafter\n") &&
+			!strings.Contains(text, "old"), "the page is not the table between what was there:\n%s", text)
 	single, scale := strings.Index(text, "**single**"), strings.Index(text, "**scale**")
-	if single < 0 || scale < single {
-		t.Errorf("want section single, then scale:\n%s", text)
-	}
+	check.That(t, single >= 0 && scale >= single, "want section single, then scale:\n%s", text)
 	for _, name := range []string{latencyFile, scalingFile} {
 		file, err := os.ReadFile(filepath.Join(dir, name))
 		check.NoError(t, err)
-		if text := string(file); xml.Unmarshal(file, new(any)) != nil || strings.Contains(text, "NaN") ||
-			strings.Contains(text, "Inf") {
-			t.Errorf("%s is no picture, or has values that are none", name)
-		}
+		text := string(file)
+		check.That(t,
+			xml.Unmarshal(file, new(any)) == nil && !strings.Contains(text, "NaN") && !strings.Contains(text, "Inf"),
+			"%s is no picture, or has values that are none", name)
 	}
 }
 
@@ -63,9 +60,7 @@ func TestTheFleetPageHasTheFigures(t *testing.T) {
 	check.NoError(t, err)
 	want, err := between(page, r.fleet())
 	check.NoError(t, err)
-	if string(page) != string(want) {
-		t.Errorf("docs/%s has other figures than docs/%s:\n%s", fleetFile, resultFile, want)
-	}
+	check.Equal(t, string(page), string(want), "docs/%s has other figures than docs/%s:\n%s", fleetFile, resultFile, want)
 	if !strings.Contains(r.fleet(), "1000 releases, 50000 objects") {
 		t.Errorf("figures are missing:\n%s", r.fleet())
 	}

@@ -170,8 +170,7 @@ func (b *bench) once(ctx context.Context, o object, tamper func(context.Context,
 	}
 	at, ok := times[o.key()]
 	if !ok {
-		return 0, errors.Join(fmt.Errorf("%s %s was not restored within %s", o.resource(), o.name, patience),
-			b.floor.error())
+		return 0, errors.Join(fmt.Errorf("%s %s was not restored within %s", o.resource(), o.name, patience), b.floor.error())
 	}
 	// A restoration may be seen before the answer to the tampering arrives.
 	return max(0, at.Sub(answered)), nil

@@ -73,9 +73,7 @@ func containers() []any {
 		"name": "web", "image": declaredImage, "args": []any{"serve", "--config=/etc/web/application.yaml"},
 		"env": []any{
 			map[string]any{"name": "LOG_LEVEL", "value": "info"}, map[string]any{"name": "REGION", "value": "eu-1"},
-			map[string]any{
-				"name": "POD", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.name"}},
-			},
+			map[string]any{"name": "POD", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.name"}}},
 		},
 		"ports":         []any{map[string]any{"name": "http", "containerPort": int64(8080)}},
 		"livenessProbe": probe, "readinessProbe": probe,

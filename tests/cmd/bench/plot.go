@@ -100,8 +100,7 @@ func (l line) draw(b *strings.Builder, x, y axis) {
 			fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", px, py, l.colour)
 		}
 	}
-	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+
-		"\n", path.String(), l.colour, l.dashes())
+	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n", path.String(), l.colour, l.dashes())
 }
 
 func text(b *strings.Builder, x, y float64, s, attributes string) {

@@ -36,9 +36,7 @@ func TestQuantile(t *testing.T) {
 		{"one", hundred[:1], 0.99, 100},
 		{"none", nil, 0.5, 0},
 	} {
-		if got := quantile(c.sample, c.q); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
+		check.Equal(t, quantile(c.sample, c.q), c.want, "%v", c.name)
 	}
 }
 
@@ -59,12 +57,10 @@ func TestRequestsAreCountedByWhoMadeThem(t *testing.T) {
 	check.NoError(t, err)
 	want := "1.00 get /api, 1.00 list secrets, 1.00 patch configmaps (dry run), 1.00 patch deployments.apps; " +
 		"apart: 1.00 patch helmreleases.helm.cattle.io/status"
-	if got := counted.per(1); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	got := counted.per(1)
+	check.That(t, got == want, "got  %s\nwant %s", got, want)
 	if counted.work() != 4 || counted.writes() != 1 {
-		t.Errorf("got %d requests and %d writes, want 4 and 1 (a dry run is no write)", counted.work(),
-			counted.writes())
+		t.Errorf("got %d requests and %d writes, want 4 and 1 (a dry run is no write)", counted.work(), counted.writes())
 	}
 }
 
@@ -142,9 +138,8 @@ func TestTargets(t *testing.T) {
 		for wanted, add := range []func(*section){c.met, c.missed} {
 			r := &result{}
 			add(r.begin("x"))
-			if missed := r.missed(); (len(missed) > 0) != (wanted == 1) {
-				t.Errorf("%s: missed are %q", c.name, missed)
-			}
+			missed := r.missed()
+			check.That(t, (len(missed) > 0) == (wanted == 1), "%s: missed are %q", c.name, missed)
 		}
 	}
 }
@@ -172,9 +167,8 @@ func TestExponent(t *testing.T) {
 		{"what is too small to be measured is left out", []float64{-1, 10, 100}, 1},
 		{"nothing is known to grow", []float64{0, -3, 5}, 0},
 	} {
-		if got := exponent(x, c.y); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s: got %g, want %g", c.name, got, c.want)
-		}
+		got := exponent(x, c.y)
+		check.That(t, !(math.Abs(got-c.want) > 1e-9), "%s: got %g, want %g", c.name, got, c.want)
 	}
 }
 
@@ -203,9 +197,7 @@ func TestWritesBetweenHelmsFirstAndLast(t *testing.T) {
 		{"elsewhere", upgradeLog("Helm/3 create a", "helm-locker/v1 patch b", "Helm/3 patch a"), 0},
 		{"Helm only read", upgradeLog("Helm/3 get a", "helm-locker/v1 patch a", "Helm/3 list a"), 0},
 	} {
-		if got := writesWithin(c.log, "a"); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
+		check.Equal(t, writesWithin(c.log, "a"), c.want, "%v", c.name)
 	}
 }
 
@@ -213,25 +205,21 @@ func TestTheTallyFollowsDrifts(t *testing.T) {
 	a, b := object{name: "a"}, object{name: "b"}
 	tally, at := newTally([]object{a, b}), time.Now()
 	for range 2 {
-		if _, ok := tally.next(); !ok {
-			t.Fatal("an object that is as declared was not handed out")
-		}
+		_, ok := tally.next()
+		check.Must(t, ok, "an object that is as declared was not handed out")
 	}
-	if _, ok := tally.next(); ok {
-		t.Error("an object was handed out that has drifted")
-	}
+	_, ok := tally.next()
+	check.That(t, !ok, "an object was handed out that has drifted")
 	tally.restored(a, at) // seen before the answer to the tampering
 	tally.tampered(a)
 	tally.tampered(b)
-	if n := tally.waiting(); n != 1 {
-		t.Errorf("%d drifts wait, want that of b", n)
-	}
-	if o, ok := tally.next(); !ok || o != a {
-		t.Error("the restored object was not handed out again")
-	}
-	if made, lived := tally.result(); made != 3 || len(lived) != 1 || lived[0] != 0 {
-		t.Errorf("%d made, %v lived; want 3, and one that was over at once", made, lived)
-	}
+	n := tally.waiting()
+	check.That(t, n == 1, "%d drifts wait, want that of b", n)
+	o, ok := tally.next()
+	check.That(t, ok && o == a, "the restored object was not handed out again")
+	made, lived := tally.result()
+	check.That(t, made == 3 && len(lived) == 1 && lived[0] == 0,
+		"%d made, %v lived; want 3, and one that was over at once", made, lived)
 }
 
 func TestTheObserverSeesRestorations(t *testing.T) {
@@ -251,30 +239,18 @@ func TestTheObserverSeesRestorations(t *testing.T) {
 	}
 	at(apiwatch.Added, "1", declared)
 	marked := o.mark(obj)
-	if restored(marked) {
-		t.Error("an object counts as restored that nobody has touched")
-	}
+	check.That(t, !restored(marked), "an object counts as restored that nobody has touched")
 	at(apiwatch.Modified, "2", "foreign")
-	if restored(marked) {
-		t.Error("a foreign value counts as restored")
-	}
+	check.That(t, !restored(marked), "a foreign value counts as restored")
 	at(apiwatch.Modified, "3", declared)
-	if !restored(marked) {
-		t.Error("a restoration was not seen")
-	}
+	check.That(t, restored(marked), "a restoration was not seen")
 	marked = o.mark(obj)
 	at(apiwatch.Modified, "4", declared)
-	if restored(marked) {
-		t.Error("a write to an object that is as declared counts as a restoration")
-	}
+	check.That(t, !restored(marked), "a write to an object that is as declared counts as a restoration")
 	at(apiwatch.Deleted, "5", declared)
-	if restored(marked) {
-		t.Error("a deletion counts as a restoration")
-	}
+	check.That(t, !restored(marked), "a deletion counts as a restoration")
 	at(apiwatch.Added, "6", declared)
-	if !restored(marked) {
-		t.Error("a re-creation was not seen")
-	}
+	check.That(t, restored(marked), "a re-creation was not seen")
 }
 
 func TestTheSignTest(t *testing.T) {
@@ -282,11 +258,9 @@ func TestTheSignTest(t *testing.T) {
 		k, n int
 		want float64
 	}{{0, 0, 1}, {0, 5, 1}, {5, 5, 1.0 / 32}, {4, 5, 6.0 / 32}, {15, 30, 0.572}, {22, 30, 0.0081}} {
-		if got := chanceOf(c.k, c.n); math.Abs(got-c.want) > 0.001 {
-			t.Errorf("%d of %d: %g, want %g", c.k, c.n, got, c.want)
-		}
+		got := chanceOf(c.k, c.n)
+		check.That(t, !(math.Abs(got-c.want) > 0.001), "%d of %d: %g, want %g", c.k, c.n, got, c.want)
 	}
-	if slower, pairs := slowerPairs([]time.Duration{1, 2, 3}, []time.Duration{2, 1, 3, 9}); slower != 1 || pairs != 2 {
-		t.Errorf("%d of %d", slower, pairs)
-	}
+	slower, pairs := slowerPairs([]time.Duration{1, 2, 3}, []time.Duration{2, 1, 3, 9})
+	check.That(t, slower == 1 && pairs == 2, "%d of %d", slower, pairs)
 }

@@ -194,8 +194,7 @@ func (s *section) churn(asked int, achieved, share float64) {
 
 // churnDrift adds the share of reverted drifts during a number of requested status updates a second.
 func (s *section) churnDrift(asked int, achieved, share float64) {
-	s.plain(fmt.Sprintf("drift among %d status updates/s (measured at %.0f), restored", asked, achieved), "%",
-		100*share).
+	s.plain(fmt.Sprintf("drift among %d status updates/s (measured at %.0f), restored", asked, achieved), "%", 100*share).
 		want(share == 1, "100 %%")
 }
 
@@ -283,6 +282,5 @@ func (s *section) exponent(what string, points []point, of func(point) float64) 
 	}
 	all, last := exponent(x, y), exponent(x[len(x)-2:], y[len(y)-2:])
 	s.plain("scale, exponent of "+what+" against objects", "", all).want(all <= exponentLimit, "<= %g", exponentLimit)
-	s.plain("scale, exponent of "+what+", largest two sizes", "", last).want(last <= exponentLimit, "<= %g",
-		exponentLimit)
+	s.plain("scale, exponent of "+what+", largest two sizes", "", last).want(last <= exponentLimit, "<= %g", exponentLimit)
 }

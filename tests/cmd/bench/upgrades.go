@@ -143,8 +143,7 @@ func upgradeChart(dir string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("encode a template: %w", err)
 		}
-		templates[o.name+".yaml"] = strings.ReplaceAll(string(doc), "value: "+
-			declared, "value: \"{{ .Values.round }}\"")
+		templates[o.name+".yaml"] = strings.ReplaceAll(string(doc), "value: "+declared, "value: \"{{ .Values.round }}\"")
 	}
 	return cluster.Chart(dir, "upgraded", "0.1.0", templates, "round: none\n")
 }

@@ -82,8 +82,7 @@ func (b *bench) register(ctx context.Context, server *httptest.Server, namespace
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL,
 				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})},
 			NamespaceSelector: &metav1.LabelSelector{
-				MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
-			},
+				MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
 			Rules: []admissionregistrationv1.RuleWithOperations{rule("", "configmaps"),
 				rule("apps", "deployments")},
 		}},

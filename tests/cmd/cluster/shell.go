@@ -41,9 +41,7 @@ func writeShell(root, dir string, binaries cluster.Binaries) (string, error) {
 			return "", err
 		}
 	}
-	for name, path := range map[string]string{
-		"helm": binaries.Helm4, "helm3": binaries.Helm3, "helm4": binaries.Helm4,
-	} {
+	for name, path := range map[string]string{"helm": binaries.Helm4, "helm3": binaries.Helm3, "helm4": binaries.Helm4} {
 		// No links: Helm takes its field manager from its file name.
 		script := fmt.Sprintf("#!/bin/sh\nexec %q \"$@\"\n", path)
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {

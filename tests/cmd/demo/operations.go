@@ -74,8 +74,7 @@ func (d *demo) helm(ctx context.Context, r release, revision int, want expectati
 	writes, flaps := after[len(before):], d.watch.Flaps(since, r.namespace)
 	switch {
 	case got != want.value:
-		return d.disturbed(r, args[0], fmt.Sprintf("%s %s is %q instead of %q", want.object, want.jsonpath, got,
-			want.value))
+		return d.disturbed(r, args[0], fmt.Sprintf("%s %s is %q instead of %q", want.object, want.jsonpath, got, want.value))
 	case len(writes) > 0:
 		return d.disturbed(r, args[0], "the operator wrote: "+strings.Join(writes, ", "))
 	case len(flaps) > 0:
@@ -147,8 +146,7 @@ func (d *demo) uninstall(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := d.shell.show(ctx, "person", "", r.helm, "uninstall", r.name, "--namespace",
-			r.namespace); err != nil {
+		if _, err := d.shell.show(ctx, "person", "", r.helm, "uninstall", r.name, "--namespace", r.namespace); err != nil {
 			return err
 		}
 		if err := d.await(ctx, r, "jsonpath={.status.state}=SecretNotFound"); err != nil {
@@ -177,8 +175,7 @@ func (d *demo) gone(ctx context.Context, since observe.Mark, r release, writesBe
 	if row.ok {
 		d.screen.good("watch", "", row.note)
 	} else {
-		row.note = fmt.Sprintf("left: %v, came back: %v, written by the operator: %v", left, flaps,
-			writes[writesBefore:])
+		row.note = fmt.Sprintf("left: %v, came back: %v, written by the operator: %v", left, flaps, writes[writesBefore:])
 		d.screen.bad("watch", "", row.note)
 	}
 	d.summary.add(row)

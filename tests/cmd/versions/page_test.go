@@ -43,9 +43,7 @@ func TestPage(t *testing.T) {
 			"- Kubernetes v1.30.14, Helm v3.22.0 and v4.3.1: TestI1_C\n",
 		"v4.3.1: TestI1_B: needs nginx\n", "\n## Real neighbours\n\nkept\n",
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("without %q:\n%s", want, out.String())
-		}
+		check.That(t, strings.Contains(out.String(), want), "without %q:\n%s", want, out.String())
 	}
 }
 
@@ -56,8 +54,7 @@ func TestReportsThatAreNone(t *testing.T) {
 		versionsLine + "FAIL\n":     "read what go test reports",
 		versionsLine + events + "{": "read what go test reports",
 	} {
-		if _, err := read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+		_, err := read(strings.NewReader(text))
+		check.That(t, err != nil && strings.Contains(err.Error(), want), "%q: %v, want %q", text, err, want)
 	}
 }

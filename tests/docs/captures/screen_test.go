@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestScreensAreParsed(t *testing.T) {
@@ -18,18 +20,14 @@ func TestScreensAreParsed(t *testing.T) {
 		{{0, "+ b", style{color: 1}}, {3, " c", style{}}, {5, " d", style{dim: true}}},
 		{{0, "  ", style{}}},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	check.That(t, reflect.DeepEqual(got, want), "got  %+v\nwant %+v", got, want)
 }
 
 func TestPicturesAreXMLAndKeepColumnsAndColours(t *testing.T) {
 	svg := draw("a & b", 80, parseScreen("  <secret 1f> \x1b[32mok\x1b[0m"))
 	for _, part := range []string{`<title>a &amp; b</title>`, `>&lt;secret 1f&gt;<`,
 		`<text x="125.2" y="47" textLength="15.6" lengthAdjust="spacingAndGlyphs" class="c2">ok</text>`} {
-		if !strings.Contains(svg, part) {
-			t.Errorf("%s is not in\n%s", part, svg)
-		}
+		check.That(t, strings.Contains(svg, part), "%s is not in\n%s", part, svg)
 	}
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {

@@ -138,8 +138,8 @@ func (d *driver) heard(event any) {
 	defer d.mu.Unlock()
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
-		if e.Entry.Source != log.SourceNetwork && (e.Entry.Level == log.LevelError ||
-			e.Entry.Level == log.LevelWarning) {
+		if e.Entry.Source != log.SourceNetwork &&
+			(e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning) {
 			d.problems = append(d.problems, fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
 		}
 	case *tracing.EventDataCollected:
