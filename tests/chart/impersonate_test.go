@@ -24,11 +24,8 @@ func TestProfile_Impersonate(t *testing.T) {
 	}
 	e := newEnv(t)
 	h := kit.Shared.Helm3()
-	install(
-		e, h, freePorts(
-			t,
-		), "{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand, serviceAccounts: [hand]}}",
-	)
+	install(e, h, freePorts(t),
+		"{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand, serviceAccounts: [hand]}}")
 	o := startDeployment(e, kit.Shared, "helm-locker")
 	account(e, e.Apps, "hand")
 	helmRelease := installExample(e, h)

@@ -188,8 +188,8 @@ func (k *kubelet) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Co
 				"spec.nodeName": "node-1", "spec.serviceAccountName": pod.Spec.ServiceAccountName,
 				"status.podIP": "127.0.0.1"}[from.FieldRef.FieldPath]
 		case from.SecretKeyRef != nil:
-			secret,
-				err := k.client.CoreV1().Secrets(pod.Namespace).Get(ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
+			secrets := k.client.CoreV1().Secrets(pod.Namespace)
+			secret, err := secrets.Get(ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, err
 			}

@@ -109,13 +109,8 @@ func TestI13_AnotherReleaseTakesOver(t *testing.T) {
 		f.inForce(kit.ConfigMaps, "settings")
 		f.refused(kit.ConfigMaps, "settings", "", "annotate", "configmap", "settings", "--overwrite",
 			"meta.helm.sh/release-name=heir")
-		f.Helm(
-			h,
-			"install",
-			"heir",
-			f.Chart("heir", strings.ReplaceAll(kit.ConfigMap("settings", "inherited"), "\n---", "")),
-			"--take-ownership",
-		)
+		chart := f.Chart("heir", strings.ReplaceAll(kit.ConfigMap("settings", "inherited"), "\n---", ""))
+		f.Helm(h, "install", "heir", chart, "--take-ownership")
 		f.WaitField(kit.ConfigMaps, "settings", "data.key", "inherited")
 	})
 }

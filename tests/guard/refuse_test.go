@@ -165,12 +165,9 @@ func (f *fixture) reports() {
 		}
 		return f.HelmRelease("shop").Status.RecentDrift, false
 	})
-	if text := kit.Metrics(f, f.Running); !strings.Contains(
-		text,
-		`guard_decisions_total{reason="Drift",result="denied"}`,
-	) {
-		f.Errorf("the metrics do not count refusals:\n%s", text)
-	}
+	text := kit.Metrics(f, f.Running)
+	check.That(f, strings.Contains(text, `guard_decisions_total{reason="Drift",result="denied"}`),
+		"the metrics do not count refusals:\n%s", text)
 	for _, secret := range []string{"correct-horse", "battery-staple", "Y29ycmVjdC1ob3JzZQ"} {
 		if strings.Contains(f.Running.Log(), secret) {
 			f.Errorf("a value of a Secret is in the log")

@@ -21,8 +21,8 @@ func (w *fixture) countEvents(reason string) int {
 	w.Helper()
 	total := 0
 	for _, namespace := range []string{w.Operator, w.Apps} {
-		list,
-			err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, metav1.ListOptions{FieldSelector: "reason=" + reason})
+		options := metav1.ListOptions{FieldSelector: "reason=" + reason}
+		list, err := w.Kube.CoreV1().Events(namespace).List(w.Ctx, options)
 		check.NoError(w, err)
 		for _, e := range list.Items {
 			total += int(max(e.Count, 1))

@@ -151,9 +151,8 @@ func TestImageIsSigned(t *testing.T) {
 	check.That(t, signed(t, payload, layer.Annotations["dev.cosignproject.cosign/signature"]),
 		"the signature is not one of the payload")
 	want := `{"critical":{"identity":{"docker-reference":"index.docker.io/rancher/helm-locker"},` +
-		`"image":{"docker-manifest-digest":"` + imageDigest(
-		t,
-	) + `"},"type":"cosign container image signature"},"optional":null}`
+		`"image":{"docker-manifest-digest":"` + imageDigest(t) +
+		`"},"type":"cosign container image signature"},"optional":null}`
 	check.That(t, string(payload) == want, "what is signed is\n%s\nwant\n%s", payload, want)
 
 	layer, envelope := onlyLayer(t, "image.att")
