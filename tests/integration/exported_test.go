@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"os"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,5 +55,22 @@ func TestCoexistence_ExportedManifest(t *testing.T) {
 		if revision() != "1" {
 			t.Errorf("the revision became %v", revision())
 		}
+	})
+}
+
+// Manifests of eight kinds with the metadata, defaults and status of controllers, as kubectl get -o yaml prints them,
+// are locked without a write.
+func TestCoexistence_ExportedKinds(t *testing.T) {
+	t.Parallel()
+	manifests, err := os.ReadFile("testdata/exported.yaml")
+	check.NoError(t, err)
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.LockFence()
+		w.Helm(helm, "install", "app", w.Chart("app", string(manifests)))
+		w.Proxy.Reset()
+		w.Lock("app")
+		w.PassFence()
+		w.ExpectNoWrites()
 	})
 }
