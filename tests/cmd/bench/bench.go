@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/process"
@@ -81,7 +82,7 @@ func measure(ctx context.Context, o options) (r *result, err error) {
 		return nil, fmt.Errorf("log of the operator: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	r = newResult(o)
+	r = &result{Machine: thisMachine(), Sizes: o.sizes}
 	for _, parts := range stages() {
 		parts = slices.DeleteFunc(parts, func(p part) bool { return !slices.Contains(o.chosen, p.name) })
 		if len(parts) == 0 {
@@ -194,4 +195,17 @@ func (b *bench) namespace(ctx context.Context, name string) error {
 	return err
 }
 
-func (b *bench) nextForeign() int { return int(b.foreign.Add(1)) }
+// foreign returns a value that no object has had.
+func (b *bench) nextForeign() string { return fmt.Sprintf("foreign-%d", b.foreign.Add(1)) }
+
+// drift changes an object in one place to a foreign value.
+func (b *bench) drift(ctx context.Context, o object) error {
+	if !o.deployment {
+		return b.tamper.patch(ctx, o, types.MergePatchType, fmt.Appendf(nil, `{"data":{"value":%q}}`, b.nextForeign()))
+	}
+	return b.tamper.patch(ctx, o, types.JSONPatchType, fmt.Appendf(nil,
+		`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, b.nextForeign()))
+}
+
+// anyOf returns a random object.
+func (b *bench) anyOf(objects []object) object { return objects[b.random.IntN(len(objects))] }

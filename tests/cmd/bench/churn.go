@@ -16,7 +16,7 @@ func (b *bench) churn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	progress("status updates: %d per second for %s", churnRate, b.churnTime)
+	progress("status updates: %d per second for %s", churnRate, b.ChurnTime)
 	var deployments []object
 	for _, o := range w.locked {
 		if o.deployment {
@@ -48,7 +48,7 @@ const timesChurn = 4
 // driftAmongUpdates makes objects drift while their status is updated as fast as the API server can.
 func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) error {
 	rate := timesChurn * churnRate
-	progress("%d drifts among status updates: %d per second for %s", len(deployments), rate, b.churnTime)
+	progress("%d drifts among status updates: %d per second for %s", len(deployments), rate, b.ChurnTime)
 	group, updating := errgroup.WithContext(ctx)
 	begun, updates, took := time.Now(), 0, time.Duration(0)
 	group.Go(func() (err error) {
@@ -66,7 +66,7 @@ func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) err
 
 // updateStatus changes the status of Deployments, one after another and at a rate per second, and returns how often.
 func (b *bench) updateStatus(ctx context.Context, deployments []object, rate int) (int, error) {
-	return atRate(ctx, b.churnTime, rate, func(ctx context.Context, n int) error {
+	return atRate(ctx, b.ChurnTime, rate, func(ctx context.Context, n int) error {
 		body := fmt.Appendf(nil,
 			`{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n)
 		return b.tamper.patch(ctx, deployments[n%len(deployments)], types.MergePatchType, body, "status")

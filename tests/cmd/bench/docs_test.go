@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,14 +40,6 @@ func TestTheResultIsDocumented(t *testing.T) {
 			!strings.Contains(text, "old"), "the page is not the table between what was there:\n%s", text)
 	single, scale := strings.Index(text, "**single**"), strings.Index(text, "**scale**")
 	check.That(t, single >= 0 && scale >= single, "want section single, then scale:\n%s", text)
-	for _, name := range []string{latencyFile, scalingFile} {
-		file, err := os.ReadFile(filepath.Join(dir, name))
-		check.NoError(t, err)
-		text := string(file)
-		check.That(t,
-			xml.Unmarshal(file, new(any)) == nil && !strings.Contains(text, "NaN") && !strings.Contains(text, "Inf"),
-			"%s is no picture, or has values that are none", name)
-	}
 }
 
 // The page about fleets has the figures of the last run.

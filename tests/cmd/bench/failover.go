@@ -17,7 +17,7 @@ func (b *bench) failover(ctx context.Context) error {
 	if err := b.operator.Stop(); err != nil {
 		return err
 	}
-	lease := []string{"--lease-duration", b.lease.String()}
+	lease := []string{"--lease-duration", b.Lease.String()}
 	leader, standby := b.newProgram(b.operator.Log, lease...), b.newProgram(b.operator.Log, lease...)
 	leader.Pprof, standby.Pprof = false, false // they would share a port
 	defer func() {
@@ -30,8 +30,8 @@ func (b *bench) failover(ctx context.Context) error {
 		return err
 	}
 	var graceful, ended, killed []time.Duration
-	for round := range b.failovers + b.kills {
-		progress("failover %d of %d", round+1, b.failovers+b.kills)
+	for round := range b.Failovers + b.Kills {
+		progress("failover %d of %d", round+1, b.Failovers+b.Kills)
 		if err := standby.Start(ctx); err != nil {
 			return err
 		}
@@ -40,20 +40,18 @@ func (b *bench) failover(ctx context.Context) error {
 		}
 		begun := time.Now()
 		stop := leader.Stop
-		if round >= b.failovers {
+		if round >= b.Failovers {
 			stop = leader.Kill
 		}
 		if err := stop(); err != nil {
 			return err
 		}
 		gone := time.Since(begun)
-		lived, err := b.once(ctx, w.locked[round%len(w.locked)], func(ctx context.Context, o object) error {
-			return b.tamper.tamper(ctx, o, b.nextForeign())
-		})
+		lived, err := b.once(ctx, w.locked[round%len(w.locked)], b.drift)
 		if err != nil {
 			return fmt.Errorf("failover %d: %w", round+1, err)
 		}
-		if round < b.failovers {
+		if round < b.Failovers {
 			graceful, ended = append(graceful, lived), append(ended, gone)
 		} else {
 			killed = append(killed, lived)
@@ -61,6 +59,6 @@ func (b *bench) failover(ctx context.Context) error {
 		leader, standby = standby, leader
 	}
 	b.section.graceful(graceful, ended)
-	b.section.killed(killed, b.lease)
+	b.section.killed(killed, b.Lease)
 	return nil
 }

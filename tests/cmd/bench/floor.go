@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -37,13 +35,9 @@ type floor struct {
 func newFloor(ctx context.Context, c *client) (*floor, error) {
 	f := &floor{client: c, writes: make(chan struct{}, floorWrites), patches: map[object][]byte{}}
 	for _, gvr := range []schema.GroupVersionResource{configMapsGVR, deploymentsGVR} {
-		r := c.dynamic.Resource(gvr)
-		s := source{
-			list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return r.List(ctx, o) },
-			watch: r.Watch,
-		}
 		take := func(event apiwatch.Event) { f.take(ctx, gvr == deploymentsGVR, event) }
-		if err := follow(ctx, s.selecting(managedByLabel+"="+managedByFloor), take, f.failed); err != nil {
+		s := listWatch(c.dynamic.Resource(gvr), managedByLabel+"="+managedByFloor)
+		if err := follow(ctx, s, take, f.failed); err != nil {
 			return nil, err
 		}
 	}

@@ -1,20 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
@@ -86,15 +85,15 @@ func (b *bench) serveGuard(ctx context.Context, flags ...string) error {
 
 // guardInForce sets the guard of the release of a world, and returns once a change gets the wanted answer.
 func (b *bench) guardInForce(ctx context.Context, w *world, guard string, wanted func(error) bool) error {
-	_, err := b.setup.dynamic.Resource(helmReleasesGVR).Namespace(operatorNamespace).Patch(ctx, w.releases[0].Name,
-		types.MergePatchType, fmt.Appendf(nil, `{"spec":{"guard":%q}}`, guard), metav1.PatchOptions{})
+	_, err := b.releases.helmReleases().Patch(ctx, w.releases[0].Name, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"guard":%q}}`, guard), metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("turn the guard on: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return process.Poll(ctx, 100*time.Millisecond, func() (bool, error) {
-		err := b.tamper.tamper(ctx, w.locked[0], b.nextForeign())
+		err := b.drift(ctx, w.locked[0])
 		if wanted(err) {
 			return true, nil
 		}
@@ -121,7 +120,7 @@ func (b *bench) unmanaged(ctx context.Context, sides [2][]object) (others [2][]o
 // annotate writes to an object without drift.
 func (b *bench) annotate(ctx context.Context, o object) error {
 	return b.tamper.patch(ctx, o, types.MergePatchType,
-		fmt.Appendf(nil, `{"metadata":{"annotations":{"bench.example/note":%q}}}`, foreign(b.nextForeign())))
+		fmt.Appendf(nil, `{"metadata":{"annotations":{"bench.example/note":%q}}}`, b.nextForeign()))
 }
 
 // allowedWrites measures writes that the guard lets pass, under a name.
@@ -130,7 +129,7 @@ func (b *bench) allowedWrites(ctx context.Context, sides [2][]object, name strin
 	if err != nil {
 		return err
 	}
-	annotations := turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}
+	annotations := turns{name: name, rounds: timesGuard * b.Rounds, tamper: b.annotate}
 	if err := b.writeBoth(ctx, sides, annotations); err != nil {
 		return err
 	}
@@ -139,7 +138,7 @@ func (b *bench) allowedWrites(ctx context.Context, sides [2][]object, name strin
 		return err
 	}
 	asked := after.count - before.count
-	b.section.plain(name+", questions to the guard per write", "", asked/float64(timesGuard*b.rounds+warmUp))
+	b.section.plain(name+", questions to the guard per write", "", asked/float64(timesGuard*b.Rounds+warmUp))
 	b.section.plain(name+", of it the guard's decision, mean", "ms", 1000*(after.seconds-before.seconds)/asked)
 	return nil
 }
@@ -151,7 +150,7 @@ func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
 	if err != nil {
 		return err
 	}
-	annotations := turns{name: name, rounds: timesGuard * b.rounds, tamper: b.annotate}
+	annotations := turns{name: name, rounds: timesGuard * b.Rounds, tamper: b.annotate}
 	if err := b.writeBoth(ctx, others, annotations); err != nil {
 		return err
 	}
@@ -167,7 +166,7 @@ func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
 // refusedWrites are reverted where there is no guard, and refused where there is one.
 func (b *bench) refusedWrites(ctx context.Context, sides [2][]object) error {
 	tamper := func(ctx context.Context, o object) error {
-		err := b.tamper.tamper(ctx, o, b.nextForeign())
+		err := b.drift(ctx, o)
 		switch guarded := o.namespace == sides[1][0].namespace; {
 		case guarded && err == nil:
 			return fmt.Errorf("a change of %s was not refused", o.name)
@@ -176,7 +175,7 @@ func (b *bench) refusedWrites(ctx context.Context, sides [2][]object) error {
 		}
 		return err
 	}
-	return b.writeBoth(ctx, sides, turns{name: "refused write", rounds: b.rounds, gap: alone, tamper: tamper})
+	return b.writeBoth(ctx, sides, turns{name: "refused write", rounds: b.Rounds, gap: alone, tamper: tamper})
 }
 
 // writeBoth measures a write to objects of both sides by turns.
@@ -209,14 +208,14 @@ func (b *bench) guardProcessor(ctx context.Context, sides [2][]object) error {
 	var achieved float64
 	for which, side := range sides {
 		name := [...]string{"unguarded", "guarded"}[which]
-		progress("%s writes: %d per second for %s", name, guardRate, b.churnTime)
+		progress("%s writes: %d per second for %s", name, guardRate, b.ChurnTime)
 		profiled := b.profileWhile(ctx, name)
 		before, err := b.operator.Processor()
 		if err != nil {
 			return err
 		}
 		begun := time.Now()
-		n, err := atRate(ctx, b.churnTime, guardRate, func(ctx context.Context, n int) error {
+		n, err := atRate(ctx, b.ChurnTime, guardRate, func(ctx context.Context, n int) error {
 			return b.annotate(ctx, side[n%len(side)])
 		})
 		if err != nil {
@@ -242,28 +241,18 @@ type decisions struct{ count, seconds float64 }
 
 // guardDecisions reads from the operator's metrics how often the guard gave an answer.
 func (b *bench) guardDecisions(ctx context.Context, answer string) (d decisions, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.operator.Metrics+"/metrics", nil)
+	text, err := process.Get(ctx, "http://"+b.operator.Metrics+"/metrics")
+	if err != nil {
+		return d, err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return d, fmt.Errorf("metrics: %w", err)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return d, fmt.Errorf("metrics: %w", err)
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return d, fmt.Errorf("metrics: %w", err)
-	}
-	lines := slices.Collect(strings.Lines(string(text)))
-	for suffix, into := range map[string]*float64{"count": &d.count, "sum": &d.seconds} {
-		name := fmt.Sprintf("helm_locker_guard_duration_seconds_%s{result=%q} ", suffix, answer)
-		at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, name) })
-		if at < 0 {
-			continue // no such answer yet
-		}
-		if *into, err = strconv.ParseFloat(strings.TrimSpace(strings.TrimPrefix(lines[at], name)), 64); err != nil {
-			return d, fmt.Errorf("metrics: %w", err)
+	for _, m := range families["helm_locker_guard_duration_seconds"].GetMetric() {
+		if m.GetLabel()[0].GetValue() == answer {
+			d = decisions{float64(m.GetHistogram().GetSampleCount()), m.GetHistogram().GetSampleSum()}
 		}
 	}
 	return d, nil

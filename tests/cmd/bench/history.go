@@ -16,11 +16,8 @@ const objectsPerHistory = 5
 
 // history measures whether earlier revisions of locked releases, and the size of all of them, cost memory.
 func (b *bench) history(ctx context.Context) error {
-	w, err := b.world(ctx, "history", b.options.history, b.options.history*objectsPerHistory)
+	w, err := b.lockedWorld(ctx, "history", b.History, b.History*objectsPerHistory)
 	if err != nil {
-		return err
-	}
-	if _, err := b.lock(ctx, w); err != nil {
 		return err
 	}
 	before, err := b.startedMemory(ctx, w)

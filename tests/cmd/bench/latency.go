@@ -38,26 +38,21 @@ const onOneObject = 15
 // latency measures single drifts and deletions in one release of 80 objects: so many that each ConfigMap has one row of
 // drifts.
 func (b *bench) latency(ctx context.Context) error {
-	w, err := b.world(ctx, "single", 1, 80)
+	w, err := b.lockedWorld(ctx, "single", 1, 80)
 	if err != nil {
 		return err
 	}
-	if _, err := b.lock(ctx, w); err != nil {
-		return err
-	}
 	profiled := b.profileWhile(ctx, "single")
-	tamper := func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) }
-	anyOf := func(objects []object) object { return objects[b.random.IntN(len(objects))] }
 	calls := 0
 	again := func(objects []object) object { // a ConfigMap, and the next one before that counts as a fight
 		calls++
 		return objects[calls/(2*onOneObject)*2%len(objects)]
 	}
 	for _, t := range []turns{
-		{name: singleDrift, rounds: b.rounds, gap: alone, pick: anyOf, tamper: tamper},
-		{name: oneRelease, rounds: b.rounds, pick: anyOf, tamper: tamper},
-		{name: oneObject, rounds: b.rounds, pick: again, tamper: tamper},
-		{name: deletions, rounds: b.deletions, gap: alone, pick: anyOf, tamper: b.tamper.delete},
+		{name: singleDrift, rounds: b.Rounds, gap: alone, pick: b.anyOf, tamper: b.drift},
+		{name: oneRelease, rounds: b.Rounds, pick: b.anyOf, tamper: b.drift},
+		{name: oneObject, rounds: b.Rounds, pick: again, tamper: b.drift},
+		{name: deletions, rounds: b.Deletions, gap: alone, pick: b.anyOf, tamper: b.tamper.delete},
 	} {
 		if err := b.turns(ctx, w, t); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
@@ -75,11 +70,8 @@ const (
 
 // across measures drifts and deletions of different releases right after one another.
 func (b *bench) across(ctx context.Context) error {
-	w, err := b.world(ctx, "many", manyReleases, 2*manyReleases)
+	w, err := b.lockedWorld(ctx, "many", manyReleases, 2*manyReleases)
 	if err != nil {
-		return err
-	}
-	if _, err := b.lock(ctx, w); err != nil {
 		return err
 	}
 	next := 0
@@ -87,10 +79,9 @@ func (b *bench) across(ctx context.Context) error {
 		next++
 		return objects[(next/2*2)%len(objects)]
 	}
-	tamper := func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) }
 	for _, t := range []turns{
-		{name: manyDrifts, rounds: b.rounds, gap: manyGap, pick: inTurn, tamper: tamper},
-		{name: manyDeletions, rounds: b.deletions, gap: manyGap, pick: inTurn, tamper: b.tamper.delete},
+		{name: manyDrifts, rounds: b.Rounds, gap: manyGap, pick: inTurn, tamper: b.drift},
+		{name: manyDeletions, rounds: b.Deletions, gap: manyGap, pick: inTurn, tamper: b.tamper.delete},
 	} {
 		if err := b.turns(ctx, w, t); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -19,20 +17,11 @@ var errMissed = errors.New("targets were missed")
 
 // options are the sizes of a run and the outputs of its result.
 type options struct {
-	only                         string
-	rounds, deletions            int
-	objects, releases            int
-	storms, burst                int
-	upgrades, unrelated, history int
-	failovers, kills, perRelease int
-	driftTime, churnTime         time.Duration
-	lease, rest                  time.Duration
-	scale                        string
-	quick, targets               bool
-	json, docs, before           string
-	operator, profiles, log      string
-	chosen                       []string
-	sizes                        []int // of scale
+	sizes
+	targets                 bool
+	json, docs              string
+	operator, profiles, log string
+	chosen                  []string // sections
 }
 
 // Sizes that are the same in every run.
@@ -45,47 +34,51 @@ const (
 	payload   = 300 // KB of each of these
 )
 
-// number is a size set by a flag, with its defaults for a full and for a quick run.
-type number struct {
-	name        string
-	value       *int
-	full, quick int
-	usage       string
+// sizes are those of a full or of a quick run.
+type sizes struct {
+	Quick     bool `json:"quick"`
+	Rounds    int  `json:"rounds"`    // single drifts, and as many on one object after another
+	Deletions int  `json:"deletions"` // single deletions
+	Objects   int  `json:"objects"`   // that are locked, and tampered with in a storm
+	Releases  int  `json:"releases"`  // that these objects are in
+	Storms    int  `json:"storms"`    // of either side
+	Burst     int  `json:"burst"`     // objects of one release that drift at once
+	Upgrades  int  `json:"upgrades"`  // of a release of 40 objects, half of them by Helm 3 and half by Helm 4
+	History   int  `json:"history"`   // releases that get a history
+	Unrelated int  `json:"unrelated"` // Secrets and ConfigMaps that belong to no release
+
+	Scale      []int `json:"scale"`      // numbers of releases between which cost is compared, ascending
+	PerRelease int   `json:"perRelease"` // objects in each of these
+
+	Failovers int           `json:"failovers"` // leaders that are stopped
+	Kills     int           `json:"kills"`     // leaders that are killed
+	Lease     time.Duration `json:"lease"`     // of these
+
+	DriftTime time.Duration `json:"driftTime"` // of a steady stream of drifts
+	ChurnTime time.Duration `json:"churnTime"` // of status updates
+	Rest      time.Duration `json:"rest"`      // before a measurement of memory
 }
 
-func (o *options) numbers() []number {
-	return []number{
-		{"rounds", &o.rounds, 300, 40, "single drifts, and as many on one object after another"},
-		{"deletions", &o.deletions, 60, 15, "single deletions"},
-		{"objects", &o.objects, 5000, 200, "objects that are locked, and tampered with in a storm"},
-		{"releases", &o.releases, 200, 8, "releases that these objects are in"},
-		{"storms", &o.storms, 2, 1, "storms of either side"},
-		{"burst", &o.burst, 500, 100, "objects of one release that drift at once"},
-		{"upgrades", &o.upgrades, 60, 8, "upgrades by Helm of a release of 40 objects, half of them by Helm 3 and " +
-			"half by Helm 4"},
-		{"unrelated", &o.unrelated, 10000, 1000, "Secrets and ConfigMaps that belong to no release"},
-		{"history", &o.history, 200, 10, "releases that get a history"},
-		{"failovers", &o.failovers, 5, 2, "leaders that are told to stop"},
-		{"kills", &o.kills, 2, 1, "leaders that are killed"},
-		{"per-release", &o.perRelease, 50, 10, "objects in each of the releases of -scale"},
+func sizesOf(quick bool) sizes {
+	if quick {
+		return sizes{Quick: true, Rounds: 40, Deletions: 15, Objects: 200, Releases: 8, Storms: 1, Burst: 100, Upgrades: 8,
+			History: 10, Unrelated: 1000, Scale: []int{5, 20, 80}, PerRelease: 10, Failovers: 2, Kills: 1,
+			Lease: 2 * time.Second, DriftTime: 4 * time.Second, ChurnTime: 4 * time.Second, Rest: 2 * time.Second}
 	}
+	return sizes{Rounds: 300, Deletions: 60, Objects: 5000, Releases: 200, Storms: 2, Burst: 500, Upgrades: 60,
+		History: 200, Unrelated: 10000, Scale: []int{10, 100, 1000}, PerRelease: 50, Failovers: 5, Kills: 2,
+		Lease: 5 * time.Second, DriftTime: 12 * time.Second, ChurnTime: 10 * time.Second, Rest: 5 * time.Second}
 }
 
 func parse(args []string) (options, error) {
-	o := options{driftTime: 12 * time.Second, churnTime: 10 * time.Second, lease: 5 * time.Second,
-		rest: 5 * time.Second}
+	o := options{chosen: sectionNames()}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&o.only, "only", "", "sections to run, separated by commas: "+strings.Join(sectionNames(), ", "))
-	for _, n := range o.numbers() {
-		f.IntVar(n.value, n.name, n.full, n.usage)
-	}
-	f.StringVar(&o.scale, "scale", "10,100,1000", "numbers of releases between which cost is compared, ascending")
-	f.BoolVar(&o.quick, "quick", false, "small numbers where no flag says otherwise")
+	only := f.String("only", "", "sections to run, separated by commas: "+strings.Join(o.chosen, ", "))
+	quick := f.Bool("quick", false, "small numbers")
 	f.BoolVar(&o.targets, "targets", true, "exit with 1 when a target is missed")
 	f.StringVar(&o.json, "json", "", "file to write the result to, as JSON")
 	f.StringVar(&o.docs, "docs", "", "directory to document the result in: "+
-		strings.Join([]string{resultFile, pageFile, latencyFile, scalingFile}, ", "))
-	f.StringVar(&o.before, "before", "", "earlier result (JSON) to print beside this one")
+		strings.Join([]string{resultFile, pageFile, fleetFile}, ", "))
 	f.StringVar(&o.operator, "operator", "", "operator to measure instead of one built from this tree")
 	f.StringVar(&o.profiles, "profiles", "", "directory for the operator's profiles (needs localhost:6060; costs a "+
 		"little speed)")
@@ -96,53 +89,18 @@ func parse(args []string) (options, error) {
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unknown argument %q", f.Arg(0))
 	}
-	if o.quick {
-		o.shorten(f)
+	o.sizes = sizesOf(*quick)
+	if *only == "" {
+		return o, nil
 	}
-	err := o.complete()
-	return o, err
-}
-
-// complete derives values from the flags, and validates them.
-func (o *options) complete() error {
-	o.chosen = sectionNames()
-	if o.only != "" {
-		o.chosen = strings.Split(o.only, ",")
-		for _, name := range o.chosen {
-			if position(name) < 0 {
-				return fmt.Errorf("-only: no section %q; there are %s", name, strings.Join(sectionNames(), ", "))
-			}
+	all := o.chosen
+	o.chosen = strings.Split(*only, ",")
+	for _, name := range o.chosen {
+		if position(name) < 0 {
+			return o, fmt.Errorf("-only: no section %q; there are %s", name, strings.Join(all, ", "))
 		}
 	}
-	for _, text := range strings.Split(o.scale, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || (len(o.sizes) > 0 && n <= o.sizes[len(o.sizes)-1]) {
-			return fmt.Errorf("-scale: want ascending numbers separated by commas, got %q", o.scale)
-		}
-		o.sizes = append(o.sizes, n)
-	}
-	if o.objects < o.releases {
-		return errors.New("there must be at least one object for each release")
-	}
-	if slices.ContainsFunc(o.numbers(), func(n number) bool { return *n.value < 1 }) || o.upgrades < 2 {
-		return errors.New("sizes must be positive, and upgrades at least two")
-	}
-	return nil
-}
-
-// shorten makes the run short, except where a flag was given.
-func (o *options) shorten(f *flag.FlagSet) {
-	given := map[string]bool{}
-	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
-	for _, n := range o.numbers() {
-		if !given[n.name] {
-			*n.value = n.quick
-		}
-	}
-	if !given["scale"] {
-		o.scale = "5,20,80"
-	}
-	o.driftTime, o.churnTime, o.lease, o.rest = 4*time.Second, 4*time.Second, 2*time.Second, 2*time.Second
+	return o, nil
 }
 
 func main() {
@@ -161,20 +119,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var before *result
-	if o.before != "" {
-		if before, err = readResult(o.before); err == nil && before == nil {
-			err = fmt.Errorf("-before: there is no %s", o.before)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	r, err := measure(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := r.print(os.Stdout, before); err != nil {
+	if err := r.print(os.Stdout); err != nil {
 		return err
 	}
 	if o.json != "" {

@@ -45,7 +45,7 @@ func (b *bench) manyWorld(ctx context.Context) (*world, error) {
 	if b.many != nil {
 		return b.many, nil
 	}
-	w, err := b.world(ctx, "many", b.options.releases, b.objects)
+	w, err := b.world(ctx, "many", b.Releases, b.Objects)
 	b.many = w
 	return w, err
 }
@@ -132,7 +132,7 @@ func (b *bench) writesOf(f func() (time.Duration, error), name string, releases 
 // figure vary.
 func (b *bench) restingMemory(ctx context.Context) (process.Resident, error) {
 	r := process.Resident{}
-	end := time.Now().Add(b.rest)
+	end := time.Now().Add(b.Rest)
 	err := process.Poll(ctx, 50*time.Millisecond, func() (bool, error) {
 		now, err := b.operator.Memory()
 		if r.Now == 0 || now.Now < r.Now {
@@ -149,7 +149,7 @@ func (b *bench) strangers(ctx context.Context) error {
 	if _, err := b.manyLocked(ctx); err != nil {
 		return err
 	}
-	progress("adding %d Secrets and ConfigMaps of no release", b.unrelated)
+	progress("adding %d Secrets and ConfigMaps of no release", b.Unrelated)
 	before, err := b.restingMemory(ctx)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (b *bench) strangers(ctx context.Context) error {
 	if err := b.namespace(ctx, namespace); err != nil {
 		return err
 	}
-	all := make([]int, b.unrelated)
+	all := make([]int, b.Unrelated)
 	for i := range all {
 		all[i] = i
 	}
@@ -183,6 +183,6 @@ func (b *bench) strangers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.section.growth(fmt.Sprintf("%d unrelated Secrets and ConfigMaps", b.unrelated), before, after)
+	b.section.growth(fmt.Sprintf("%d unrelated Secrets and ConfigMaps", b.Unrelated), before, after)
 	return errors.Join(b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "end.heap")), b.floor.error())
 }

@@ -51,7 +51,7 @@ func (b *bench) neighbour(ctx context.Context) error {
 	for _, a := range []attack{
 		{fmt.Sprintf("beside %d edits/s of another namespace", fightRate), fightRate,
 			func(ctx context.Context, n int) error {
-				return b.tamper.tamper(ctx, fighter.locked[n%len(fighter.locked)], b.nextForeign())
+				return b.drift(ctx, fighter.locked[n%len(fighter.locked)])
 			}},
 		{fmt.Sprintf("beside a record of %d objects that changes all the time", bigObjects), bigRecordRate,
 			func(context.Context, int) error {
@@ -68,10 +68,10 @@ func (b *bench) neighbour(ctx context.Context) error {
 // besides measures single drifts alone and, by turns, beside an attack.
 func (b *bench) besides(ctx context.Context, victim *world, a attack) error {
 	const parts = 4 // alone and attacked by turns, so that what else the machine does falls on both
-	progress("%s: %d rounds", a.name, b.rounds)
+	progress("%s: %d rounds", a.name, b.Rounds)
 	var alone, attacked []time.Duration
 	for range parts {
-		times, err := b.drifts(ctx, victim, b.rounds/parts)
+		times, err := b.drifts(ctx, victim, b.Rounds/parts)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (b *bench) besides(ctx context.Context, victim *world, a attack) error {
 		group, attacking := errgroup.WithContext(ctx)
 		attacking, stop := context.WithCancel(attacking)
 		group.Go(func() error { return a.goOn(attacking) })
-		times, err = b.drifts(ctx, victim, b.rounds/parts)
+		times, err = b.drifts(ctx, victim, b.Rounds/parts)
 		stop()
 		if err := errors.Join(err, group.Wait()); err != nil {
 			return err
@@ -113,9 +113,7 @@ func (b *bench) drifts(ctx context.Context, w *world, rounds int) ([]time.Durati
 		if err := process.Sleep(ctx, alone); err != nil {
 			return nil, err
 		}
-		took, err := b.once(ctx, w.locked[b.random.IntN(len(w.locked))], func(ctx context.Context, o object) error {
-			return b.tamper.tamper(ctx, o, b.nextForeign())
-		})
+		took, err := b.once(ctx, b.anyOf(w.locked), b.drift)
 		if err != nil {
 			return nil, err
 		}

@@ -100,9 +100,6 @@ func (o object) liveContent() map[string]any {
 	return content
 }
 
-// foreign returns a new value.
-func foreign(n int) string { return fmt.Sprintf("foreign-%d", n) }
-
 // restoring is the content of the merge patch that restores the object.
 func (o object) restoring() map[string]any {
 	if !o.deployment {
@@ -113,7 +110,7 @@ func (o object) restoring() map[string]any {
 	}
 }
 
-// isDeclared reports whether a live object, as a typed client returns it, is as declared.
+// isDeclared reports whether a live object is as declared.
 func isDeclared(obj metav1.Object) bool {
 	switch x := obj.(type) {
 	case *corev1.ConfigMap:

@@ -7,8 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 )
 
 // observer sees, by watches of its own, when objects are as declared. It is safe for concurrent use.
@@ -33,22 +33,10 @@ type sight struct {
 // newObserver returns an observer that watches until ctx ends.
 func newObserver(ctx context.Context, c *client) (*observer, error) {
 	o := &observer{sights: map[object]sight{}}
-	configMaps, deployments := c.kube.CoreV1().ConfigMaps(""), c.kube.AppsV1().Deployments("")
-	for _, s := range []source{
-		{
-			list: func(ctx context.Context, l metav1.ListOptions) (runtime.Object, error) {
-				return configMaps.List(ctx, l)
-			},
-			watch: configMaps.Watch,
-		},
-		{
-			list: func(ctx context.Context, l metav1.ListOptions) (runtime.Object, error) {
-				return deployments.List(ctx, l)
-			},
-			watch: deployments.Watch,
-		},
-	} {
-		if err := follow(ctx, s.selecting(benchLabel), o.take, o.failed); err != nil {
+	for _, kind := range []object{{deployment: false}, {deployment: true}} {
+		s := cache.NewFilteredListWatchFromClient(c.to(kind), kind.resource(), metav1.NamespaceAll,
+			func(options *metav1.ListOptions) { options.LabelSelector = benchLabel })
+		if err := follow(ctx, s, o.take, o.failed); err != nil {
 			return nil, err
 		}
 	}

@@ -32,7 +32,7 @@ func (b *bench) policies(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, beside.Stop()) }()
 	w := &world{noFloor: true}
-	if err := b.grow(ctx, w, policySection, b.options.releases, b.options.releases*perPolicyRelease); err != nil {
+	if err := b.grow(ctx, w, policySection, b.Releases, b.Releases*perPolicyRelease); err != nil {
 		return err
 	}
 	empty, err := b.restingMemory(ctx)
@@ -94,22 +94,16 @@ func (b *bench) changePolicy(ctx context.Context, w *world) error {
 
 // followed reports whether n HelmReleases match the template, and the operator has acted on that.
 func (b *bench) followed(ctx context.Context, n int) (bool, error) {
-	list, err := b.setup.dynamic.Resource(helmReleasesGVR).Namespace(operatorNamespace).List(ctx, metav1.ListOptions{})
+	list, err := b.releases.helmReleases().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return false, err
 	}
 	for i := range list.Items {
-		hr := list.Items[i].Object
-		scope, _, err := unstructured.NestedString(hr, "spec", "scope")
+		hr, err := helmRelease(&list.Items[i])
 		if err != nil {
 			return false, err
 		}
-		observed, _, err := unstructured.NestedInt64(hr, "status", "observedGeneration")
-		if err != nil {
-			return false, err
-		}
-		if scope != string(v1alpha1.ScopeStrict) || observed != list.Items[i].GetGeneration() ||
-			!isReady(&list.Items[i]) {
+		if hr.Spec.Scope != v1alpha1.ScopeStrict || hr.Status.ObservedGeneration != hr.Generation || !isReady(hr) {
 			return false, nil
 		}
 	}

@@ -12,12 +12,14 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	helmtime "helm.sh/helm/v3/pkg/time"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -104,11 +106,11 @@ type readiness struct {
 // newReadiness returns a readiness that follows until ctx ends. The CustomResourceDefinition must exist.
 func newReadiness(ctx context.Context, c *client, namespace string) (*readiness, error) {
 	r := &readiness{client: c, namespace: namespace, since: map[string]time.Time{}, revisions: map[string]int64{}}
-	resource := c.dynamic.Resource(helmReleasesGVR).Namespace(namespace)
-	return r, follow(ctx, source{
-		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) },
-		watch: resource.Watch,
-	}, r.take, r.failed)
+	return r, follow(ctx, listWatch(r.helmReleases(), ""), r.take, r.failed)
+}
+
+func (r *readiness) helmReleases() dynamic.ResourceInterface {
+	return r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace)
 }
 
 func (r *readiness) failed(err error) {
@@ -125,28 +127,26 @@ func (r *readiness) take(event apiwatch.Event) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	revision, _, err := unstructured.NestedInt64(u.Object, "status", "revision")
-	if err == nil {
-		r.revisions[u.GetName()] = revision
+	hr, err := helmRelease(u)
+	if err != nil {
+		r.err = err
+		return
 	}
-	if event.Type == apiwatch.Deleted || !isReady(u) {
-		delete(r.since, u.GetName())
-	} else if _, was := r.since[u.GetName()]; !was {
-		r.since[u.GetName()] = now
+	r.revisions[hr.Name] = int64(hr.Status.Revision)
+	if event.Type == apiwatch.Deleted || !isReady(hr) {
+		delete(r.since, hr.Name)
+	} else if _, was := r.since[hr.Name]; !was {
+		r.since[hr.Name] = now
 	}
 }
 
-func isReady(u *unstructured.Unstructured) bool {
-	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
-	if err != nil {
-		return false
-	}
-	for _, item := range conditions {
-		if c, ok := item.(map[string]any); ok && c["type"] == v1alpha1.ConditionReady && c["status"] == "True" {
-			return true
-		}
-	}
-	return false
+func helmRelease(u *unstructured.Unstructured) (*v1alpha1.HelmRelease, error) {
+	hr := &v1alpha1.HelmRelease{}
+	return hr, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, hr)
+}
+
+func isReady(hr *v1alpha1.HelmRelease) bool {
+	return meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionReady)
 }
 
 // wait returns when the last of n HelmReleases has become Ready; for n = 0, when none is.
@@ -189,8 +189,7 @@ func (r *readiness) lock(ctx context.Context, releases []types.NamespacedName) e
 			"metadata": map[string]any{"name": rel.Name, "namespace": r.namespace},
 			"spec":     map[string]any{"release": map[string]any{"name": rel.Name, "namespace": rel.Namespace}},
 		}}
-		_, err := r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Create(ctx, hr,
-			metav1.CreateOptions{})
+		_, err := r.helmReleases().Create(ctx, hr, metav1.CreateOptions{})
 		return err
 	})
 }
@@ -198,16 +197,15 @@ func (r *readiness) lock(ctx context.Context, releases []types.NamespacedName) e
 // unlock deletes the HelmReleases of releases.
 func (r *readiness) unlock(ctx context.Context, releases []types.NamespacedName) error {
 	return each(ctx, 8, releases, func(ctx context.Context, rel types.NamespacedName) error {
-		return r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).Delete(ctx, rel.Name,
-			metav1.DeleteOptions{})
+		return r.helmReleases().Delete(ctx, rel.Name, metav1.DeleteOptions{})
 	})
 }
 
 // forget empties the status of HelmReleases: a new status then proves that an operator has reconciled them.
 func (r *readiness) forget(ctx context.Context, releases []types.NamespacedName) error {
 	return each(ctx, 8, releases, func(ctx context.Context, rel types.NamespacedName) error {
-		_, err := r.client.dynamic.Resource(helmReleasesGVR).Namespace(r.namespace).
-			Patch(ctx, rel.Name, types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
+		_, err := r.helmReleases().Patch(ctx, rel.Name, types.MergePatchType, []byte(`{"status":null}`),
+			metav1.PatchOptions{}, "status")
 		return err
 	})
 }

@@ -69,15 +69,6 @@ func (c *client) patch(ctx context.Context, o object, kind types.PatchType, body
 		Body(body).Do(ctx).Error()
 }
 
-// tamper changes the object in one place to the n-th foreign value.
-func (c *client) tamper(ctx context.Context, o object, n int) error {
-	if !o.deployment {
-		return c.patch(ctx, o, types.MergePatchType, fmt.Appendf(nil, `{"data":{"value":%q}}`, foreign(n)))
-	}
-	return c.patch(ctx, o, types.JSONPatchType,
-		fmt.Appendf(nil, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, foreign(n)))
-}
-
 // each calls f for every item, at most width at a time, and returns the first error.
 func each[T any](ctx context.Context, width int, items []T, f func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)

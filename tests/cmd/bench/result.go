@@ -26,24 +26,7 @@ type section struct {
 
 	Rows     []row         `json:"rows"`
 	Requests []requestNote `json:"requests,omitempty"`
-	// Curves and Points are the data of the plots.
-	Curves []curve `json:"curves,omitempty"`
-	Points []point `json:"points,omitempty"`
-}
-
-// sizes are the options that influence the figures.
-type sizes struct {
-	Rounds    int    `json:"rounds"`
-	Deletions int    `json:"deletions"`
-	Objects   int    `json:"objects"`
-	Releases  int    `json:"releases"`
-	Storms    int    `json:"storms"`
-	Burst     int    `json:"burst"`
-	Upgrades  int    `json:"upgrades"`
-	History   int    `json:"history"`
-	Unrelated int    `json:"unrelated"`
-	Scale     string `json:"scale"`
-	Quick     bool   `json:"quick"`
+	Points   []point       `json:"points,omitempty"`
 }
 
 // row is one figure of the table.
@@ -67,13 +50,6 @@ type requestNote struct {
 	Over    int            `json:"over"`
 }
 
-// curve is a distribution of latencies: the quantiles from 0 to 1 in steps of a hundredth, in milliseconds.
-type curve struct {
-	Measure  string    `json:"measure"`
-	Floor    []float64 `json:"floor"`
-	Operator []float64 `json:"operator"`
-}
-
 // point is the cost of a number of locked releases.
 type point struct {
 	Releases int `json:"releases"`
@@ -86,14 +62,6 @@ type point struct {
 	// Floor and Drift are the medians of single drifts, in milliseconds.
 	Floor float64 `json:"floor"`
 	Drift float64 `json:"drift"`
-}
-
-func newResult(o options) *result {
-	return &result{Machine: thisMachine(), Sizes: sizes{
-		Rounds: o.rounds, Deletions: o.deletions, Objects: o.objects, Releases: o.releases, Storms: o.storms,
-		Burst:    o.burst,
-		Upgrades: o.upgrades, History: o.history, Unrelated: o.unrelated, Scale: o.scale, Quick: o.quick,
-	}}
 }
 
 func (r *result) end() { r.Machine.LoadAfter = load() }

@@ -24,8 +24,8 @@ func (b *bench) scaling(ctx context.Context) error {
 	}
 	w := &world{floor: reference.floor, noFloor: true}
 	var points []point
-	for _, releases := range b.options.sizes {
-		if err := b.grow(ctx, w, "scale", releases, releases*b.perRelease); err != nil {
+	for _, releases := range b.Scale {
+		if err := b.grow(ctx, w, "scale", releases, releases*b.PerRelease); err != nil {
 			return err
 		}
 		p, err := b.point(ctx, w)
@@ -56,8 +56,7 @@ func (b *bench) point(ctx context.Context, w *world) (p point, err error) {
 	p.Lock, p.Memory, p.Own = took.Seconds(), float64(resting.Now)/bytesPerMiB, float64(resting.Own())/bytesPerMiB
 	err = b.turns(ctx, w, turns{
 		name: singleDrift, rounds: scaleRounds, gap: alone,
-		pick:   func(objects []object) object { return objects[b.random.IntN(len(objects))] },
-		tamper: func(ctx context.Context, o object) error { return b.tamper.tamper(ctx, o, b.nextForeign()) },
+		pick: b.anyOf, tamper: b.drift,
 		quantiles: func(times [2][]time.Duration) {
 			p.Floor, p.Drift = milliseconds(quantile(times[0], 0.5)), milliseconds(quantile(times[1], 0.5))
 		},

@@ -17,19 +17,6 @@ func quantile(sample []time.Duration, q float64) time.Duration {
 	return sorted[max(0, min(len(sorted)-1, int(math.Ceil(q*float64(len(sorted))))-1))]
 }
 
-// percentiles returns the quantiles from 0 to 1 in steps of a hundredth, in milliseconds, rounded to microseconds;
-// none of an empty sample.
-func percentiles(sample []time.Duration) []float64 {
-	if len(sample) == 0 {
-		return nil
-	}
-	all := make([]float64, 0, 101)
-	for i := range 101 {
-		all = append(all, milliseconds(quantile(sample, float64(i)/100).Round(time.Microsecond)))
-	}
-	return all
-}
-
 // slowerPairs returns the number of pairs with a greater second value, and the number of pairs with different values.
 func slowerPairs(first, second []time.Duration) (slower, pairs int) {
 	for i := range min(len(first), len(second)) {

@@ -15,15 +15,12 @@ const afterStorms = "after the storms"
 
 // bursts measures one release whose objects all drift at once.
 func (b *bench) bursts(ctx context.Context) error {
-	w, err := b.world(ctx, "burst", 1, b.burst)
+	w, err := b.lockedWorld(ctx, "burst", 1, b.Burst)
 	if err != nil {
 		return err
 	}
-	if _, err := b.lock(ctx, w); err != nil {
-		return err
-	}
 	if err := b.stormTurns(ctx, "one release all drifted", w,
-		stormKind{times: b.options.storms, limit: burstLimit}); err != nil {
+		stormKind{times: b.Storms, limit: burstLimit}); err != nil {
 		return err
 	}
 	if err := b.sustained(ctx, w); err != nil {
@@ -43,7 +40,7 @@ func (b *bench) storms(ctx context.Context) error {
 		name string
 		kind stormKind
 	}{
-		{"storm, all releases at once", stormKind{mixed: true, times: b.options.storms, limit: stormLimit}},
+		{"storm, all releases at once", stormKind{mixed: true, times: b.Storms, limit: stormLimit}},
 		{"storm, release by release", stormKind{times: 1, limit: stormLimit}},
 	} {
 		if err := b.stormTurns(ctx, s.name, w, s.kind); err != nil {
@@ -122,9 +119,7 @@ func (b *bench) stormTurns(ctx context.Context, name string, w *world, kind stor
 func (b *bench) storm(ctx context.Context, objects []object) (rate, share float64, err error) {
 	marked := b.observer.mark(objects...)
 	begun := time.Now()
-	err = each(ctx, tamperers, objects, func(ctx context.Context, o object) error {
-		return b.tamper.tamper(ctx, o, b.nextForeign())
-	})
+	err = each(ctx, tamperers, objects, b.drift)
 	if err != nil {
 		return 0, 0, err
 	}

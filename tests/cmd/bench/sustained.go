@@ -33,7 +33,7 @@ func (b *bench) sustained(ctx context.Context, w *world) error {
 		if err := process.Sleep(ctx, pause); err != nil {
 			return err
 		}
-		progress("%d drifts per second for %s, put right by %s", driftRate, b.driftTime, s.agent)
+		progress("%d drifts per second for %s, put right by %s", driftRate, b.DriftTime, s.agent)
 		var err error
 		if runs[which], err = b.stream(ctx, s.objects); err != nil {
 			return err
@@ -55,14 +55,14 @@ func (b *bench) stream(ctx context.Context, objects []object) (steady, error) {
 	ticker := time.NewTicker(time.Second * time.Duration(batch) / time.Duration(driftRate))
 	defer ticker.Stop()
 	begun := time.Now()
-	for time.Since(begun) < b.driftTime && tampering.Err() == nil {
+	for time.Since(begun) < b.DriftTime && tampering.Err() == nil {
 		for range batch {
 			o, ok := watching.next()
 			if !ok {
 				break // all are waiting: as bad as it can get
 			}
 			group.Go(func() error {
-				err := b.tamper.tamper(tampering, o, b.nextForeign())
+				err := b.drift(tampering, o)
 				watching.tampered(o)
 				return err
 			})

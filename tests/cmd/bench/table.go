@@ -8,14 +8,13 @@ import (
 	"text/tabwriter"
 )
 
-// print writes the table, the requests to the API server, and the machine. A non-nil before is an earlier result
-// shown beside this one.
-func (r *result) print(w io.Writer, before *result) error {
+// print writes the table, the requests to the API server, and the machine.
+func (r *result) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(append([]string{"measure"}, header(before)...), "\t"))
+	fmt.Fprintln(t, strings.Join(columns[:], "\t"))
 	for _, s := range r.Sections {
 		for _, x := range s.Rows {
-			fmt.Fprintln(t, strings.Join(append([]string{x.Measure}, x.cells(before)...), "\t"))
+			fmt.Fprintln(t, strings.Join(x.cells(), "\t"))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -31,17 +30,10 @@ func (r *result) print(w io.Writer, before *result) error {
 	return err
 }
 
-// header returns the names of the columns of cells.
-func header(before *result) []string {
-	names := []string{"floor", "helm-locker", "unit", "ratio", "target", ""}
-	if before != nil {
-		names = append(names, "before", "ratio before")
-	}
-	return names
-}
+// columns are the titles of cells.
+var columns = [...]string{"measure", "floor", "helm-locker", "unit", "ratio", "target", ""}
 
-// cells returns the texts of a row after its name.
-func (x row) cells(before *result) []string {
+func (x row) cells() []string {
 	verdict := ""
 	if x.Met != nil {
 		verdict = "met"
@@ -49,16 +41,8 @@ func (x row) cells(before *result) []string {
 			verdict = "MISSED"
 		}
 	}
-	cells := []string{optional(x.Floor, figure), figure(x.Operator), x.Unit, optional(x.Ratio, times), x.Target,
+	return []string{x.Measure, optional(x.Floor, figure), figure(x.Operator), x.Unit, optional(x.Ratio, times), x.Target,
 		verdict}
-	if before == nil {
-		return cells
-	}
-	old := before.row(x.Measure)
-	if old == nil {
-		return append(cells, "", "")
-	}
-	return append(cells, figure(old.Operator), optional(old.Ratio, times))
 }
 
 func times(ratio float64) string { return fmt.Sprintf("%.2fx", ratio) }

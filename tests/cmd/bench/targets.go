@@ -48,9 +48,8 @@ const (
 	trustMedian = 60 * time.Millisecond // that the judgement adds to a record's write
 )
 
-// latency adds the quantiles of two samples, and their distribution.
+// latency adds the quantiles of two samples.
 func (s *section) latency(name string, floor, operator []time.Duration) {
-	s.Curves = append(s.Curves, curve{Measure: name, Floor: percentiles(floor), Operator: percentiles(operator)})
 	median, p99 := medianLimit, p99Limit
 	switch name {
 	case deletions:
@@ -58,18 +57,26 @@ func (s *section) latency(name string, floor, operator []time.Duration) {
 	case oneRelease, oneObject, manyDrifts, manyDeletions:
 		median, p99 = againMedian, againP99
 	}
-	for _, q := range []struct {
-		name  string
-		at    float64
-		limit float64
-	}{{"median", 0.5, median}, {"p90", 0.9, 0}, {"p99", 0.99, p99}} {
-		added := s.against(name+", "+q.name, "ms", milliseconds(quantile(floor, q.at)),
-			milliseconds(quantile(operator, q.at)))
-		if name != deletions && q.limit > 0 {
-			added.ratioAtMost(q.limit)
+	targets := map[string]float64{"median": median, "p99": p99}
+	if name == deletions {
+		targets = nil
+	}
+	s.quantiles(name, floor, operator, targets, "median", "p90", "p99")
+}
+
+// quantiles adds the named quantiles of two samples, and the targets of their ratios.
+func (s *section) quantiles(name string, floor, operator []time.Duration, targets map[string]float64, named ...string) {
+	for _, q := range named {
+		added := s.against(name+", "+q, "ms", milliseconds(quantile(floor, shares[q])),
+			milliseconds(quantile(operator, shares[q])))
+		if limit, ok := targets[q]; ok {
+			added.ratioAtMost(limit)
 		}
 	}
 }
+
+// shares are the quantiles by their names.
+var shares = map[string]float64{"median": 0.5, "p90": 0.9, "p99": 0.99}
 
 // storm adds the median of the storms of either side, and the operator's share of restored objects. A storm over one
 // release has a separate target.
@@ -97,13 +104,8 @@ func (s *section) requests(name string, counted requests, n int) {
 
 // neighbour adds the latency of single drifts during another tenant's attack; the latency without it is the floor.
 func (s *section) neighbour(name string, alone, attacked []time.Duration) {
-	for _, q := range []struct {
-		name      string
-		at, limit float64
-	}{{"median", 0.5, neighbourMedian}, {"p99", 0.99, neighbourP99}} {
-		s.against(name+", "+q.name, "ms", milliseconds(quantile(alone, q.at)),
-			milliseconds(quantile(attacked, q.at))).ratioAtMost(q.limit)
-	}
+	targets := map[string]float64{"median": neighbourMedian, "p99": neighbourP99}
+	s.quantiles(name, alone, attacked, targets, "median", "p99")
 }
 
 // sustained adds the effect of a steady stream of drifts: its real rate, the latency of single drifts, and the growth
@@ -111,13 +113,7 @@ func (s *section) neighbour(name string, alone, attacked []time.Duration) {
 func (s *section) sustained(asked int, runs [2]steady) {
 	name := fmt.Sprintf("%d drifts/s on one release", asked)
 	s.against(name+", drifts made", "1/s", runs[0].rate, runs[1].rate).ratioAtLeast(madeLimit)
-	for _, q := range []struct {
-		name string
-		at   float64
-	}{{"median", 0.5}, {"p99", 0.99}} {
-		s.against(name+", "+q.name, "ms", milliseconds(quantile(runs[0].lived, q.at)),
-			milliseconds(quantile(runs[1].lived, q.at)))
-	}
+	s.quantiles(name, runs[0].lived, runs[1].lived, nil, "median", "p99")
 	floor, grown := runs[0].growth(), runs[1].growth()
 	queue := s.plain(name+", growth of the queue", "drifts", grown)
 	queue.Floor = &floor
@@ -130,8 +126,7 @@ func (s *section) sustained(asked int, runs [2]steady) {
 // the release during them.
 func (s *section) upgrades(helm string, unlocked, locked []time.Duration, between, total int) {
 	name := "upgrade by " + helm
-	s.against(name+", median", "ms", milliseconds(quantile(unlocked, 0.5)), milliseconds(quantile(locked, 0.5)))
-	s.against(name+", p90", "ms", milliseconds(quantile(unlocked, 0.9)), milliseconds(quantile(locked, 0.9)))
+	s.quantiles(name, unlocked, locked, nil, "median", "p90")
 	slower, pairs := slowerPairs(unlocked, locked)
 	chance := chanceOf(slower, pairs)
 	s.plain(fmt.Sprintf("%s, longer with a lock in %d of %d pairs: chance of as many", name, slower, pairs), "", chance).
@@ -213,15 +208,12 @@ func (s *section) trust(name string, times [2][]time.Duration) { s.added(name, t
 // added adds two latencies and their difference, the first of which is the floor: at the median and at the p99. limits
 // are the targets of the differences, in this order.
 func (s *section) added(name string, times [2][]time.Duration, limits ...time.Duration) {
-	for i, q := range []struct {
-		name string
-		at   float64
-	}{{"median", 0.5}, {"p99", 0.99}} {
-		without, with := quantile(times[0], q.at), quantile(times[1], q.at)
-		s.against(name+", "+q.name, "ms", milliseconds(without), milliseconds(with))
-		added := s.plain(name+", added at the "+q.name, "ms", milliseconds(with-without))
+	for i, q := range []string{"median", "p99"} {
+		s.quantiles(name, times[0], times[1], nil, q)
+		more := quantile(times[1], shares[q]) - quantile(times[0], shares[q])
+		added := s.plain(name+", added at the "+q, "ms", milliseconds(more))
 		if i < len(limits) {
-			added.want(with-without <= limits[i], "<= %g ms", milliseconds(limits[i]))
+			added.want(more <= limits[i], "<= %g ms", milliseconds(limits[i]))
 		}
 	}
 }

@@ -30,11 +30,8 @@ func (b *bench) trust(ctx context.Context) error {
 	if err := b.serveGuard(ctx, "--trust-records", "Witnessed"); err != nil {
 		return err
 	}
-	w, err := b.world(ctx, "trust", 1, trustObjects)
+	w, err := b.lockedWorld(ctx, "trust", 1, trustObjects)
 	if err != nil {
-		return err
-	}
-	if _, err := b.lock(ctx, w); err != nil {
 		return err
 	}
 	number, err := b.witnessed(ctx, w)
@@ -73,9 +70,9 @@ func (b *bench) deploy(ctx context.Context, w *world, number int) error {
 
 // recordBoth stores revisions after the given one, each twice.
 func (b *bench) recordBoth(ctx context.Context, w *world, number int) error {
-	progress("%s: %d rounds", trustName, b.rounds)
+	progress("%s: %d rounds", trustName, b.Rounds)
 	var times [2][]time.Duration
-	for round := range warmUp + b.rounds {
+	for round := range warmUp + b.Rounds {
 		number++
 		for turn := range 2 {
 			which := (turn + round) % 2

@@ -27,7 +27,7 @@ func (b *bench) upgrades(ctx context.Context) error {
 		name string
 		helm cluster.Helm
 	}{{"Helm 3", b.cluster.Helm3()}, {"Helm 4", b.cluster.Helm4()}} {
-		progress("%d upgrades by %s, and as many of a release that is not locked", b.options.upgrades/2, h.name)
+		progress("%d upgrades by %s, and as many of a release that is not locked", b.Upgrades/2, h.name)
 		if err := b.upgradesBy(ctx, h.name, h.helm); err != nil {
 			return fmt.Errorf("%s: %w", h.name, err)
 		}
@@ -61,7 +61,7 @@ func (b *bench) upgradesBy(ctx context.Context, name string, helm cluster.Helm) 
 	}
 	var times [2][]time.Duration
 	between := 0
-	for round := range b.options.upgrades / 2 {
+	for round := range b.Upgrades / 2 {
 		order := []types.NamespacedName{unlocked, locked}
 		if round%2 == 1 {
 			slices.Reverse(order)

@@ -11,38 +11,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// source is a list and a watch of one resource.
-type source struct {
-	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watch func(context.Context, metav1.ListOptions) (apiwatch.Interface, error)
-}
-
-// WatchWithContext makes a source readable for a RetryWatcher.
-func (s source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-	return s.watch(ctx, o)
-}
-
-// selecting restricts a source to objects with the labels.
-func (s source) selecting(labels string) source {
-	return source{
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.LabelSelector = labels
-			return s.list(ctx, o)
+// listWatch reads objects with a label by a dynamic client.
+func listWatch(r dynamic.ResourceInterface, label string) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = label
+			return r.List(ctx, o)
 		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			o.LabelSelector = labels
-			return s.watch(ctx, o)
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			o.LabelSelector = label
+			return r.Watch(ctx, o)
 		},
 	}
 }
 
 // follow passes every event of the source from now on to take, in order, until ctx ends. It returns once the start of
 // the watch is fixed: later changes are delivered. Failed receives the error of a watch that ends before ctx.
-func follow(ctx context.Context, s source, take func(apiwatch.Event), failed func(error)) error {
-	list, err := s.list(ctx, metav1.ListOptions{Limit: 1})
+func follow(ctx context.Context, s *cache.ListWatch, take func(apiwatch.Event), failed func(error)) error {
+	list, err := s.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("list before a watch: %w", err)
 	}

@@ -15,15 +15,9 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
-
-var webhooksGVR = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
-	Resource: "validatingwebhookconfigurations"}
 
 // emptyWebhook measures the API server's own price for a webhook: the guard's writes, with a webhook of this process
 // for the objects of the second side, which decodes each review and allows it.
@@ -46,7 +40,7 @@ func (b *bench) emptyWebhook(ctx context.Context, sides [2][]object) (err error)
 	if err != nil {
 		return err
 	}
-	client := b.setup.dynamic.Resource(webhooksGVR)
+	client := b.setup.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	defer func() {
 		err = errors.Join(err, client.Delete(context.WithoutCancel(ctx), configuration, metav1.DeleteOptions{}))
 	}()
@@ -57,7 +51,7 @@ func (b *bench) emptyWebhook(ctx context.Context, sides [2][]object) (err error)
 	}); err != nil {
 		return fmt.Errorf("the empty webhook is not called: %w", err)
 	}
-	return b.writeBoth(ctx, sides, turns{name: emptyWrite, rounds: timesGuard * b.rounds, tamper: b.annotate})
+	return b.writeBoth(ctx, sides, turns{name: emptyWrite, rounds: timesGuard * b.Rounds, tamper: b.annotate})
 }
 
 // emptyWrite is the name of a write through the empty webhook.
@@ -74,7 +68,6 @@ func (b *bench) register(ctx context.Context, server *httptest.Server, namespace
 		}
 	}
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingWebhookConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Name: "bench-empty"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "empty.bench.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none,
@@ -87,14 +80,7 @@ func (b *bench) register(ctx context.Context, server *httptest.Server, namespace
 				rule("apps", "deployments")},
 		}},
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configuration)
-	if err != nil {
-		return "", err
-	}
-	created, err := b.setup.dynamic.Resource(webhooksGVR).Create(ctx, &unstructured.Unstructured{Object: content},
+	_, err = b.setup.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, configuration,
 		metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("register the empty webhook: %w", err)
-	}
-	return created.GetName(), nil
+	return configuration.Name, err
 }

@@ -27,6 +27,15 @@ func (b *bench) world(ctx context.Context, name string, releases, total int) (*w
 	return w, b.grow(ctx, w, name, releases, total)
 }
 
+// lockedWorld is world, and locks the releases.
+func (b *bench) lockedWorld(ctx context.Context, name string, releases, total int) (*world, error) {
+	w, err := b.world(ctx, name, releases, total)
+	if err == nil {
+		_, err = b.lock(ctx, w)
+	}
+	return w, err
+}
+
 // grow adds releases to a world, up to the given number of releases and objects.
 func (b *bench) grow(ctx context.Context, w *world, name string, releases, total int) error {
 	begin, has := len(w.releases), len(w.locked)

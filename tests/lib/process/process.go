@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -215,15 +216,25 @@ func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.It
 
 // Ready reports whether the operator with its health endpoint at an address is ready.
 func Ready(ctx context.Context, address string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	_, err := Get(ctx, "http://"+address+"/readyz")
+	return err == nil
+}
+
+// Get returns the content of a URL.
+func Get(ctx context.Context, url string) (content []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return false
+		return nil, fmt.Errorf("get %s: %w", url, err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return nil, err
 	}
-	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("get %s: %s", url, response.Status)
+	}
+	return io.ReadAll(response.Body)
 }
 
 // Poll calls holds until it is true, or an error, or ctx ends.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,20 +13,11 @@ import (
 
 // Profile saves one of the operator's profiles, as in Profile(ctx, "profile?seconds=5", "storm.cpu"). It does nothing
 // when the operator serves none.
-func (p *Operator) Profile(ctx context.Context, what, file string) (err error) {
+func (p *Operator) Profile(ctx context.Context, what, file string) error {
 	if !p.Pprof {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost:6060/debug/pprof/"+what, nil)
-	if err != nil {
-		return fmt.Errorf("profile: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return fmt.Errorf("profile: %w", err)
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	content, err := io.ReadAll(response.Body)
+	content, err := Get(ctx, "http://localhost:6060/debug/pprof/"+what)
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
 	}
