@@ -26,6 +26,15 @@ func Count(n int, noun string) string {
 // MaxNamed is the maximum number of things that a message names. AndMore counts the others.
 const MaxNamed = 3
 
+// Some names the first few of some things, and counts the others.
+func Some[T any](all []T, separator string, name func(T) string) string {
+	var names []string
+	for _, one := range all[:min(MaxNamed, len(all))] {
+		names = append(names, name(one))
+	}
+	return strings.Join(names, separator) + AndMore(len(all)-len(names))
+}
+
 // AndMore completes a list of which n things are not named; empty for none.
 func AndMore(n int) string {
 	if n <= 0 {

@@ -3,7 +3,6 @@ package status
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -105,18 +104,8 @@ func asked(reason string) bool {
 }
 
 func problems(v *View, reason string) string {
-	var texts []string
-	matching := 0
-	for _, p := range v.Sum.Problems {
-		if p.Reason != reason {
-			continue
-		}
-		matching++
-		if len(texts) < plain.MaxNamed {
-			texts = append(texts, p.ID.String()+": "+p.Message)
-		}
-	}
-	return strings.Join(texts, "; ") + plain.AndMore(matching-len(texts))
+	return plain.Some(v.problems(func(p lock.Problem) bool { return p.Reason == reason }), "; ",
+		func(p lock.ObjectProblem) string { return p.ID.String() + ": " + p.Message })
 }
 
 func lockedMessage(v *View) string {

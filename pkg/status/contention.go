@@ -30,12 +30,11 @@ func contentionCondition(v *View, set setter) {
 			"no writer keeps changing an object back")
 		return
 	}
-	var texts []string
-	for _, f := range v.Sum.Fights[:min(plain.MaxNamed, len(v.Sum.Fights))] {
-		texts = append(texts, f.ID.String()+" is changed again and again"+fighters(v.Recent, f))
-	}
+	fights := plain.Some(v.Sum.Fights, "; ", func(f lock.Fight) string {
+		return f.ID.String() + " is changed again and again" + fighters(v.Recent, f)
+	})
 	set(v1alpha1.ConditionContended, metav1.ConditionTrue, v1alpha1.ReasonFightDetected,
-		strings.Join(texts, "; ")+plain.AndMore(len(v.Sum.Fights)-len(texts))+"; "+Paced+". To end this: "+waysOut)
+		fights+"; "+Paced+". To end this: "+waysOut)
 }
 
 // fighters names the newest changes of an object: their authors where known, their paths, and the user of the last

@@ -90,17 +90,13 @@ func uncovered(v *View) (reason, message string) {
 // unprotectedMessage names the unprotected objects. The API server's errors about them are for Ready only: this message
 // goes into notifications, too.
 func unprotectedMessage(v *View) string {
-	var names []string
-	matching := 0
-	for _, p := range v.Sum.Problems {
-		if !unprotected(p.Problem) {
-			continue
-		}
-		if matching++; len(names) < plain.MaxNamed {
-			names = append(names, p.ID.String())
-		}
-	}
-	return "except " + strings.Join(names, ", ") + plain.AndMore(matching-len(names))
+	return "except " + plain.Some(v.problems(unprotected), ", ",
+		func(p lock.ObjectProblem) string { return p.ID.String() })
+}
+
+// problems returns the matching problems of the lock.
+func (v *View) problems(match func(lock.Problem) bool) []lock.ObjectProblem {
+	return slices.DeleteFunc(slices.Clone(v.Sum.Problems), func(p lock.ObjectProblem) bool { return !match(p.Problem) })
 }
 
 func unwatchedMessage(v *View) string {
@@ -113,11 +109,9 @@ func unjudgedMessage(v *View) string {
 }
 
 func conflictMessage(v *View) string {
-	var texts []string
-	for _, cf := range v.Conflicts[:min(plain.MaxNamed, len(v.Conflicts))] {
-		texts = append(texts, fmt.Sprintf("%s is locked by HelmRelease %s", cf.ID, cf.Owner))
-	}
-	return strings.Join(texts, "; ") + plain.AndMore(len(v.Conflicts)-len(texts))
+	return plain.Some(v.Conflicts, "; ", func(cf lock.Conflict) string {
+		return fmt.Sprintf("%s is locked by HelmRelease %s", cf.ID, cf.Owner)
+	})
 }
 
 // doubted is readiness for a record that is not trusted, or not yet.
@@ -147,14 +141,12 @@ func waitingMessage(v *View) string {
 // worst returns the reason of the most important problem, empty for none. A pending revert counts as drift: drift has a
 // condition of its own, but the release is not ready either. Only problems that match count; all for nil.
 func worst(v *View, match func(lock.Problem) bool) string {
-	order := []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed,
-		v1alpha1.ReasonDriftDetected,
-		v1alpha1.ReasonBeingDeleted}
-	for _, reason := range order {
-		for _, p := range v.Sum.Problems {
-			if p.Reason == reason && (match == nil || match(p.Problem)) {
-				return reason
-			}
+	for _, reason := range []string{v1alpha1.ReasonForbidden, v1alpha1.ReasonConflict, v1alpha1.ReasonRevertFailed,
+		v1alpha1.ReasonDriftDetected, v1alpha1.ReasonBeingDeleted} {
+		if slices.ContainsFunc(v.Sum.Problems, func(p lock.ObjectProblem) bool {
+			return p.Reason == reason && (match == nil || match(p.Problem))
+		}) {
+			return reason
 		}
 	}
 	return ""

@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,16 +82,14 @@ type Denials struct {
 
 // Message describes the missing rights of the account, in the words of the API server's authorizer.
 func (d Denials) Message() string {
-	var texts []string
-	for _, o := range d.Objects[:min(plain.MaxNamed, len(d.Objects))] {
+	return plain.Some(d.Objects, "; ", func(o Denial) string {
 		where := "at the cluster scope"
 		if o.ID.Namespace != "" {
 			where = fmt.Sprintf("in the namespace %q", o.ID.Namespace)
 		}
-		texts = append(texts, fmt.Sprintf("%s is not protected: User %q cannot patch resource %q in API group %q %s",
-			o.ID, d.Account, o.GVR.Resource, o.GVR.Group, where))
-	}
-	return strings.Join(texts, "; ") + plain.AndMore(len(d.Objects)-len(texts))
+		return fmt.Sprintf("%s is not protected: User %q cannot patch resource %q in API group %q %s",
+			o.ID, d.Account, o.GVR.Resource, o.GVR.Group, where)
+	})
 }
 
 type setter func(kind string, status metav1.ConditionStatus, reason, message string)
