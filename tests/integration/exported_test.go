@@ -2,6 +2,7 @@ package integration
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +71,13 @@ func TestCoexistence_ExportedKinds(t *testing.T) {
 		w.Helm(helm, "install", "app", w.Chart("app", string(manifests)))
 		w.Proxy.Reset()
 		w.Lock("app")
+		w.exceptions("app",
+			"SetByKubernetes DaemonSet/ds /metadata/annotations/deprecated.daemonset.template.generation",
+			"SetByKubernetes PersistentVolumeClaim/pvc "+strings.Join([]string{
+				"/metadata/annotations/pv.kubernetes.io~1bind-completed",
+				"/metadata/annotations/pv.kubernetes.io~1bound-by-controller",
+				"/metadata/annotations/volume.beta.kubernetes.io~1storage-provisioner",
+				"/metadata/annotations/volume.kubernetes.io~1selected-node"}, ","))
 		w.PassFence()
 		w.ExpectNoWrites()
 	})
