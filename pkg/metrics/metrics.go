@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unique"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -123,7 +122,7 @@ func (m *Metrics) Release(r release.Key, s State) {
 		suspended = s.SuspendedSince.Unix()
 	}
 	m.releases.change(r, func(known *record) {
-		*known = record{state: s.Name, conditions: unique.Make(encode(s.Conditions)), yields: known.yields,
+		*known = record{state: s.Name, conditions: s.Conditions, yields: known.yields,
 			reverts: known.reverts, objects: s.Objects, locked: s.Locked, suspended: suspended, stated: true}
 	})
 }

@@ -1,12 +1,9 @@
 package metrics
 
 import (
-	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"unique"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,7 +23,7 @@ type releases struct {
 // record holds the numbers of one release.
 type record struct {
 	state      string
-	conditions unique.Handle[string] // see encode: there are few different ones, whatever the number of releases
+	conditions map[string]bool // is not changed
 	yields     uint64
 	reverts    uint64
 	objects    v1alpha1.ObjectCounts
@@ -88,7 +85,7 @@ func (r *releases) Collect(to chan<- prometheus.Metric) {
 			send(r.suspended, prometheus.GaugeValue, float64(rec.suspended))
 		}
 		send(r.state, prometheus.GaugeValue, 1, rec.state)
-		for kind, on := range decode(rec.conditions.Value()) {
+		for kind, on := range rec.conditions {
 			send(r.condition, prometheus.GaugeValue, bit(on), kind)
 		}
 	}
@@ -114,29 +111,4 @@ func (r *releases) forget(key release.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, key)
-}
-
-// encode returns conditions as a text, "+Locked -Drifted", that is the same for the same conditions.
-func encode(conditions map[string]bool) string {
-	words := make([]string, 0, len(conditions))
-	for kind, on := range conditions {
-		sign := "-"
-		if on {
-			sign = "+"
-		}
-		words = append(words, sign+kind)
-	}
-	slices.Sort(words)
-	return strings.Join(words, " ")
-}
-
-// decode returns the argument of encode.
-func decode(conditions string) iter.Seq2[string, bool] {
-	return func(yield func(string, bool) bool) {
-		for word := range strings.FieldsSeq(conditions) {
-			if !yield(word[1:], word[0] == '+') {
-				return
-			}
-		}
-	}
 }

@@ -103,7 +103,7 @@ func many(n int) *Metrics {
 
 // The metrics of a release took 15 KB when each sample was a series of a Prometheus vector.
 func TestAReleaseTakesLittleMemory(t *testing.T) {
-	const n, limit = 1000, 512
+	const n, limit = 1000, 768
 	perRelease := live(func() any { return many(n) }) / n
 	t.Logf("%d bytes per release", perRelease)
 	check.That(t, perRelease <= limit, "the metrics keep %d bytes of a release, want at most %d", perRelease, limit)
