@@ -11,11 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -157,36 +154,22 @@ func (a *Autoscalers) follow() {
 
 func (a *Autoscalers) begin(k *followedKind) {
 	ctx, stop := context.WithCancel(a.ctx)
-	f := newFeed(k.Kind+"s", a.listWatch(k.Scaler), &unstructured.Unstructured{},
+	f := newFeed(k.Kind+"s", listWatch(a.client.Resource(k.GVR())), &unstructured.Unstructured{},
 		&autoscalerSink{a, manifest.ID{Group: k.Group, Kind: k.Kind}}, a.log)
 	before, ended := k.ended, make(chan struct{})
 	k.stop, k.ended = stop, ended
-	a.running.Add(1)
-	go func() {
-		defer a.running.Done()
+	a.running.Go(func() {
 		defer close(ended)
 		defer stop()
 		if before != nil {
 			<-before
 		}
 		f.run(ctx)
-	}()
+	})
 }
 
 // Known returns the autoscalers delivered by the watches.
 func (a *Autoscalers) Known() *judge.Autoscalers { return &a.known }
-
-func (a *Autoscalers) listWatch(scaler *judge.Scaler) *cache.ListWatch {
-	client := a.client.Resource(scaler.GVR())
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return client.Watch(ctx, o)
-		},
-	}
-}
 
 // autoscalerSink takes the events of the feed of one kind.
 type autoscalerSink struct {

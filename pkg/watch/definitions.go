@@ -6,12 +6,9 @@ import (
 
 	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/cache"
 )
 
 // DefinitionsGVR is the resource of CustomResourceDefinitions.
@@ -32,17 +29,9 @@ type Definitions struct {
 func NewDefinitions(
 	client metadata.Interface, log logrus.FieldLogger, changed func(*metav1.PartialObjectMetadata),
 ) *Definitions {
-	crds := client.Resource(DefinitionsGVR)
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return crds.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return crds.Watch(ctx, o)
-		},
-	}
 	d := &Definitions{changed: changed, names: map[string]struct{}{}}
-	d.feed = newFeed("CustomResourceDefinitions", lw, &metav1.PartialObjectMetadata{}, (*definitionSink)(d), log)
+	d.feed = newFeed("CustomResourceDefinitions", listWatch(client.Resource(DefinitionsGVR)),
+		&metav1.PartialObjectMetadata{}, (*definitionSink)(d), log)
 	return d
 }
 

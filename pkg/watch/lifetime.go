@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -67,6 +68,19 @@ type bounded struct {
 func (b bounded) Stop() {
 	b.Interface.Stop()
 	b.cancel()
+}
+
+// listWatch lists and watches by the client of a resource.
+func listWatch[L runtime.Object](client interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (apiwatch.Interface, error)
+}) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, o)
+		},
+		WatchFuncWithContext: client.Watch,
+	}
 }
 
 // lists reports whether a watch begins with a list.

@@ -171,12 +171,10 @@ func (o *Objects) acquire(gvk schema.GroupVersionKind, kind Kind) {
 func (o *Objects) run(w *kindWatch) {
 	ctx, stop := context.WithCancel(o.ctx)
 	w.stop = stop
-	o.running.Add(1)
-	go func() {
-		defer o.running.Done()
+	o.running.Go(func() {
 		defer stop()
 		w.feed.run(ctx)
-	}()
+	})
 }
 
 func (o *Objects) release(gvk schema.GroupVersionKind) {
