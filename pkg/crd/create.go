@@ -2,11 +2,10 @@ package crd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	clientv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
@@ -22,8 +21,6 @@ const (
 	fieldManager = "helm-locker"
 	// timeout bounds Create where the caller's context does not.
 	timeout = time.Minute
-	// attemptEvery is the time between two comparisons. The API server takes some tenths of a second to serve a kind.
-	attemptEvery = 100 * time.Millisecond
 )
 
 // Create makes the API server of cfg serve the kinds of helm-locker. It creates the CustomResourceDefinitions, or
@@ -49,45 +46,62 @@ func Create(ctx context.Context, cfg *rest.Config) error {
 	return nil
 }
 
-// install creates or updates one definition, and waits until its kind is served. Other writers may write or delete the
-// definition meanwhile, so each attempt compares it anew.
+// install creates or updates one definition and waits until it is established. It starts over when someone else writes
+// or deletes the definition meanwhile.
 func install(
 	ctx context.Context, client clientv1.CustomResourceDefinitionInterface,
 	desired *apiextensionsv1.CustomResourceDefinition,
 ) error {
-	last := "not answered"
 	for {
 		live, err := ensure(ctx, client, desired)
 		switch {
-		case err == nil && established(live):
-			return nil
-		case err == nil:
-			last = conditions(live)
-		case ctx.Err() == nil && !passes(err):
+		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), errors.Is(err, errDeleted):
+			// Another writer was faster, and has made progress. The next request fails when ctx has ended.
+			continue
+		case disconnected(ctx, err):
+			// It is unknown whether the API server executed it; the next request shows that.
+			if err := pause(ctx); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until it is established: %w (last seen: %s)", ctx.Err(), last)
-		case <-time.After(attemptEvery):
+		want := established
+		if live.DeletionTimestamp != nil {
+			// A terminating definition still serves its kind, but its deletion will end that.
+			want = never
+		}
+		err = waitFor(ctx, client, live, want)
+		if !errors.Is(err, errDeleted) && !disconnected(ctx, err) {
+			return err
 		}
 	}
 }
 
-// passes reports whether another attempt may succeed after an error: another writer was faster, or the connection broke
-// and it is unknown whether the API server executed the request. A refused connection is an error: only the caller knows
-// how long to wait for an API server.
-func passes(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) ||
-		utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+// disconnected reports whether an error is that of a broken or unanswered connection. It excludes refused
+// connections: only the caller knows how long to wait for an API server. It also excludes the end of ctx.
+func disconnected(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		utilnet.IsTimeout(err)
 }
 
-// established reports whether the API server serves the kind of a definition under the requested names. A terminating
-// definition still serves its kind, but its deletion will end that.
-func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	return definition.DeletionTimestamp == nil &&
-		apihelpers.IsCRDConditionTrue(definition, apiextensionsv1.Established)
+// retryDelay is how long after a broken connection the next request is made.
+const retryDelay = 200 * time.Millisecond
+
+// pause waits for the time of retryDelay, and returns the error of ctx if it ends meanwhile.
+func pause(ctx context.Context) error {
+	delay := time.NewTimer(retryDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // ensure brings the stored definition up to the desired one and returns it as stored. It writes only if they differ.
@@ -108,36 +122,8 @@ func ensure(
 		return live, nil
 	}
 	updated, err := client.Update(ctx, merged, metav1.UpdateOptions{FieldManager: fieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil, errDeleted
+	}
 	return updated, explain("update", err)
-}
-
-// conditions renders the conditions of a definition that explain why it is not established: a clash of names, mostly.
-func conditions(definition *apiextensionsv1.CustomResourceDefinition) string {
-	if definition.DeletionTimestamp != nil {
-		return "it is being deleted"
-	}
-	var parts []string
-	for _, condition := range definition.Status.Conditions {
-		parts = append(parts, fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason,
-			condition.Message))
-	}
-	if len(parts) == 0 {
-		return "no conditions yet"
-	}
-	return strings.Join(parts, "; ")
-}
-
-// explain describes a failure and, for a missing permission, its remedy.
-func explain(verb string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsForbidden(err):
-		return fmt.Errorf(
-			"not permitted to %s it (grant the verbs get, create and update on "+
-				"customresourcedefinitions, or install it beforehand with kubectl apply): %w", verb, err,
-		)
-	default:
-		return fmt.Errorf("%s: %w", verb, err)
-	}
 }
