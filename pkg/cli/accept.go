@@ -16,11 +16,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
-	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-func (a *app) acceptCommand() *cli.Command {
+func acceptCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "accept", Category: categoryChange, Usage: "have the operator enforce records that it does not trust",
 		ArgsUsage: "RELEASE...",
@@ -31,7 +30,7 @@ func (a *app) acceptCommand() *cli.Command {
 			"Of selected releases, accept takes those whose records are not trusted, or of an unexpected writer.\n\n" +
 			"accept prints the writer, and the objects that the operator writes and deletes then, and asks. Without a terminal it\n" +
 			"needs --yes: else it changes nothing, and exits with 2.",
-		Flags: a.changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.accept,
+		Flags: changeFlags(a, append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.does(runAccept),
 	}
 }
 
@@ -41,26 +40,26 @@ type doubted struct {
 	left []manifest.ID
 }
 
-func (a *app) accept(ctx context.Context, cmd *cli.Command) error {
-	store, targets, err := a.choose(ctx, cmd)
+func runAccept(ctx context.Context, a *action) error {
+	store, targets, err := choose(ctx, a)
 	if err != nil {
 		return err
 	}
-	if !cmd.Args().Present() {
+	if !a.cmd.Args().Present() {
 		if len(targets) == 0 {
-			return a.nothingChosen(ctx, cmd, store)
+			return nothingChosen(ctx, a, store)
 		}
 		if targets = slices.DeleteFunc(targets, hasNoDoubt); len(targets) == 0 {
-			return a.nothingSelected(ctx, cmd, store, "every selected release has a trusted record, or is not compared now")
+			return nothingSelected(ctx, a, store, "every selected release has a trusted record, or is not compared now")
 		}
 	}
 	var found []*doubted
 	failed := each(ctx, a, targets, func(t target) error {
-		hr, err := a.lockOfTarget(ctx, cmd, store, t)
+		hr, err := lockOfTarget(ctx, a, store, t)
 		if err != nil {
 			return err
 		}
-		d, err := a.doubted(ctx, store.cluster, hr)
+		d, err := compareDoubted(ctx, a, store.cluster, hr)
 		if err == nil {
 			found = append(found, d)
 		}
@@ -69,7 +68,7 @@ func (a *app) accept(ctx context.Context, cmd *cli.Command) error {
 	if len(found) == 0 {
 		return failed
 	}
-	if err := a.confirmAccepted(cmd, found); err != nil {
+	if err := confirmAccepted(a, found); err != nil {
 		return err
 	}
 	var done []changed
@@ -82,7 +81,7 @@ func (a *app) accept(ctx context.Context, cmd *cli.Command) error {
 			hr.Namespace, hr.Name, d.record.Revision, d.record.Key)})
 		return nil
 	})
-	if err := a.finish(ctx, cmd, store, done, isEnforced); err != nil {
+	if err := finish(ctx, a, store, done, isEnforced); err != nil {
 		return err
 	}
 	return cmp.Or(failed, written)
@@ -113,7 +112,7 @@ func isEnforced(hr *v1alpha1.HelmRelease) (bool, string) {
 }
 
 // doubted compares a release whose record is not trusted. The error is the reason why there is nothing to accept.
-func (a *app) doubted(ctx context.Context, c *connection, hr *v1alpha1.HelmRelease) (*doubted, error) {
+func compareDoubted(ctx context.Context, a *action, c *connection, hr *v1alpha1.HelmRelease) (*doubted, error) {
 	key, status := keyOf(hr), hr.Status.Trust
 	switch {
 	case status == nil:
@@ -126,7 +125,7 @@ func (a *app) doubted(ctx context.Context, c *connection, hr *v1alpha1.HelmRelea
 	case status.State == v1alpha1.TrustStateAccount && !isFlagged(hr):
 		return nil, fmt.Errorf("there is nothing to accept: the account of release %s limits what is enforced", key)
 	}
-	masker, err := a.masker(false)
+	masker, err := newMasker(false)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +138,7 @@ func (a *app) doubted(ctx context.Context, c *connection, hr *v1alpha1.HelmRelea
 	case status.State == v1alpha1.TrustStateTrusted && status.Revision == compared.record.Revision && !isFlagged(hr):
 		return nil, fmt.Errorf("revision %d of release %s is trusted already (%s)", status.Revision, key, status.Reason)
 	}
-	a.noteUncompared(key, compared.Comparison)
+	noteUncompared(a, key, compared.Comparison)
 	d := &doubted{drifted: compared}
 	if d.left, err = c.Leftovers(ctx, key); err != nil {
 		a.note("note: objects of earlier revisions that are deleted in release %s are not known: %v", key, err)
@@ -148,12 +147,12 @@ func (a *app) doubted(ctx context.Context, c *connection, hr *v1alpha1.HelmRelea
 }
 
 // confirmAccepted prints what the operator does once the records are accepted, and asks.
-func (a *app) confirmAccepted(cmd *cli.Command, found []*doubted) error {
+func confirmAccepted(a *action, found []*doubted) error {
 	var b strings.Builder
 	for _, d := range found {
 		d.text(&b, a.name)
 	}
-	if asks, err := a.explainReverts(cmd, b.String()); err != nil || !asks {
+	if asks, err := a.explainReverts(b.String()); err != nil || !asks {
 		return err
 	}
 	return a.agreed("Accept, and enforce this?")
@@ -204,18 +203,4 @@ func (d *drifted) acceptRecord(ctx context.Context, store *helmReleases) (*v1alp
 		}
 		return store.patch(ctx, hr, nil, map[string]any{"acceptedRecord": d.record.Version()})
 	})
-}
-
-// acceptedBy returns the record of a release in confirmed comparisons; empty for none.
-func acceptedBy(confirmed []drifted, key release.Key) string {
-	i := slices.IndexFunc(confirmed, func(d drifted) bool { return d.record.Key == key })
-	if i < 0 {
-		return ""
-	}
-	return confirmed[i].record.Version()
-}
-
-// trustsAny reports whether the operator of a HelmRelease enforces the records of any writer.
-func trustsAny(hr *v1alpha1.HelmRelease) bool {
-	return hr.Status.Trust != nil && hr.Status.Trust.State == v1alpha1.TrustStateAny
 }

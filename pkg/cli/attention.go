@@ -57,7 +57,7 @@ func needsAttention(hr *v1alpha1.HelmRelease, now time.Time) (finding, bool) {
 }
 
 // noteAdditions prints the number of objects with additions that scope Declared ignores.
-func (a *app) noteAdditions(releases []*v1alpha1.HelmRelease) {
+func noteAdditions(a *action, releases []*v1alpha1.HelmRelease) {
 	objects, of := 0, 0
 	for _, hr := range releases {
 		if n := hr.Status.Objects.Additions; n > 0 {

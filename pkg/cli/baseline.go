@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -33,16 +33,16 @@ func baselineFlags() []cli.Flag {
 }
 
 // checkBaseline refuses --write-baseline without a file.
-func checkBaseline(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Bool(writeBaselineName) && cmd.String(baselineName) == "" {
-		return command.UsageError(ctx, cmd, errors.New("--write-baseline needs --baseline FILE"), true)
+func checkBaseline(a *action) error {
+	if a.cmd.Bool(writeBaselineName) && a.cmd.String(baselineName) == "" {
+		return a.misused(errors.New("--write-baseline needs --baseline FILE"))
 	}
 	return nil
 }
 
 // baseline is the file of --baseline beside the drift of now.
 type baseline struct {
-	*app
+	*action
 	file string
 	read *report.Baseline
 	// now is the drift of the compared releases.
@@ -52,15 +52,15 @@ type baseline struct {
 }
 
 // openBaseline reads the file of --baseline; nil without the flag. A file to be written need not exist.
-func (a *app) openBaseline(cmd *cli.Command) (*baseline, error) {
-	file := cmd.String(baselineName)
+func openBaseline(a *action) (*baseline, error) {
+	file := a.cmd.String(baselineName)
 	if file == "" {
 		return nil, nil
 	}
-	b := &baseline{app: a, file: file, read: &report.Baseline{}, whole: map[string]string{}}
+	b := &baseline{action: a, file: file, read: &report.Baseline{}, whole: map[string]string{}}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		if cmd.Bool(writeBaselineName) {
+		if a.cmd.Bool(writeBaselineName) {
 			return b, nil
 		}
 		return nil, command.Hinted(err, "--write-baseline writes the drift of now to that file")
@@ -75,20 +75,20 @@ func (a *app) openBaseline(cmd *cli.Command) (*baseline, error) {
 }
 
 // leaveOutAll removes known drift from the results of all contexts.
-func (b *baseline) leaveOutAll(cmd *cli.Command, all []located[gathered]) {
+func (b *baseline) leaveOutAll(all []located[gathered]) {
 	for _, l := range all {
 		if l.read != nil {
-			b.leaveOut(cmd, l.Name, l.read)
+			b.leaveOut(l.Name, l.read)
 		}
 	}
 }
 
 // leaveOut removes known drift from the results of a context, and counts its objects. A nil baseline knows none.
-func (b *baseline) leaveOut(cmd *cli.Command, context string, found *gathered) {
+func (b *baseline) leaveOut(context string, found *gathered) {
 	if b == nil {
 		return
 	}
-	if !cmd.Args().Present() && cmd.String(selectorName) == "" && cmd.String("filename") == "" {
+	if !b.cmd.Args().Present() && b.cmd.String(selectorName) == "" && b.cmd.String("filename") == "" {
 		b.whole[context] = found.namespace
 	}
 	found.known = map[release.Key]int{}
@@ -129,7 +129,7 @@ func (b *baseline) leaveOut(cmd *cli.Command, context string, found *gathered) {
 
 // finish lists the drift of the file that no longer occurs, and writes the file if the flags ask for that. It returns
 // the error for the exit code; failed is that of the comparison.
-func (b *baseline) finish(cmd *cli.Command, failed error) error {
+func (b *baseline) finish(failed error) error {
 	if b == nil {
 		return failed
 	}
@@ -147,7 +147,7 @@ func (b *baseline) finish(cmd *cli.Command, failed error) error {
 	}
 	var exit *command.ExitError
 	drifted := errors.As(failed, &exit) && exit.Code == command.ExitFound
-	if !cmd.Bool(writeBaselineName) || failed != nil && !drifted {
+	if !b.cmd.Bool(writeBaselineName) || failed != nil && !drifted {
 		return failed
 	}
 	next.Releases = slices.DeleteFunc(next.Releases, func(r report.BaselineRelease) bool {
@@ -181,4 +181,14 @@ func (b *baseline) noteGone(r report.BaselineRelease, now []report.BaselineObjec
 			b.note("note: no longer drift, though in %s: release %s, %s", b.file, r.Key(), gone)
 		}
 	}
+}
+
+func writeFile(name, text string) (err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = io.WriteString(file, text)
+	return err
 }

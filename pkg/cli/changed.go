@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/urfave/cli/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -38,10 +37,10 @@ func (c changed) content() (map[string]any, error) {
 }
 
 // finish prints the changes, and waits for them if the flags ask for that.
-func (a *app) finish(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, done []changed, until waitFor,
+func finish(
+	ctx context.Context, a *action, store *helmReleases, done []changed, until waitFor,
 ) error {
-	if err := a.printChanged(cmd, done); err != nil {
+	if err := printChanged(a, done); err != nil {
 		return err
 	}
 	var waiting []*v1alpha1.HelmRelease
@@ -49,30 +48,30 @@ func (a *app) finish(
 		if c.hr == nil {
 			continue
 		}
-		if cmd.Name == "lock" && c.hr.Spec.SuspendedAt(a.now()) {
+		if a.cmd.Name == "lock" && c.hr.Spec.SuspendedAt(a.now()) {
 			a.note("note: the lock is suspended%s; %s resume %s -n %s ends that", report.SuspendedFor(c.hr), a.name,
 				c.hr.Spec.Release.Name, c.hr.Spec.Release.Namespace)
 			continue
 		}
-		if cmd.Name == "lock" && seesNoWriter(c.hr) {
+		if a.cmd.Name == "lock" && seesNoWriter(c.hr) {
 			a.note("note: the operator does not see the users who store revisions; %s", expectingTakesTrust)
 		}
 		waiting = append(waiting, c.hr)
 	}
-	return a.waitIfAsked(ctx, cmd, store, waiting, until)
+	return waitIfAsked(ctx, a, store, waiting, until)
 }
 
 // printChanged prints in the format of the output flag, or the texts. As with kubectl, several objects are one List
 // in JSON.
-func (a *app) printChanged(cmd *cli.Command, done []changed) error {
+func printChanged(a *action, done []changed) error {
 	var b strings.Builder
-	format := cmd.String("output")
+	format := a.cmd.String("output")
 	items := make([]map[string]any, len(done))
 	for i, c := range done {
 		switch format {
 		case "":
 			text := plain.Line(c.text)
-			if cmd.Bool("dry-run") {
+			if a.cmd.Bool("dry-run") {
 				text += " (dry run)"
 			}
 			fmt.Fprintln(&b, text)
@@ -93,6 +92,5 @@ func (a *app) printChanged(cmd *cli.Command, done []changed) error {
 		}
 		b.WriteString(text)
 	}
-	_, err := fmt.Fprint(a.out, b.String())
-	return err
+	return a.print(b.String())
 }

@@ -8,8 +8,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -42,13 +40,9 @@ func definitionFinding(ctx context.Context, c *connection) finding {
 	name := v1alpha1.HelmReleaseResourceName + "." + v1alpha1.SchemeGroupVersion.Group
 	subject := "CustomResourceDefinition " + name
 	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-	object, err := c.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	live, err := get[apiextensionsv1.CustomResourceDefinition](ctx, c.Dynamic.Resource(resource), name)
 	if apierrors.IsNotFound(err) {
 		return finding{levelError, subject, "it is not installed", installation}
-	}
-	live := &apiextensionsv1.CustomResourceDefinition{}
-	if err == nil {
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, live)
 	}
 	if err != nil {
 		return unreadable(subject, err)

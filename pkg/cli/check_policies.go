@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/policy"
 )
 
 // policyFindings reports HelmReleasePolicies without an operator, with errors, or with enforcement by the operator's
@@ -44,25 +44,58 @@ func policyFindings(ctx context.Context, c *connection, namespaces ...string) []
 	return slices.Concat([]finding{ok}, found)
 }
 
-func policyFinding(p *v1alpha1.HelmReleasePolicy) finding {
-	f := finding{Level: levelOK, Subject: fmt.Sprintf("HelmReleasePolicy %s/%s", p.Namespace, p.Name)}
-	switch ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); {
-	case ready == nil:
-		f.Level, f.Message = levelError, "it is not followed"
-		f.Advice = command.Program + " policies follows those of its own namespace (policies.enabled in the chart): move it " +
-			"there, or run that process in namespace " + p.Namespace
-	case ready.Status != metav1.ConditionTrue:
-		f.Level, f.Message = levelWarning, ready.Reason+": "+ready.Message
-		if meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionStalled) {
-			f.Level = levelError
+// pauseFindings reports policies with rules for pauses that no ValidatingAdmissionPolicy checks.
+func pauseFindings(ctx context.Context, c *connection, policies []*v1alpha1.HelmReleasePolicy) (found []finding) {
+	for _, p := range policies {
+		if p.Spec.Pauses == nil {
+			continue
 		}
-	case p.Status.Releases.Matched == 0:
-		f.Level, f.Message = levelWarning, "it matches no release"
-		f.Advice = "compare spec.match with the namespaces and labels of the releases: helm list -A"
-	case p.Status.Rollout != nil && p.Status.Rollout.Held > 0:
-		f.Level, f.Message = levelNote, "its rollout waits: "+p.Status.Rollout.Message
-	case policy.OwnRights(p) && p.Spec.AcceptRecordsOfAnyone:
-		f.Level, f.Message = levelNote, policy.Rights(p)
+		checked, err := checksPauses(ctx, c, p.Namespace)
+		if err != nil {
+			return append(found, unreadable("rules for pauses", err))
+		}
+		if !checked {
+			found = append(found, finding{levelWarning, fmt.Sprintf("HelmReleasePolicy %s/%s", p.Namespace, p.Name),
+				"the API server does not check its rules for pauses: no ValidatingAdmissionPolicy has it as a parameter",
+				"set policies.checkPauses in the chart; Kubernetes 1.30 or newer is needed"})
+		}
 	}
-	return f
+	return found
+}
+
+// checksPauses reports whether a ValidatingAdmissionPolicy has the HelmReleasePolicies of a namespace as parameters.
+func checksPauses(ctx context.Context, c *connection, namespace string) (bool, error) {
+	of := func(resource string) ([]unstructured.Unstructured, error) {
+		list, err := c.Dynamic.Resource(schema.GroupVersionResource{
+			Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource,
+		}).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+		return list.Items, nil
+	}
+	policies, err := of("validatingadmissionpolicies")
+	if err != nil {
+		return false, err
+	}
+	ours := map[string]bool{}
+	for i := range policies {
+		kind, _, err := unstructured.NestedString(policies[i].Object, "spec", "paramKind", "kind")
+		ours[policies[i].GetName()] = err == nil && kind == v1alpha1.PolicyKind
+	}
+	bindings, err := of("validatingadmissionpolicybindings")
+	if err != nil {
+		return false, err
+	}
+	for i := range bindings {
+		policy, _, err := unstructured.NestedString(bindings[i].Object, "spec", "policyName")
+		if err != nil || !ours[policy] {
+			continue
+		}
+		in, _, err := unstructured.NestedString(bindings[i].Object, "spec", "paramRef", "namespace")
+		if err == nil && in == namespace {
+			return true, nil
+		}
+	}
+	return false, nil
 }

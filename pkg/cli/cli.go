@@ -17,13 +17,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
-// Categories of commands in the help text.
-const (
-	categoryLook   = "Look"
-	categoryChange = "Change"
-	categorySetUp  = "Set up"
-)
-
 // Main runs a command line, args[0] being the program's name, until it ends or ctx does. It prints errors to stderr and
 // returns the exit code.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -59,12 +52,9 @@ func programName(args []string) string {
 	return command.Program
 }
 
-// pluginName is the name of the Helm plugin.
-const pluginName = "locker"
-
 // New returns the helm-locker command for a command line; args[0] is the program's name.
 func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
-	a := newApp(programName(args), stdin, stdout, stderr)
+	a := newAction(programName(args), stdin, stdout, stderr)
 	cmd := &cli.Command{
 		Name:    a.name,
 		Usage:   "makes Helm the only way to change what a Helm release deployed",
@@ -74,12 +64,12 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			"operator, too. Flags mean the same before a command and after it.",
 		Writer: stdout, ErrWriter: stderr, Reader: stdin,
 		Commands: slices.Concat([]*cli.Command{
-			a.diffCommand(), a.valuesCommand(), a.reportCommand(), a.evidenceCommand(),
-			a.statusCommand(), a.traceCommand(), a.checkCommand(), a.inspectCommand(),
-			a.rbacCommand(), a.policyCommand(),
-			a.lockCommand(), a.unlockCommand(), a.suspendCommand(), a.resumeCommand(), a.acceptCommand(),
-			a.enforceCommand(), a.migrateCommand(),
-		}, processCommands(), []*cli.Command{a.versionCommand()}),
+			diffCommand(a), valuesCommand(a), reportCommand(a), evidenceCommand(a),
+			statusCommand(a), traceCommand(a), checkCommand(a), inspectCommand(a),
+			rbacCommand(a), policyCommand(a),
+			lockCommand(a), unlockCommand(a), suspendCommand(a), resumeCommand(a), acceptCommand(a),
+			enforceCommand(a), migrateCommand(a),
+		}, processCommands(), []*cli.Command{versionCommand(a)}),
 		// A pipeline with a missing command must not pass.
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			return errors.Join(cli.ShowRootCommandHelp(cmd), &command.ExitError{Code: command.ExitFound})
@@ -100,19 +90,19 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 		OnUsageError:   command.UsageError,
 	}
 	completions := map[string]cli.ShellCompleteFunc{
-		"diff": a.completeWith(releaseNames, 0), "report": a.completeWith(releaseNames, 0),
-		"inspect": a.completeWith(releaseNames, 1), "values": a.completeWith(releaseNames, 1), "lock": a.completeWith(releaseNames, 0),
-		"unlock": a.completeWith(lockedNames, 0), "suspend": a.completeWith(lockedNames, 0),
-		"resume":  a.completeWith(lockedNames, 0),
-		"accept":  a.completeWith(lockedNames, 0),
-		"enforce": a.completeWith(lockedNames, 0),
-		"policy":  a.completeWith(policyArguments, 2),
-		"trace":   a.completeWith(tracedNames, 2),
-		"migrate": a.completeWith(lockedNames, 0), "status": a.completeWith(statusNames, 1),
+		"diff": completeWith(a, releaseNames, 0), "report": completeWith(a, releaseNames, 0),
+		"inspect": completeWith(a, releaseNames, 1), "values": completeWith(a, releaseNames, 1), "lock": completeWith(a, releaseNames, 0),
+		"unlock": completeWith(a, lockedNames, 0), "suspend": completeWith(a, lockedNames, 0),
+		"resume":  completeWith(a, lockedNames, 0),
+		"accept":  completeWith(a, lockedNames, 0),
+		"enforce": completeWith(a, lockedNames, 0),
+		"policy":  completeWith(a, policyArguments, 2),
+		"trace":   completeWith(a, tracedNames, 2),
+		"migrate": completeWith(a, lockedNames, 0), "status": completeWith(a, statusNames, 1),
 	}
 	for _, sub := range cmd.Commands {
 		if sub.ShellComplete = completions[sub.Name]; sub.ShellComplete == nil {
-			sub.ShellComplete = a.completeWith(nil, -1)
+			sub.ShellComplete = completeWith(a, nil, -1)
 		}
 		sub.OnUsageError = usageError
 		sub.HideHelpCommand = true
@@ -121,19 +111,8 @@ func New(args []string, stdin io.Reader, stdout, stderr io.Writer) *cli.Command 
 			sub.Description = strings.TrimPrefix(sub.Description, "\n\n")
 		}
 	}
-	cmd.Commands = append(cmd.Commands, referenceCommand(stdout), a.renderCommand())
+	cmd.Commands = append(cmd.Commands, referenceCommand(stdout, func() *cli.Command {
+		return New([]string{command.Program}, nil, stdout, stdout)
+	}), renderCommand(a))
 	return cmd
-}
-
-// needed returns the arguments of a command, exactly one for each element of what, their names.
-func needed(cmd *cli.Command, what ...string) ([]string, error) {
-	args := cmd.Args().Slice()
-	switch {
-	case len(args) < len(what):
-		return nil, command.UsageError(context.Background(), cmd, fmt.Errorf("%s is missing", what[len(args)]), true)
-	case len(args) > len(what):
-		err := fmt.Errorf("unexpected argument %q", args[len(what)])
-		return nil, command.UsageError(context.Background(), cmd, err, true)
-	}
-	return args, nil
 }

@@ -25,17 +25,18 @@ const completionPatience = 3 * time.Second
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // namer returns candidates for the argument of a command.
-type namer func(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error)
+type namer func(ctx context.Context, a *action, c *connection) ([]string, error)
 
 // completeWith returns the completion of a command with names as arguments, at most most (0 for any number, less for
 // none), and of its flags and their values. Errors yield no names: they cannot be printed while a user types.
-func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
+func completeWith(a *action, names namer, most int) cli.ShellCompleteFunc {
 	return func(ctx context.Context, cmd *cli.Command) {
+		a := a.with(cmd)
 		wanted := names
 		given := cmd.Args().Slice()
 		switch {
 		case len(given) > 0 && strings.HasPrefix(given[len(given)-1], "-"):
-			if wanted = a.completeFlag(cmd, given[len(given)-1]); wanted == nil {
+			if wanted = completeFlag(a, given[len(given)-1]); wanted == nil {
 				return
 			}
 			given = nil
@@ -48,7 +49,7 @@ func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 		asked := make(chan struct{})
 		go func() {
 			defer close(asked)
-			c, err := a.connect(ctx, cmd)
+			c, err := a.connect(ctx)
 			if err != nil {
 				return
 			}
@@ -56,7 +57,7 @@ func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 			if namespace := a.env("HELM_NAMESPACE"); cmd.String("namespace") == "" && namespace != "" {
 				c.namespace = namespace
 			}
-			if all, err := wanted(ctx, a, cmd, c); err == nil {
+			if all, err := wanted(ctx, a, c); err == nil {
 				found = all
 			}
 		}()
@@ -79,8 +80,8 @@ func (a *app) completeWith(names namer, most int) cli.ShellCompleteFunc {
 
 // completeFlag prints the continuations of a flag, or of the beginning of one. For values in the cluster it returns
 // their namer instead.
-func (a *app) completeFlag(cmd *cli.Command, last string) namer {
-	for _, flag := range cmd.Flags {
+func completeFlag(a *action, last string) namer {
+	for _, flag := range a.cmd.Flags {
 		if !slices.Contains(flag.Names(), strings.TrimLeft(last, "-")) {
 			continue
 		}
@@ -96,7 +97,7 @@ func (a *app) completeFlag(cmd *cli.Command, last string) namer {
 		case "policy":
 			return policyNames
 		case "context", contextsName:
-			for _, name := range contextNames(cmd) {
+			for _, name := range contextNames(a.cmd) {
 				fmt.Fprintln(a.out, name)
 			}
 			return nil
@@ -105,7 +106,7 @@ func (a *app) completeFlag(cmd *cli.Command, last string) namer {
 			return nil // a file, which the shell completes, or what only the user knows
 		}
 	}
-	for _, flag := range cmd.Flags {
+	for _, flag := range a.cmd.Flags {
 		_, usage := command.Placeholder(flag)
 		for _, name := range flag.Names() {
 			if written := dashed(name); strings.HasPrefix(written, last) {
@@ -134,7 +135,7 @@ func contextNames(cmd *cli.Command) []string {
 	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
-func namespaceNames(ctx context.Context, _ *app, _ *cli.Command, c *connection) ([]string, error) {
+func namespaceNames(ctx context.Context, _ *action, c *connection) ([]string, error) {
 	resource := corev1.SchemeGroupVersion.WithResource("namespaces")
 	list, err := c.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -148,9 +149,9 @@ func namespaceNames(ctx context.Context, _ *app, _ *cli.Command, c *connection) 
 }
 
 // releaseNames returns the names of all releases of the namespace, locked or not.
-func releaseNames(ctx context.Context, _ *app, cmd *cli.Command, c *connection) ([]string, error) {
+func releaseNames(ctx context.Context, a *action, c *connection) ([]string, error) {
 	namespace := c.namespace
-	if cmd.Bool("all-namespaces") {
+	if a.cmd.Bool("all-namespaces") {
 		namespace = ""
 	}
 	records, err := c.Records(ctx, namespace, "")
@@ -162,9 +163,9 @@ func releaseNames(ctx context.Context, _ *app, cmd *cli.Command, c *connection) 
 }
 
 // lockedNames returns the names of the namespace's releases with a HelmRelease.
-func lockedNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
-	return namesOf(ctx, a, cmd, c, func(hr *v1alpha1.HelmRelease) []string {
-		if hr.Spec.Release.Namespace != c.namespace && !cmd.Bool("all-namespaces") {
+func lockedNames(ctx context.Context, a *action, c *connection) ([]string, error) {
+	return namesOf(ctx, a, c, func(hr *v1alpha1.HelmRelease) []string {
+		if hr.Spec.Release.Namespace != c.namespace && !a.cmd.Bool("all-namespaces") {
 			return nil
 		}
 		return []string{hr.Spec.Release.Name}
@@ -172,9 +173,9 @@ func lockedNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) (
 }
 
 // statusNames returns the names of HelmReleases, and of their releases.
-func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
-	only := cmd.String("namespace")
-	return namesOf(ctx, a, cmd, c, func(hr *v1alpha1.HelmRelease) []string {
+func statusNames(ctx context.Context, a *action, c *connection) ([]string, error) {
+	only := a.cmd.String("namespace")
+	return namesOf(ctx, a, c, func(hr *v1alpha1.HelmRelease) []string {
 		if only != "" && hr.Spec.Release.Namespace != only {
 			return nil
 		}
@@ -184,8 +185,8 @@ func statusNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) (
 
 // completionNamespace returns the namespace of the HelmReleases. During completion, the library has not read the
 // environment.
-func (a *app) completionNamespace(cmd *cli.Command) string {
-	namespace := cmd.String("helmrelease-namespace")
+func completionNamespace(a *action) string {
+	namespace := a.cmd.String("helmrelease-namespace")
 	if set := a.env("HELM_LOCKER_NAMESPACE"); set != "" && namespace == v1alpha1.DefaultNamespace {
 		return set
 	}
@@ -193,10 +194,10 @@ func (a *app) completionNamespace(cmd *cli.Command) string {
 }
 
 func namesOf(
-	ctx context.Context, a *app, cmd *cli.Command, c *connection, names func(*v1alpha1.HelmRelease) []string,
+	ctx context.Context, a *action, c *connection, names func(*v1alpha1.HelmRelease) []string,
 ) ([]string, error) {
-	namespace := a.completionNamespace(cmd)
-	if cmd.Name == "status" && cmd.Bool("all-namespaces") || cmd.Name == "migrate" && cmd.Bool("all-namespaces") {
+	namespace := completionNamespace(a)
+	if a.cmd.Name == "status" && a.cmd.Bool("all-namespaces") || a.cmd.Name == "migrate" && a.cmd.Bool("all-namespaces") {
 		namespace = ""
 	}
 	locks, err := c.helmReleases(namespace, false).list(ctx, nil)
@@ -226,4 +227,25 @@ func withoutPackage(printScript cli.ActionFunc) cli.ActionFunc {
 			"elif declare -F _get_comp_words_by_ref >/dev/null 2>&1; then\n    "+packageCall, 1))
 		return err
 	}
+}
+
+// policyArguments returns the verb, and then the names of policies.
+func policyArguments(ctx context.Context, a *action, c *connection) ([]string, error) {
+	if a.cmd.Args().Len() == 0 {
+		return []string{previewVerb}, nil
+	}
+	return policyNames(ctx, a, c)
+}
+
+// policyNames returns the names of policies.
+func policyNames(ctx context.Context, a *action, c *connection) ([]string, error) {
+	list, err := c.helmReleases(completionNamespace(a), false).policies().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].GetName())
+	}
+	return names, nil
 }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v3"
 	"k8s.io/client-go/tools/clientcmd"
@@ -27,9 +26,6 @@ const (
 	allContextsName = "all-contexts"
 )
 
-// contextTimeout is the limit of a request of a command for several contexts; --request-timeout replaces it.
-const contextTimeout = 10 * time.Second
-
 // contextFlags are the flags of a command that can read several clusters.
 func contextFlags() []cli.Flag {
 	return []cli.Flag{
@@ -42,30 +38,30 @@ func contextFlags() []cli.Flag {
 
 // contexts returns the contexts of --contexts and --all-contexts: names in the order of the flag, those of a pattern in
 // the order of the alphabet. It returns nil without the flags.
-func (a *app) contexts(ctx context.Context, cmd *cli.Command) ([]report.Context, error) {
-	every, patterns := cmd.Bool(allContextsName), cmd.StringSlice(contextsName)
-	given := cmd.IsSet(contextsName)
+func (a *action) contexts() ([]report.Context, error) {
+	every, patterns := a.cmd.Bool(allContextsName), a.cmd.StringSlice(contextsName)
+	given := a.cmd.IsSet(contextsName)
 	if !every && !given {
 		return nil, nil
 	}
 	var err error
-	switch one := cmd.String("context"); {
+	switch one := a.cmd.String("context"); {
 	case every && given:
 		err = errors.New("--contexts and --all-contexts exclude each other")
 	case one != "" && one != a.env("HELM_KUBECONTEXT") && given:
 		err = errors.New("--context and --contexts exclude each other")
 	case one != "" && one != a.env("HELM_KUBECONTEXT"):
 		err = errors.New("--context and --all-contexts exclude each other")
-	case cmd.String("objects") != "":
+	case a.cmd.String("objects") != "":
 		err = errors.New("--objects reads no cluster, and so no contexts")
 	}
 	if err != nil {
-		return nil, command.UsageError(ctx, cmd, err, true)
+		return nil, a.misused(err)
 	}
-	if err := a.checkScopes(ctx, cmd); err != nil {
+	if err := a.checkScopes(); err != nil {
 		return nil, err
 	}
-	if _, err := release.ParseStorages(cmd.String("release-storage")); err != nil {
+	if _, err := release.ParseStorages(a.cmd.String("release-storage")); err != nil {
 		return nil, err
 	}
 	if every {
@@ -74,7 +70,7 @@ func (a *app) contexts(ctx context.Context, cmd *cli.Command) ([]report.Context,
 	for i := range patterns {
 		patterns[i] = strings.TrimSpace(patterns[i])
 	}
-	return readKubeconfig(cmd, patterns)
+	return readKubeconfig(a.cmd, patterns)
 }
 
 // readKubeconfig returns the contexts of the kubeconfig that match patterns.

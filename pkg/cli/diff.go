@@ -7,15 +7,11 @@ import (
 	"slices"
 
 	"github.com/urfave/cli/v3"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
-	"github.com/rancher/helm-locker/pkg/plain"
-	"github.com/rancher/helm-locker/pkg/release"
 )
 
-func (a *app) diffCommand() *cli.Command {
+func diffCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "diff", Category: categoryLook, Usage: "show what differs between a release and the cluster now",
 		ArgsUsage: "[RELEASE...]",
@@ -35,165 +31,91 @@ func (a *app) diffCommand() *cli.Command {
 			fileFlag(),
 			&cli.StringFlag{Name: "objects", Category: categoryWhat, TakesFile: true,
 				Usage: "with -f: compare with the objects in a `FILE` (- for standard input) as kubectl prints them, so that no cluster is needed"},
-			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
-				Usage: "`FORMAT`: text, json, yaml or patch (unified diffs and nothing else)"}, formatText, formatJSON, formatYAML, formatPatch),
+			outputFlag("text, json, yaml or patch (unified diffs and nothing else)", formatText, formatJSON, formatYAML, formatPatch),
 			colorFlag()}),
-		Action: a.diff,
+		Action: a.does(runDiff),
 	}
 }
 
-func (a *app) diff(ctx context.Context, cmd *cli.Command) error {
-	if err := checkDiffFlags(ctx, cmd); err != nil {
+func runDiff(ctx context.Context, a *action) error {
+	if err := checkDiffFlags(a); err != nil {
 		return err
 	}
-	known, err := a.openBaseline(cmd)
-	if err != nil {
-		return err
-	}
-	all, err := readContexts(ctx, a, cmd, func(a *app) (*gathered, error) {
-		source, targets, err := a.diffTargets(ctx, cmd)
-		if err != nil {
-			return nil, err
+	return compareAll(ctx, a, diffTargets, func(all []located[gathered]) error {
+		several := a.cmd.String("filename") == "" && (a.cmd.Args().Len() != 1 || a.cmd.Bool("all-namespaces")) || isLocated(all)
+		shown := diffShown{
+			format: a.cmd.String("output"), now: a.now(), style: a.style(), several: several,
+			brief: several && !a.cmd.Bool("all"),
 		}
-		found, err := a.gather(ctx, cmd, source, targets)
+		text, err := diffText(a, shown, all)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		c, _ := source.(*connection)
-		return a.orEmpty(ctx, cmd, c, c.scopeOf(cmd), found)
+		return a.print(text)
 	})
-	if err != nil {
-		return err
-	}
-	known.leaveOutAll(cmd, all)
-	several := cmd.String("filename") == "" && (cmd.Args().Len() != 1 || cmd.Bool("all-namespaces")) || isLocated(all)
-	shown := diffShown{
-		format: cmd.String("output"), now: a.now(), style: a.style(cmd), several: several,
-		brief: several && !cmd.Bool("all"),
-	}
-	text, err := a.diffText(shown, all)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprint(a.out, text); err != nil {
-		return err
-	}
-	a.noteHidden(cmd, all)
-	return known.finish(cmd, exitOfCompared(a, all))
 }
 
 // diffText returns differences in the format of the command line.
-func (a *app) diffText(shown diffShown, all []located[gathered]) (string, error) {
+func diffText(a *action, shown diffShown, all []located[gathered]) (string, error) {
 	if shown.format != formatJSON && shown.format != formatYAML {
 		return shown.output(all)
 	}
-	drift, err := a.driftOf(all)
+	drift, err := driftOf(a, all)
 	if err != nil {
 		return "", err
 	}
 	return encode(drift, shown.format)
 }
 
-// noteHidden names the effect of HelmReleases that could not be read: possible false drift, and unknown locks.
-func (a *app) noteHidden(cmd *cli.Command, all []located[gathered]) {
-	namespace := cmd.String("helmrelease-namespace")
-	for _, l := range all {
-		found := l.read
-		if found == nil || found.hidden == nil || !slices.ContainsFunc(found.comparisons, hasDrifted) {
-			continue
-		}
-		text := fmt.Sprintf("note: what a lock leaves alone is compared, too: %v", found.hidden)
-		if apierrors.IsForbidden(found.hidden) {
-			text = fmt.Sprintf("note: you may not list HelmReleases in namespace %s, so what a lock leaves alone is compared, too",
-				namespace)
-		}
-		a.noteIn(l.Name, plain.Line(text)+"\n")
-	}
-}
-
-func checkDiffFlags(ctx context.Context, cmd *cli.Command) error {
+func checkDiffFlags(a *action) error {
 	var err error
-	switch all, revision, file := cmd.Bool("all-namespaces"), cmd.IsSet("revision"), cmd.String("filename") != ""; {
-	case file && cmd.Args().Len() > 1:
-		err = fmt.Errorf("unexpected argument %q", cmd.Args().Get(1))
-	case file && cmd.String("selector") != "":
+	switch all, revision, file := a.cmd.Bool("all-namespaces"), a.cmd.IsSet("revision"), a.cmd.String("filename") != ""; {
+	case file && a.cmd.Args().Len() > 1:
+		err = fmt.Errorf("unexpected argument %q", a.cmd.Args().Get(1))
+	case file && a.cmd.String("selector") != "":
 		err = errors.New("--filename and --selector exclude each other")
 	case file && all:
 		err = errors.New("--filename and --all-namespaces exclude each other")
-	case !file && cmd.String("objects") != "":
+	case !file && a.cmd.String("objects") != "":
 		err = errors.New("--objects needs --filename")
-	case cmd.String("objects") == "-" && cmd.String("filename") == "-":
+	case a.cmd.String("objects") == "-" && a.cmd.String("filename") == "-":
 		err = errors.New("only one of --objects and --filename can be standard input")
-	case revision && !file && (all || cmd.Args().Len() != 1 || cmd.String("selector") != ""):
+	case revision && !file && (all || a.cmd.Args().Len() != 1 || a.cmd.String("selector") != ""):
 		err = errors.New("--revision needs the name of one release")
 	default:
-		return checkCompared(ctx, cmd)
+		return checkCompared(a)
 	}
-	return command.UsageError(ctx, cmd, err, true)
+	return a.misused(err)
 }
 
-// diffTargets returns the releases to compare, and the source of the objects.
-func (a *app) diffTargets(ctx context.Context, cmd *cli.Command) (inspect.Source, []candidate, error) {
-	if cmd.String("filename") == "" && !cmd.IsSet("revision") {
-		c, err := a.connect(ctx, cmd)
+// diffTargets returns the source of the objects, and the releases to compare with their namespace; empty for several.
+func diffTargets(ctx context.Context, a *action) (inspect.Source, string, []candidate, error) {
+	if a.cmd.String("filename") == "" && !a.cmd.IsSet("revision") {
+		c, err := a.connect(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, "", nil, err
 		}
-		targets, err := a.candidates(ctx, cmd, c, c.scopeOf(cmd))
-		return c, targets, err
+		targets, err := candidates(ctx, a, c, c.scopeOf())
+		return c, c.scopeOf(), targets, err
 	}
-	details, err := a.load(ctx, cmd)
+	details, err := loadRelease(ctx, a)
 	if err != nil {
-		return nil, nil, err
+		return nil, "", nil, err
 	}
 	targets := []candidate{{key: details.Key, details: details}}
-	if cmd.String("objects") != "" {
-		saved, err := a.readFile(cmd.String("objects"))
+	if a.cmd.String("objects") != "" {
+		saved, err := a.readFile(a.cmd.String("objects"))
 		if err != nil {
-			return nil, nil, err
+			return nil, "", nil, err
 		}
 		if len(saved.Objects) == 0 {
-			return nil, nil, fmt.Errorf("%s holds no objects to compare with", saved.Name)
+			return nil, "", nil, fmt.Errorf("%s holds no objects to compare with", saved.Name)
 		}
-		return inspect.NewDump(saved.Objects), targets, nil
+		return inspect.NewDump(saved.Objects), "", targets, nil
 	}
-	c, err := a.connect(ctx, cmd)
-	return c, targets, err
-}
-
-// progress returns a function that shows the progress of comparing the nth of several releases; nil without a
-// terminal.
-func (a *app) progress(key release.Key, n, of int) func(done, all int) {
-	if !a.errTTY {
-		return nil
+	c, err := a.connect(ctx)
+	if err != nil {
+		return nil, "", nil, err
 	}
-	which := key.String()
-	if of > 1 {
-		which = fmt.Sprintf("%d of %d, %s", n, of, key)
-	}
-	return func(done, all int) {
-		fmt.Fprintf(a.errOut, "\r\x1b[K")
-		if done < all {
-			fmt.Fprintf(a.errOut, "%s", plain.Line(fmt.Sprintf("comparing release %s: %d of %d objects", which, done,
-				all)))
-		}
-	}
-}
-
-// noteComparison prints the objects that were not, or not fully, compared.
-func (a *app) noteComparison(c *inspect.Comparison) {
-	if c.Local != "" && len(c.Differences) > 0 {
-		a.note(
-			"note: release %s is compared locally: %s; what the API server or a webhook makes of a value may look like drift", c.Release.Key, c.Local,
-		)
-	}
-	for _, failure := range c.Failures {
-		a.note("cannot compare %s of release %s: %v", failure.ID, c.Release.Key, failure.Err)
-		for _, hint := range hintsFor(a.name, failure.Err) {
-			a.note("  %s", hint)
-		}
-	}
-	for _, left := range c.Left {
-		a.note("note: not compared: %s", left)
-	}
+	return c, c.scopeOf(), targets, nil
 }

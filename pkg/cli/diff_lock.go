@@ -5,26 +5,23 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/urfave/cli/v3"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
 // locksOf returns the HelmReleases whose rules apply to the comparison. There are none without the operator. hidden is
 // the error when they could not be read, such as that of a user without the right to list them.
-func (a *app) locksOf(
-	ctx context.Context, cmd *cli.Command, source inspect.Source,
+func locksOf(
+	ctx context.Context, a *action, source inspect.Source,
 ) (locks []*v1alpha1.HelmRelease, hidden error) {
 	c, ok := source.(*connection)
 	if !ok {
 		return nil, nil
 	}
-	locks, err := c.helmReleases(cmd.String("helmrelease-namespace"), false).list(ctx, nil)
+	locks, err := c.helmReleases(a.cmd.String("helmrelease-namespace"), false).list(ctx, nil)
 	if errors.Is(err, errNoHelmReleases) {
 		return nil, nil
 	}
@@ -38,35 +35,16 @@ func (a *app) locksOf(
 	return locks, nil
 }
 
-// noteMisspelt names paths of the ignore rules of a release's HelmRelease that are no field of its objects, and
-// resemble one: the lock reverts that one.
-func (c *comparing) noteMisspelt(details *whole.Release) error {
-	for _, hr := range c.locks {
-		if keyOf(hr) != details.Key || len(hr.Spec.Ignore) == 0 {
-			continue
-		}
-		objects, err := inspect.Objects(details, c.source.Scope())
-		if err != nil {
-			return err
-		}
-		misspelt, _ := idlePaths(hr, objects)
-		for _, text := range misspelt {
-			c.note("note: HelmRelease %s/%s %s", hr.Namespace, hr.Name, text)
-		}
-	}
-	return nil
-}
-
 // asLocked gives the comparison of a release the scope and the ignore rules of its HelmRelease, if there is one.
-func (a *app) asLocked(
-	cmd *cli.Command, locks []*v1alpha1.HelmRelease, key release.Key, options *inspect.CompareOptions,
+func asLocked(
+	a *action, locks []*v1alpha1.HelmRelease, key release.Key, options *inspect.CompareOptions,
 ) error {
 	for _, hr := range locks {
 		if keyOf(hr) != key {
 			continue
 		}
 		options.Strict = options.Strict || hr.Spec.Scope == v1alpha1.ScopeStrict
-		if cmd.Bool("no-ignore") || len(hr.Spec.Ignore) == 0 {
+		if a.cmd.Bool("no-ignore") || len(hr.Spec.Ignore) == 0 {
 			continue
 		}
 		compiled, err := rules.Compile(hr.Spec.Ignore)

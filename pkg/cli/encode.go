@@ -84,3 +84,34 @@ func escapeInvisible(text string) string {
 	}
 	return b.String()
 }
+
+// Kinds of the output for programs, beside report.DriftKind.
+const (
+	kindFieldValues    = "FieldValueList"
+	kindFindings       = "FindingList"
+	kindLocks          = "HelmReleaseStatusList"
+	kindLockEvent      = "HelmReleaseEvent"
+	kindPolicies       = "HelmReleasePolicyStatusList"
+	kindPolicyPreviews = "PolicyPreviewList"
+	kindReleases       = "ReleaseList"
+	kindTraces         = "TraceList"
+	kindUnowned        = "UnownedObjectList"
+	kindVersions       = "VersionList"
+)
+
+// list is the output of a command as JSON or YAML. Its fields are part of the command's interface.
+type list[T any] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Contexts are the clusters that a command with several contexts read.
+	Contexts []report.Context `json:"contexts,omitempty"`
+	Items    []T              `json:"items"`
+}
+
+// encodeList returns items as a list of a kind, neutral. contexts are their clusters; nil for one cluster.
+func encodeList[T any](kind string, items []T, contexts []report.Context, format string) (string, error) {
+	if items == nil {
+		items = []T{} // not null
+	}
+	return encode(list[T]{report.ListVersion, kind, contexts, items}, format)
+}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,42 +13,37 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-func (a *app) enforceCommand() *cli.Command {
+func enforceCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "enforce", Category: categoryChange, Usage: "have a rollout enforce releases that it holds because of drift",
 		ArgsUsage: "RELEASE...",
 		Description: "A HelmReleasePolicy with spec.rollout holds releases with drift in mode Detect (spec.rollout.drifted: Hold).\n" +
 			"enforce prints the drift that is reverted then, and asks, as lock does. The rollout enforces the releases at once.\n" +
 			"The consent is for the drift of this hold and for the revision that is deployed now.",
-		Flags: a.changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.enforce,
+		Flags: changeFlags(a, append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.does(runEnforce),
 	}
 }
 
-// isHeld reports whether a rollout holds a release in mode Detect because of its drift.
-func isHeld(hr *v1alpha1.HelmRelease) bool {
-	return hr.Annotations[v1alpha1.HeldSinceAnnotation] != "" && hr.Spec.Mode == v1alpha1.ModeDetect
-}
-
 // enforce agrees to the revert of the drift of held releases.
-func (a *app) enforce(ctx context.Context, cmd *cli.Command) error {
-	store, targets, err := a.choose(ctx, cmd)
+func runEnforce(ctx context.Context, a *action) error {
+	store, targets, err := choose(ctx, a)
 	if err != nil {
 		return err
 	}
 	if len(targets) == 0 {
-		return a.nothingChosen(ctx, cmd, store)
+		return nothingChosen(ctx, a, store)
 	}
-	held, failed := a.held(ctx, cmd, store, targets)
+	held, failed := heldOf(ctx, a, store, targets)
 	if len(held) == 0 {
 		return cmp.Or(failed,
-			a.nothingSelected(ctx, cmd, store, "no rollout holds a selected release because of drift"))
+			nothingSelected(ctx, a, store, "no rollout holds a selected release because of drift"))
 	}
 	begun := make([]*v1alpha1.HelmRelease, len(held))
 	for i, hr := range held {
 		begun[i] = hr.DeepCopy()
 		begun[i].Spec.Mode = v1alpha1.ModeEnforce
 	}
-	if _, err := a.confirmReverts(ctx, cmd, store.cluster, begun); err != nil {
+	if _, err := confirmReverts(ctx, a, store.cluster, begun); err != nil {
 		return err
 	}
 	var done []changed
@@ -63,7 +57,7 @@ func (a *app) enforce(ctx context.Context, cmd *cli.Command) error {
 		done = append(done, changed{hr: hr, text: text})
 		return nil
 	})
-	if err := a.finish(ctx, cmd, store, done, isMoved); err != nil {
+	if err := finish(ctx, a, store, done, isMoved); err != nil {
 		return err
 	}
 	return cmp.Or(failed, written)
@@ -71,14 +65,14 @@ func (a *app) enforce(ctx context.Context, cmd *cli.Command) error {
 
 // held returns the held HelmReleases of targets. The error is about named releases that are not held; of selected ones
 // the others are left out.
-func (a *app) held(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, targets []target,
+func heldOf(
+	ctx context.Context, a *action, store *helmReleases, targets []target,
 ) (held []*v1alpha1.HelmRelease, failed error) {
-	if !cmd.Args().Present() {
+	if !a.cmd.Args().Present() {
 		targets = slices.DeleteFunc(targets, func(t target) bool { return len(t.locks) != 1 || !isHeld(t.locks[0]) })
 	}
 	failed = each(ctx, a, targets, func(t target) error {
-		hr, err := a.lockOfTarget(ctx, cmd, store, t)
+		hr, err := lockOfTarget(ctx, a, store, t)
 		switch {
 		case err != nil:
 			return err
@@ -97,11 +91,6 @@ func (a *app) held(
 func errNotHeld(hr *v1alpha1.HelmRelease) error {
 	return fmt.Errorf("no rollout holds release %s: HelmRelease %s/%s has mode %s, and is not held because of drift",
 		keyOf(hr), hr.Namespace, hr.Name, hr.Spec.Mode)
-}
-
-// nothingSelected is the error for a selection without a release to change, for a reason.
-func (a *app) nothingSelected(ctx context.Context, cmd *cli.Command, store *helmReleases, reason string) error {
-	return a.empty(ctx, cmd, store.cluster, errors.New(reason), store.namespace, store.cluster.scopeOf(cmd))
 }
 
 // agree writes a user's consent to the revert of the drift of a held release. A HelmRelease of another revision than

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -83,20 +82,6 @@ func didYouMean(missing release.Key, similar []release.Key) string {
 	return "did you mean " + strings.Join(names, ", or ") + "?"
 }
 
-// notLocked describes a release without a HelmRelease in a namespace.
-func (a *app) notLocked(t target, namespace string) error {
-	hint := fmt.Sprintf("%s lock %s -n %s locks it; --helmrelease-namespace looks elsewhere", a.name, t.key.Name,
-		t.key.Namespace)
-	if len(t.similar) > 0 {
-		hint = didYouMean(t.key, t.similar)
-	}
-	if len(t.others) > 0 {
-		return command.Hinted(fmt.Errorf("no HelmRelease of that name in namespace %s is for release %s", namespace, t.key),
-			"there is "+strings.Join(t.others, ", "))
-	}
-	return command.Hinted(fmt.Errorf("release %s is not locked: no HelmRelease in namespace %s names it", t.key, namespace), hint)
-}
-
 // denied is how the API server's authorizers word a refusal.
 var denied = regexp.MustCompile(
 	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`,
@@ -123,28 +108,6 @@ func forbiddenHints(err error) []string {
 	}
 	return []string{fmt.Sprintf("%s needs a %s with verbs: [%s], apiGroups: [%q], resources: [%s], bound %s",
 		found[1], kind, found[2], found[4], found[3], where)}
-}
-
-// unreachable describes why an API server does not answer; nil for any answer, such as a refusal.
-func unreachable(host string, err error) error {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && !apierrors.IsUnauthorized(err) {
-		return nil
-	}
-	if apierrors.IsUnauthorized(err) {
-		return err
-	}
-	var cause *url.Error
-	if errors.As(err, &cause) {
-		err = cause.Err
-	}
-	if reason, isLogin := strings.CutPrefix(err.Error(), "getting credentials: "); isLogin {
-		reason, _, _ = strings.Cut(reason, "\n") // the rest is client-go's advice
-		return command.Hinted(fmt.Errorf("no login at the cluster at %s: %s", host, reason),
-			"the kubeconfig runs that program to log in: install it, run it to see its error, or choose another context with --context")
-	}
-	return command.Hinted(fmt.Errorf("the cluster at %s does not answer: %w", host, err),
-		"choose another cluster with --context, --kubeconfig or KUBECONFIG, or find out whether this one is up")
 }
 
 // invalid describes the API server's validation errors for an object of ours, field by field.

@@ -1,6 +1,8 @@
 package cli
 
-import "github.com/urfave/cli/v3"
+import (
+	"github.com/urfave/cli/v3"
+)
 
 // examples are command lines for help texts and the reference, by command, without the program's name. Tests run
 // them.

@@ -1,132 +1,18 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
-
-	"github.com/urfave/cli/v3"
-	"k8s.io/apimachinery/pkg/labels"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 )
-
-// comparedFlags are the flags that select the comparison.
-func comparedFlags() []cli.Flag {
-	return append(slices.Concat(baselineFlags(), severityFlags()),
-		allNamespacesFlag(), allowEmptyFlag(),
-		selectorFlag("only releases"),
-		&cli.BoolFlag{Name: "strict", Category: categoryWhat,
-			Usage: "also show what others added beside what the release declares; the default for a release that a HelmRelease locks with scope Strict"},
-		&cli.BoolFlag{Name: "no-ignore", Category: categoryWhat,
-			Usage: "compare what the ignore rules of the release's HelmRelease leave alone, too"},
-		helmReleaseNamespaceFlag(),
-	)
-}
-
-// checkCompared refuses ambiguous combinations of comparedFlags.
-func checkCompared(ctx context.Context, cmd *cli.Command) error {
-	names := cmd.Args().Slice()
-	if len(names) > 0 && cmd.String("selector") != "" {
-		return command.UsageError(ctx, cmd, errors.New("names of releases and --selector exclude each other"), true)
-	}
-	scoped := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/") })
-	if scoped >= 0 && cmd.Bool("all-namespaces") {
-		return command.UsageError(ctx, cmd, errTwoScopes(names[scoped]), true)
-	}
-	return checkBaseline(ctx, cmd)
-}
-
-// candidate is a release to compare.
-type candidate struct {
-	key     release.Key
-	records []release.Record
-	// labels are those of the newest record.
-	labels labels.Set
-	// err reports an invalid record; nil when all are valid.
-	err error
-	// details are the compared revision, if read already.
-	details *whole.Release
-}
-
-// candidates returns the releases selected by arguments and flags, in order: the named ones, else those of a
-// namespace, or of all when it is empty. A missing named one is an error.
-func (a *app) candidates(
-	ctx context.Context, cmd *cli.Command, c *connection, namespace string,
-) ([]candidate, error) {
-	if cmd.Args().Present() {
-		return c.namedCandidates(ctx, cmd)
-	}
-	selector, err := parseSelector(cmd, selectorName)
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.allCandidates(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(of candidate) bool { return !selector.Matches(of.labels) }), nil
-}
-
-func (c *connection) namedCandidates(ctx context.Context, cmd *cli.Command) ([]candidate, error) {
-	keys, err := c.keys(cmd, func(name string) ([]release.Key, error) { return c.called(ctx, name) })
-	if err != nil {
-		return nil, err
-	}
-	var all []candidate
-	for _, key := range keys {
-		records, err := c.Records(ctx, key.Namespace, key.Name)
-		if err == nil && len(records) == 0 {
-			if _, err = c.Find(ctx, key, 0); err == nil { // says what may have been meant
-				err = fmt.Errorf("release %s was being installed; try again", key)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, candidate{key: key, records: records})
-	}
-	return all, nil
-}
-
-// allCandidates returns the releases of a namespace, or of all when it is empty, in order.
-func (c *connection) allCandidates(ctx context.Context, namespace string) ([]candidate, error) {
-	records, err := c.Labelled(ctx, namespace)
-	if err != nil {
-		return nil, err
-	}
-	byKey := map[release.Key]*candidate{}
-	for _, r := range records {
-		key := r.Key
-		if key.Name == "" {
-			key.Name = r.ObjectName // which is none that Helm gives
-		}
-		if byKey[key] == nil {
-			byKey[key] = &candidate{key: key}
-		}
-		of := byKey[key]
-		of.err = cmp.Or(of.err, r.Err)
-		of.records = append(of.records, r.Record)
-		if newest, _ := release.Newest(of.records); newest.Same(r.Record) {
-			of.labels = r.Labels
-		}
-	}
-	var all []candidate
-	for _, key := range slices.SortedFunc(maps.Keys(byKey), compareKeys) {
-		all = append(all, *byKey[key])
-	}
-	return all, nil
-}
 
 // gathered is the result of comparing releases.
 type gathered struct {
@@ -157,8 +43,7 @@ func isIncomplete(c *inspect.Comparison) bool { return len(c.Failures) > 0 }
 
 // comparing is a comparison of releases in progress.
 type comparing struct {
-	*app
-	cmd    *cli.Command
+	*action
 	source inspect.Source
 	masker report.Masker
 	// named reports that the user has named the releases.
@@ -168,20 +53,20 @@ type comparing struct {
 
 // gather compares releases with the objects of source. An error of one of several releases does not affect the
 // others. The returned error is about a single release, or about all.
-func (a *app) gather(
-	ctx context.Context, cmd *cli.Command, source inspect.Source, all []candidate,
+func gather(
+	ctx context.Context, a *action, source inspect.Source, all []candidate,
 ) (*gathered, error) {
-	masker, err := a.masker(false)
+	masker, err := newMasker(false)
 	if err != nil {
 		return nil, err
 	}
-	rated, err := ratingsOf(cmd)
+	rated, err := ratingsOf(a)
 	if err != nil {
 		return nil, err
 	}
-	c := &comparing{app: a, cmd: cmd, source: source, masker: masker, named: cmd.Args().Present()}
+	c := &comparing{action: a, source: source, masker: masker, named: a.cmd.Args().Present()}
 	c.ratings = rated
-	c.locks, c.hidden = a.locksOf(ctx, cmd, source)
+	c.locks, c.hidden = locksOf(ctx, a, source)
 	for i, of := range all {
 		err := c.compare(ctx, of, a.progress(of.key, i+1, len(all)))
 		var nothing *nothingDeployedError
@@ -204,7 +89,7 @@ func (a *app) gather(
 // compare.
 func (c *comparing) compare(ctx context.Context, of candidate, progress func(done, all int)) error {
 	options := inspect.CompareOptions{Masker: c.masker, Strict: c.cmd.Bool("strict"), Progress: progress}
-	if err := c.asLocked(c.cmd, c.locks, of.key, &options); err != nil {
+	if err := asLocked(c.action, c.locks, of.key, &options); err != nil {
 		return err
 	}
 	if err := c.compareWith(ctx, of, options); err != nil {
@@ -238,7 +123,7 @@ func (c *comparing) compareWith(ctx context.Context, of candidate, options inspe
 	}
 	details := of.details
 	if cluster, ok := c.source.(*connection); ok && details == nil {
-		record, err := c.current(of.records, c.named)
+		record, err := currentOf(c.action, of.records, c.named)
 		if err != nil {
 			return err
 		}
@@ -251,7 +136,7 @@ func (c *comparing) compareWith(ctx context.Context, of candidate, options inspe
 		return err
 	}
 	c.comparisons = append(c.comparisons, comparison)
-	c.noteComparison(comparison)
+	noteComparison(c.action, comparison)
 	if !hasDrifted(comparison) {
 		return nil
 	}
@@ -277,7 +162,7 @@ func (e *nothingDeployedError) Error() string {
 }
 
 // current returns the revision of a release for the comparison. A named release always has one.
-func (a *app) current(records []release.Record, named bool) (release.Record, error) {
+func currentOf(a *action, records []release.Record, named bool) (release.Record, error) {
 	newest, _ := release.Newest(records)
 	record, _ := inspect.Current(records)
 	switch {
@@ -292,4 +177,41 @@ func (a *app) current(records []release.Record, named bool) (release.Record, err
 			newest.Revision, newest.Key, newest.Status, record.Revision)
 	}
 	return record, nil
+}
+
+// noteComparison prints the objects that were not, or not fully, compared.
+func noteComparison(a *action, c *inspect.Comparison) {
+	if c.Local != "" && len(c.Differences) > 0 {
+		a.note(
+			"note: release %s is compared locally: %s; what the API server or a webhook makes of a value may look like drift", c.Release.Key, c.Local,
+		)
+	}
+	for _, failure := range c.Failures {
+		a.note("cannot compare %s of release %s: %v", failure.ID, c.Release.Key, failure.Err)
+		for _, hint := range hintsFor(a.name, failure.Err) {
+			a.note("  %s", hint)
+		}
+	}
+	for _, left := range c.Left {
+		a.note("note: not compared: %s", left)
+	}
+}
+
+// noteMisspelt names paths of the ignore rules of a release's HelmRelease that are no field of its objects, and
+// resemble one: the lock reverts that one.
+func (c *comparing) noteMisspelt(details *whole.Release) error {
+	for _, hr := range c.locks {
+		if keyOf(hr) != details.Key || len(hr.Spec.Ignore) == 0 {
+			continue
+		}
+		objects, err := inspect.Objects(details, c.source.Scope())
+		if err != nil {
+			return err
+		}
+		misspelt, _ := idlePaths(hr, objects)
+		for _, text := range misspelt {
+			c.note("note: HelmRelease %s/%s %s", hr.Namespace, hr.Name, text)
+		}
+	}
+	return nil
 }

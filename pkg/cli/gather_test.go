@@ -16,10 +16,10 @@ func TestAReleaseWithRecordsInTwoStoragesIsNotCompared(t *testing.T) {
 		{Key: key, Storage: release.ConfigMaps, Revision: 2, Status: release.StatusDeployed},
 	}
 	for _, named := range []bool{false, true} {
-		_, err := (&app{}).current(records, named)
+		_, err := currentOf(&action{}, records, named)
 		const want = "release apps/web has records in Secrets and in ConfigMaps; choose one of the two with --release-storage"
 		check.That(t, err != nil && strings.HasPrefix(err.Error(), want), "named %v: %v", named, err)
 	}
-	record, err := (&app{}).current(records[1:], false)
+	record, err := currentOf(&action{}, records[1:], false)
 	check.That(t, err == nil && record.Revision == 2, "of one storage: %+v, %v", record, err)
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,12 +22,6 @@ import (
 
 // fieldManager is the field manager of the commands' writes to HelmReleases.
 const fieldManager = "helm-locker-cli"
-
-func helmReleaseNamespaceFlag() cli.Flag {
-	return &cli.StringFlag{Name: "helmrelease-namespace", Value: v1alpha1.DefaultNamespace,
-		Sources:  cli.EnvVars("HELM_LOCKER_NAMESPACE"),
-		Category: categoryCluster, Usage: "`NAMESPACE` of the HelmReleases, which the operator manages"}
-}
 
 // helmReleases reads and writes the HelmReleases of one namespace, or reads those of all when it is empty.
 type helmReleases struct {
@@ -88,13 +82,23 @@ func isAbout(err error, resource string) bool {
 	return details != nil && details.Kind == resource && details.Name != ""
 }
 
-func typed(object *unstructured.Unstructured) (*v1alpha1.HelmRelease, error) {
-	hr := &v1alpha1.HelmRelease{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, hr); err != nil {
-		return nil, fmt.Errorf("HelmRelease %s/%s is of another version: %w", object.GetNamespace(), object.GetName(),
-			err)
+// get reads an object of the API.
+func get[T any](ctx context.Context, client dynamic.ResourceInterface, name string) (*T, error) {
+	object, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
 	}
-	return hr, nil
+	return typed[T](object)
+}
+
+// typed decodes an object of the API.
+func typed[T any](object *unstructured.Unstructured) (*T, error) {
+	out := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, out); err != nil {
+		return nil, fmt.Errorf("%s %s/%s is of another version: %w", object.GetKind(), object.GetNamespace(),
+			object.GetName(), err)
+	}
+	return out, nil
 }
 
 // list returns the HelmReleases for which keep returns true, all when it is nil. They are without ignore rules that
@@ -108,7 +112,7 @@ func (h *helmReleases) list(
 	}
 	var found []*v1alpha1.HelmRelease
 	for i := range list.Items {
-		hr, err := typed(&list.Items[i])
+		hr, err := typed[v1alpha1.HelmRelease](&list.Items[i])
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +139,7 @@ func (h *helmReleases) create(ctx context.Context, hr *v1alpha1.HelmRelease) (*v
 	if err != nil {
 		return nil, h.apiError(fmt.Sprintf("create HelmRelease %s/%s", h.namespace, hr.Name), err)
 	}
-	return typed(created)
+	return typed[v1alpha1.HelmRelease](created)
 }
 
 // patch changes a HelmRelease by a JSON merge patch, if it has not changed since it was read.
@@ -155,7 +159,7 @@ func (h *helmReleases) patch(
 	if err != nil {
 		return nil, h.apiError(fmt.Sprintf("change HelmRelease %s/%s", hr.Namespace, hr.Name), err)
 	}
-	return typed(patched)
+	return typed[v1alpha1.HelmRelease](patched)
 }
 
 // update changes a HelmRelease by do. After a conflict, as the operator writes to HelmReleases, too, it is read and
@@ -175,7 +179,7 @@ func (h *helmReleases) update(
 			if getErr != nil {
 				return h.apiError(fmt.Sprintf("get HelmRelease %s/%s", hr.Namespace, hr.Name), getErr)
 			}
-			fresh, getErr := typed(object)
+			fresh, getErr := typed[v1alpha1.HelmRelease](object)
 			if getErr != nil {
 				return getErr
 			}
@@ -197,3 +201,27 @@ func (h *helmReleases) delete(ctx context.Context, hr *v1alpha1.HelmRelease) err
 	}
 	return nil
 }
+
+// isHeld reports whether a rollout holds a release in mode Detect because of its drift.
+func isHeld(hr *v1alpha1.HelmRelease) bool {
+	return hr.Annotations[v1alpha1.HeldSinceAnnotation] != "" && hr.Spec.Mode == v1alpha1.ModeDetect
+}
+
+// isFlagged reports whether an unexpected user deployed a revision.
+func isFlagged(hr *v1alpha1.HelmRelease) bool {
+	return meta.IsStatusConditionFalse(hr.Status.Conditions, v1alpha1.ConditionExpectedWriter)
+}
+
+// seesNoWriter reports whether the operator of a HelmRelease does not see the users who store revisions.
+func seesNoWriter(hr *v1alpha1.HelmRelease) bool {
+	c := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionExpectedWriter)
+	return c != nil && c.Reason == v1alpha1.ReasonGuardNotServed
+}
+
+// trustsAny reports whether the operator of a HelmRelease enforces the records of any writer.
+func trustsAny(hr *v1alpha1.HelmRelease) bool {
+	return hr.Status.Trust != nil && hr.Status.Trust.State == v1alpha1.TrustStateAny
+}
+
+// expectingTakesTrust is the remedy for spec.expectedWriters that no operator can judge.
+const expectingTakesTrust = "spec.expectedWriters takes trust.records=Witnessed in the values of the chart"

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -19,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-func (a *app) inspectCommand() *cli.Command {
+func inspectCommand(a *action) *cli.Command {
 	flags := append(clusterFlags(namespaceOfRelease),
 		&cli.IntFlag{Name: "revision", Category: categoryWhat, HideDefault: true, Validator: positive,
 			Usage: "revision `N` of the release; the newest without it"},
@@ -37,26 +36,20 @@ func (a *app) inspectCommand() *cli.Command {
 		Description: "Decodes the record of a release: a summary or, with a flag, a part of it.\n" +
 			"Values of Secrets in the manifest are replaced by markers, <secret 1f2e3d4c>, wherever they occur in values and notes\n" +
 			"too; equal markers in one output stand for equal values. --show-secrets leaves them as they are.",
-		Flags: flags, Action: a.inspect,
+		Flags: flags, Action: a.does(runInspect),
 	}
 }
 
-func fileFlag() cli.Flag {
-	return &cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
-		Usage: "read the release from a `FILE` (- for standard input) instead of the cluster: records, which are Secrets or ConfigMaps, as " +
-			"kubectl prints them, or the payload of one, encoded or not"}
-}
-
-func (a *app) inspect(ctx context.Context, cmd *cli.Command) error {
-	part, format, err := inspected(ctx, cmd)
+func runInspect(ctx context.Context, a *action) error {
+	part, format, err := inspected(a)
 	if err != nil {
 		return err
 	}
-	details, err := a.load(ctx, cmd)
+	details, err := loadRelease(ctx, a)
 	if err != nil {
 		return err
 	}
-	masker, err := a.masker(cmd.Bool("show-secrets"))
+	masker, err := newMasker(a.cmd.Bool("show-secrets"))
 	if err != nil {
 		return err
 	}
@@ -64,27 +57,27 @@ func (a *app) inspect(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	return a.showDetails(shown, part, format)
+	return showDetails(a, shown, part, format)
 }
 
 // partAll is all of a release, in a format for programs.
 const partAll = "all"
 
 // inspected returns the requested part of a release and its format; empty for a summary, and for text.
-func inspected(ctx context.Context, cmd *cli.Command) (part, format string, err error) {
+func inspected(a *action) (part, format string, err error) {
 	var parts []string
 	for _, part := range [...]string{"manifest", "values", "notes", "json"} {
-		if cmd.Bool(part) {
+		if a.cmd.Bool(part) {
 			parts = append(parts, part)
 		}
 	}
-	format = cmd.String("output")
+	format = a.cmd.String("output")
 	switch {
 	case len(parts) > 1:
 		err = fmt.Errorf("--%s and --%s exclude each other", parts[0], parts[1])
 	case len(parts) == 1 && format != "" && parts[0] != "values":
 		err = fmt.Errorf("--%s and --output exclude each other", parts[0])
-	case cmd.Bool("json"):
+	case a.cmd.Bool("json"):
 		return partAll, formatJSON, nil
 	case len(parts) == 1:
 		return parts[0], format, nil
@@ -92,29 +85,29 @@ func inspected(ctx context.Context, cmd *cli.Command) (part, format string, err 
 		return partAll, format, nil
 	}
 	if err != nil {
-		err = command.UsageError(ctx, cmd, err, true)
+		err = a.misused(err)
 	}
 	return "", format, err
 }
 
 // load reads the release selected by arguments and flags, from the cluster or a file.
-func (a *app) load(ctx context.Context, cmd *cli.Command) (*whole.Release, error) {
-	if cmd.String("filename") != "" {
-		saved, err := a.readFile(cmd.String("filename"))
+func loadRelease(ctx context.Context, a *action) (*whole.Release, error) {
+	if a.cmd.String("filename") != "" {
+		saved, err := a.readFile(a.cmd.String("filename"))
 		if err != nil {
 			return nil, err
 		}
-		key, err := a.keyInFile(ctx, cmd)
+		key, err := keyInFile(a)
 		if err != nil {
 			return nil, err
 		}
-		return saved.Find(key, cmd.Int("revision"))
+		return saved.Find(key, a.cmd.Int("revision"))
 	}
-	args, err := needed(cmd, "the name of a release")
+	args, err := needed(a, "the name of a release")
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.connect(ctx, cmd)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +115,7 @@ func (a *app) load(ctx context.Context, cmd *cli.Command) (*whole.Release, error
 	if err != nil {
 		return nil, err
 	}
-	record, err := c.Find(ctx, key, cmd.Int("revision"))
+	record, err := c.Find(ctx, key, a.cmd.Int("revision"))
 	if err != nil {
 		return nil, err
 	}
@@ -131,26 +124,26 @@ func (a *app) load(ctx context.Context, cmd *cli.Command) (*whole.Release, error
 
 // keyInFile returns the wanted release of a file. The name is optional. It ignores the namespace of the environment,
 // which belongs to the cluster.
-func (a *app) keyInFile(ctx context.Context, cmd *cli.Command) (release.Key, error) {
+func keyInFile(a *action) (release.Key, error) {
 	var key release.Key
-	switch cmd.Args().Len() {
+	switch a.cmd.Args().Len() {
 	case 0:
 	case 1:
-		namespace, name, found := strings.Cut(cmd.Args().First(), "/")
+		namespace, name, found := strings.Cut(a.cmd.Args().First(), "/")
 		if found {
 			return release.Key{Namespace: namespace, Name: name}, nil
 		}
 		key.Name = namespace
 	default:
-		return key, command.UsageError(ctx, cmd, fmt.Errorf("unexpected argument %q", cmd.Args().Get(1)), true)
+		return key, a.misused(fmt.Errorf("unexpected argument %q", a.cmd.Args().Get(1)))
 	}
-	if namespace := cmd.String("namespace"); namespace != a.env("HELM_NAMESPACE") {
+	if namespace := a.cmd.String("namespace"); namespace != a.env("HELM_NAMESPACE") {
 		key.Namespace = namespace
 	}
 	return key, nil
 }
 
-func (a *app) readFile(name string) (saved *inspect.Saved, err error) {
+func (a *action) readFile(name string) (saved *inspect.Saved, err error) {
 	if name == "-" {
 		return inspect.ReadSaved(a.in, "standard input")
 	}
@@ -186,7 +179,7 @@ func mask(details *whole.Release, masker report.Masker, part string) (*whole.Rel
 	return &shown, err
 }
 
-func (a *app) showDetails(d *whole.Release, part, format string) error {
+func showDetails(a *action, d *whole.Release, part, format string) error {
 	var text string
 	switch part {
 	case "":
@@ -213,6 +206,18 @@ func (a *app) showDetails(d *whole.Release, part, format string) error {
 	if text != "" && text[len(text)-1] != '\n' {
 		text += "\n"
 	}
-	_, err := io.WriteString(a.out, text)
-	return err
+	return a.print(text)
+}
+
+// needed returns the arguments of a command, exactly one for each element of what, their names.
+func needed(a *action, what ...string) ([]string, error) {
+	args := a.cmd.Args().Slice()
+	switch {
+	case len(args) < len(what):
+		return nil, a.misused(fmt.Errorf("%s is missing", what[len(args)]))
+	case len(args) > len(what):
+		err := fmt.Errorf("unexpected argument %q", args[len(what)])
+		return nil, a.misused(err)
+	}
+	return args, nil
 }

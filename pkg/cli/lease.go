@@ -7,12 +7,9 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/client-go/dynamic"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
@@ -41,13 +38,11 @@ func (l leases) stopped(ctx context.Context, hr *v1alpha1.HelmRelease) (seen tim
 }
 
 func (l leases) get(ctx context.Context, key types.NamespacedName) (*coordinationv1.Lease, error) {
-	resource := l.c.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases"))
-	object, err := resource.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	found := &coordinationv1.Lease{}
-	return found, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found)
+	return get[coordinationv1.Lease](ctx, l.in(key.Namespace), key.Name)
+}
+
+func (l leases) in(namespace string) dynamic.ResourceInterface {
+	return l.c.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(namespace)
 }
 
 // operatorsOf returns the Leases of the operators of HelmReleases, without repetition; the usual one without any.
@@ -103,21 +98,10 @@ const handover = 20 * time.Second
 func (l leases) taken(ctx context.Context, key types.NamespacedName) bool {
 	ctx, cancel := context.WithTimeout(ctx, handover)
 	defer cancel()
-	client := l.c.Dynamic.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(key.Namespace)
-	named := fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
-	_, err := watchtools.UntilWithSync(ctx, selected(client, named), &unstructured.Unstructured{}, nil,
-		func(event watch.Event) (bool, error) {
-			object, ok := event.Object.(*unstructured.Unstructured)
-			found := &coordinationv1.Lease{}
-			if !ok || event.Type == watch.Deleted {
-				return false, nil
-			}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, found); err != nil {
-				return false, err
-			}
-			_, stopped := inspect.LastSeen(found.Spec, l.now())
-			return !stopped, nil
-		})
+	err := until(ctx, l.in(key.Namespace), called(key.Name), func(event watch.EventType, of *coordinationv1.Lease) (bool, error) {
+		_, stopped := inspect.LastSeen(of.Spec, l.now())
+		return event != watch.Deleted && !stopped, nil
+	})
 	return err == nil
 }
 
@@ -146,7 +130,7 @@ func outdate(hr *v1alpha1.HelmRelease, operators []ended) {
 }
 
 // noteEnded prints that operators do not run.
-func (a *app) noteEnded(operators []ended) {
+func noteEnded(a *action, operators []ended) {
 	for _, o := range operators {
 		a.note("warning: %s", o.warning)
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/urfave/cli/v3"
-
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
@@ -31,13 +29,13 @@ type located[T any] struct {
 	err error
 }
 
-// readContexts calls read for the cluster of the flags, or side by side for each context of --contexts, with an app of
-// its own. An error of one context is in its result and does not affect the others; the returned error is about all.
+// readContexts calls read for the cluster of the flags, or side by side for each context of --contexts, with an action
+// of its own. An error of one context is in its result and does not affect the others; the returned error is about all.
 // The notes of each context are printed together, after its name.
 func readContexts[T any](
-	ctx context.Context, a *app, cmd *cli.Command, read func(*app) (*T, error),
+	ctx context.Context, a *action, read func(*action) (*T, error),
 ) ([]located[T], error) {
-	contexts, err := a.contexts(ctx, cmd)
+	contexts, err := a.contexts()
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +47,13 @@ func readContexts[T any](
 		return []located[T]{{read: one, err: err}}, nil
 	}
 	var stdin []byte
-	if cmd.String("filename") == "-" {
+	if a.cmd.String("filename") == "-" {
 		if stdin, err = io.ReadAll(a.in); err != nil {
 			return nil, fmt.Errorf("read the standard input: %w", err)
 		}
 	}
 	all, notes := make([]located[T], len(contexts)), make([]bytes.Buffer, len(contexts))
-	a.sideBySide(contexts, mostContexts, func(i int, one *app) {
+	a.sideBySide(contexts, mostContexts, func(i int, one *action) {
 		one.in, one.errOut = bytes.NewReader(stdin), &notes[i]
 		all[i].Context = contexts[i]
 		all[i].read, all[i].err = read(one)
@@ -71,8 +69,8 @@ func readContexts[T any](
 	return all, shared(all)
 }
 
-// sideBySide calls do for each context with an app of its own, most at a time, and returns when all calls have.
-func (a *app) sideBySide(contexts []report.Context, most int, do func(i int, one *app)) {
+// sideBySide calls do for each context with an action of its own, most at a time, and returns when all calls have.
+func (a *action) sideBySide(contexts []report.Context, most int, do func(i int, one *action)) {
 	slots := make(chan struct{}, most)
 	var running sync.WaitGroup
 	for i := range contexts {
@@ -115,7 +113,7 @@ func shared[T any](all []located[T]) error {
 
 // exitOf prints the errors of the contexts, and returns the error for the exit code of a command. An error in one
 // context is an error of the command, and drift in one is drift.
-func exitOf[T any](a *app, all []located[T]) error {
+func exitOf[T any](a *action, all []located[T]) error {
 	for _, l := range all {
 		if l.Name == "" {
 			return l.err
@@ -140,7 +138,7 @@ func worst[T any](all []located[T]) error {
 }
 
 // printErrorIn prints the error of a context, if it has a message.
-func (a *app) printErrorIn(context string, err error) {
+func (a *action) printErrorIn(context string, err error) {
 	if messageOf(err) != "" {
 		fmt.Fprintln(a.errOut, inContext(context, explain(a.name, fmt.Errorf("context %s: %w", context, err))))
 	}
@@ -170,7 +168,7 @@ func seriousness(code int) int {
 }
 
 // noteIn prints lines that were noted about a context after its name, with their commands for that context.
-func (a *app) noteIn(context, lines string) {
+func (a *action) noteIn(context, lines string) {
 	for line := range strings.Lines(lines) {
 		if context != "" {
 			line = plain.Line(context) + ": " + inContext(context, strings.TrimPrefix(line, a.name+": "))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +19,7 @@ import (
 )
 
 // changeFlags are the common flags of the commands that change a HelmRelease.
-func (a *app) changeFlags(more ...cli.Flag) []cli.Flag {
+func changeFlags(a *action, more ...cli.Flag) []cli.Flag {
 	return slices.Concat(clusterFlags(namespaceOfRelease), []cli.Flag{
 		helmReleaseNamespaceFlag(),
 		&cli.StringFlag{Name: "name", Category: categoryWhat,
@@ -33,16 +32,7 @@ func (a *app) changeFlags(more ...cli.Flag) []cli.Flag {
 	}, more)
 }
 
-func waitFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "wait", Category: categoryWhat,
-			Usage: "wait until the operator has done it, and print what it is waiting for"},
-		&cli.DurationFlag{Name: "timeout", Value: 2 * time.Minute, Category: categoryWhat,
-			Usage: "how long --wait waits; 0 for ever"},
-	}
-}
-
-func (a *app) lockCommand() *cli.Command {
+func lockCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "lock", Category: categoryChange, Usage: "have the operator lock releases", ArgsUsage: "RELEASE...",
 		Description: "Creates a HelmRelease for each release, or changes the one that there is. What no flag names stays as it is, and a\n" +
@@ -56,7 +46,7 @@ func (a *app) lockCommand() *cli.Command {
 			"--ignore adds paths to spec.ignore, and --unignore takes paths back. Rules with managers or a target are left as\n" +
 			"they are: kubectl edit changes those.",
 		DisableSliceFlagSeparator: true,
-		Flags: a.changeFlags(append(append(waitFlags(), allNamespacesFlag(),
+		Flags: changeFlags(a, append(append(waitFlags(), allNamespacesFlag(),
 			allowEmptyFlag(), yesFlag(),
 			&cli.BoolFlag{Name: "all", Category: categoryWhat,
 				Usage: "write a policy for all releases of the namespace, or of all namespaces with -A"},
@@ -79,36 +69,36 @@ func (a *app) lockCommand() *cli.Command {
 				Usage: "fail when the release does not exist yet"},
 			&cli.BoolFlag{Name: mayNotExistName, Category: categoryWhat,
 				Usage: "accept a release that does not exist yet, or a path of --ignore that is no field, though it looks like a misspelt one"})...),
-		Action: a.lock,
+		Action: a.does(runLock),
 	}
 }
 
-func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
-	if err := checkPaths(ctx, cmd); err != nil {
+func runLock(ctx context.Context, a *action) error {
+	if err := checkPaths(a); err != nil {
 		return err
 	}
-	if err := checkSelection(ctx, cmd); err != nil {
+	if err := checkSelection(a); err != nil {
 		return err
 	}
-	if !cmd.Args().Present() {
-		return a.lockMany(ctx, cmd)
+	if !a.cmd.Args().Present() {
+		return lockMany(ctx, a)
 	}
-	if cmd.Bool("must-exist") && cmd.Bool(mayNotExistName) {
-		return command.UsageError(ctx, cmd, errors.New("--must-exist and --may-not-exist exclude each other"), true)
+	if a.cmd.Bool("must-exist") && a.cmd.Bool(mayNotExistName) {
+		return a.misused(errors.New("--must-exist and --may-not-exist exclude each other"))
 	}
-	if cmd.Bool(acceptFlag) {
-		return command.UsageError(ctx, cmd, fmt.Errorf("--%s is for a policy, which --all and --selector write", acceptFlag), true)
+	if a.cmd.Bool(acceptFlag) {
+		return a.misused(fmt.Errorf("--%s is for a policy, which --all and --selector write", acceptFlag))
 	}
-	c, err := a.connect(ctx, cmd)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
-	keys, err := c.keys(cmd, func(name string) ([]release.Key, error) { return c.called(ctx, name) })
+	keys, err := c.keys(func(name string) ([]release.Key, error) { return c.namedAnywhere(ctx, name) })
 	if err != nil {
 		return err
 	}
-	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
-	states, failed, err := a.lockStates(ctx, cmd, store, keys)
+	store := c.helmReleases(a.cmd.String("helmrelease-namespace"), a.cmd.Bool("dry-run"))
+	states, failed, err := statesToLock(ctx, a, store, keys)
 	if err != nil {
 		return err
 	}
@@ -120,7 +110,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 		)
 		// A read HelmRelease can be outdated when it is written: the operator writes to HelmReleases, too.
 		err := retry.OnError(retry.DefaultRetry, outdated, func() (err error) {
-			hr, action, err = ensureLock(ctx, store, of, cmd)
+			hr, action, err = ensureLock(ctx, store, of, a)
 			return err
 		})
 		if err != nil {
@@ -130,7 +120,7 @@ func (a *app) lock(ctx context.Context, cmd *cli.Command) error {
 			of.key, of.text)})
 		return nil
 	})
-	if err := a.finish(ctx, cmd, store, done, isLocked); err != nil {
+	if err := finish(ctx, a, store, done, isLocked); err != nil {
 		return err
 	}
 	return cmp.Or(failed, written)
@@ -146,21 +136,21 @@ type lockState struct {
 
 // lockStates returns the releases that can be locked, after a question about those with drift. An error of one of
 // several releases is failed.
-func (a *app) lockStates(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, keys []release.Key,
+func statesToLock(
+	ctx context.Context, a *action, store *helmReleases, keys []release.Key,
 ) (states []lockState, failed, err error) {
 	var begun []*v1alpha1.HelmRelease
 	failed = each(ctx, a, keys, func(key release.Key) error {
-		text, err := a.releaseState(ctx, cmd, store.cluster, key)
+		text, err := releaseState(ctx, a, store.cluster, key)
 		if err != nil {
 			return err
 		}
-		before, after, err := plannedLock(ctx, store, key, cmd)
+		before, after, err := plannedLock(ctx, store, key, a)
 		if err != nil {
 			return err
 		}
 		if before != nil {
-			a.noteUnignored(before.Spec.Ignore, fmt.Sprintf("HelmRelease %s/%s", before.Namespace, before.Name), cmd)
+			noteUnignored(a, before.Spec.Ignore, fmt.Sprintf("HelmRelease %s/%s", before.Namespace, before.Name))
 		}
 		if beginsToRevert(before, after, a.now()) {
 			begun = append(begun, after)
@@ -168,7 +158,7 @@ func (a *app) lockStates(
 		states = append(states, lockState{key: key, text: text})
 		return nil
 	})
-	confirmed, err := a.confirmReverts(ctx, cmd, store.cluster, begun)
+	confirmed, err := confirmReverts(ctx, a, store.cluster, begun)
 	for i := range states {
 		states[i].accepted = acceptedBy(confirmed, states[i].key)
 	}
@@ -180,9 +170,9 @@ func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.Is
 // ensureLock creates or changes the HelmRelease of a release, and reports which. The record whose drift was confirmed
 // is accepted, unless the operator enforces the records of any writer.
 func ensureLock(
-	ctx context.Context, store *helmReleases, of lockState, cmd *cli.Command,
+	ctx context.Context, store *helmReleases, of lockState, a *action,
 ) (*v1alpha1.HelmRelease, string, error) {
-	before, after, err := plannedLock(ctx, store, of.key, cmd)
+	before, after, err := plannedLock(ctx, store, of.key, a)
 	if err != nil {
 		return nil, "", err
 	}
@@ -212,13 +202,13 @@ func ensureLock(
 
 // plannedLock returns the HelmRelease of a release, nil for none, and the one that the flags ask for.
 func plannedLock(
-	ctx context.Context, store *helmReleases, key release.Key, cmd *cli.Command,
+	ctx context.Context, store *helmReleases, key release.Key, a *action,
 ) (before, after *v1alpha1.HelmRelease, err error) {
 	all, err := store.list(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	name := cmd.String("name")
+	name := a.cmd.String("name")
 	if before, err = lockOf(all, key, name); err != nil {
 		return nil, nil, err
 	}
@@ -233,8 +223,8 @@ func plannedLock(
 			},
 		}
 	}
-	setProtection(&after.Spec.Protection, cmd)
-	after.Spec.Ignore = ignoreRules(after.Spec.Ignore, cmd)
+	setProtection(&after.Spec.Protection, a)
+	after.Spec.Ignore = ignoreRules(after.Spec.Ignore, a)
 	if before == nil || len(changedSpec(&before.Spec.Protection, &after.Spec.Protection)) == 0 {
 		return before, after, nil
 	}

@@ -4,35 +4,99 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
-	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// mayNotExistName is the flag that accepts names of releases and fields that do not exist and resemble others.
-const mayNotExistName = "may-not-exist"
+// pointer matches a path of an ignore rule.
+var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
+
+func checkPaths(a *action) error {
+	for _, flag := range []string{"ignore", "unignore"} {
+		for _, path := range a.cmd.StringSlice(flag) {
+			if !pointer.MatchString(path) {
+				return command.Hinted(fmt.Errorf("--%s %q is no JSON pointer", flag, path),
+					"begin each segment with a slash, and write ~1 for a slash and ~0 for a tilde in a key: /metadata/annotations/example.com~1hash")
+			}
+		}
+	}
+	for _, path := range a.cmd.StringSlice("unignore") {
+		if slices.Contains(a.cmd.StringSlice("ignore"), path) {
+			return a.misused(fmt.Errorf("--ignore and --unignore of %q exclude each other", path))
+		}
+	}
+	return nil
+}
+
+// ignoreRules returns ignore rules with the paths of --ignore and without those of --unignore.
+func ignoreRules(rules []v1alpha1.IgnoreRule, a *action) []v1alpha1.IgnoreRule {
+	var ignore []v1alpha1.IgnoreRule
+	back := a.cmd.StringSlice("unignore")
+	for _, rule := range rules {
+		if !isPlain(rule) {
+			ignore = append(ignore, rule)
+			continue
+		}
+		rule.Paths = slices.DeleteFunc(slices.Clone(rule.Paths),
+			func(path string) bool { return slices.Contains(back, path) })
+		if len(rule.Paths) > 0 {
+			ignore = append(ignore, rule)
+		}
+	}
+	var missing []string
+	for _, path := range a.cmd.StringSlice("ignore") {
+		if !ignores(ignore, path) {
+			missing = append(missing, path)
+		}
+	}
+	if len(missing) > 0 {
+		ignore = append(ignore, v1alpha1.IgnoreRule{Paths: missing})
+	}
+	return ignore
+}
+
+// noteUnignored names the paths of --unignore that the rules of an object do not ignore.
+func noteUnignored(a *action, rules []v1alpha1.IgnoreRule, of string) {
+	for _, path := range a.cmd.StringSlice("unignore") {
+		if !ignores(rules, path) {
+			a.note("note: %s does not ignore %s", of, path)
+		}
+	}
+}
+
+// isPlain reports whether a rule covers paths of all objects, for every writer, like the rules of --ignore.
+func isPlain(rule v1alpha1.IgnoreRule) bool {
+	return len(rule.Managers) == 0 && rule.Target == nil && !rule.Deletion
+}
+
+// ignores reports whether rules leave a path alone in all objects, for every writer.
+func ignores(rules []v1alpha1.IgnoreRule, path string) bool {
+	return slices.ContainsFunc(rules, func(rule v1alpha1.IgnoreRule) bool {
+		return isPlain(rule) && slices.Contains(rule.Paths, path)
+	})
+}
 
 // releaseState describes the release to be locked. A missing release is an error if it must exist, if its namespace is
 // missing too, and if it resembles a release: it may be misspelt.
-func (a *app) releaseState(ctx context.Context, cmd *cli.Command, c *connection, key release.Key) (string, error) {
+func releaseState(ctx context.Context, a *action, c *connection, key release.Key) (string, error) {
 	record, err := c.Find(ctx, key, 0)
 	var missing *inspect.NotFoundError
 	switch {
 	case err == nil:
-		return fmt.Sprintf("revision %d, %s", record.Revision, record.Status), a.checkIgnored(ctx, cmd, c, record)
-	case cmd.Bool("must-exist"):
+		return fmt.Sprintf("revision %d, %s", record.Revision, record.Status), checkIgnored(ctx, a, c, record)
+	case a.cmd.Bool("must-exist"):
 		return "", err
 	case errors.As(err, &missing) && missing.Elsewhere != "":
 		return "whose record is in " + missing.Elsewhere + "; only an operator with --release-storage=secret,configmap reads it", nil
 	case errors.As(err, &missing):
-		if err := c.misspelt(ctx, missing); err != nil && !cmd.Bool(mayNotExistName) && !c.isLocked(ctx, cmd, key) {
+		if err := c.misspelt(ctx, missing); err != nil && !a.cmd.Bool(mayNotExistName) && !c.isLocked(ctx, key) {
 			return "", err
 		}
 		return "which does not exist yet and is locked when it appears", nil
@@ -57,15 +121,15 @@ func (c *connection) misspelt(ctx context.Context, missing *inspect.NotFoundErro
 }
 
 // isLocked reports whether a HelmRelease for a release is known to exist: its name was accepted before.
-func (c *connection) isLocked(ctx context.Context, cmd *cli.Command, key release.Key) bool {
-	locks, err := c.helmReleases(cmd.String("helmrelease-namespace"), false).list(ctx, nil)
+func (c *connection) isLocked(ctx context.Context, key release.Key) bool {
+	locks, err := c.helmReleases(c.cmd.String("helmrelease-namespace"), false).list(ctx, nil)
 	return err == nil && slices.ContainsFunc(locks, func(hr *v1alpha1.HelmRelease) bool { return keyOf(hr) == key })
 }
 
 // checkIgnored checks the paths of --ignore against the objects of a revision. A misspelt one is an error: the lock
 // would revert the field that was meant.
-func (a *app) checkIgnored(ctx context.Context, cmd *cli.Command, c *connection, record release.Record) error {
-	paths := cmd.StringSlice("ignore")
+func checkIgnored(ctx context.Context, a *action, c *connection, record release.Record) error {
+	paths := a.cmd.StringSlice("ignore")
 	if len(paths) == 0 {
 		return nil
 	}
@@ -83,7 +147,7 @@ func (a *app) checkIgnored(ctx context.Context, cmd *cli.Command, c *connection,
 		case err != nil:
 			return fmt.Errorf("--ignore: %w", err)
 		case use.declared:
-		case !use.possible && use.near != "" && !cmd.Bool(mayNotExistName):
+		case !use.possible && use.near != "" && !a.cmd.Bool(mayNotExistName):
 			return command.Hinted(fmt.Errorf("--ignore %s: no object of release %s has such a field", path, key),
 				fmt.Sprintf("did you mean %s? --may-not-exist adds the rule as it is", use.near))
 		default:
@@ -91,13 +155,4 @@ func (a *app) checkIgnored(ctx context.Context, cmd *cli.Command, c *connection,
 		}
 	}
 	return nil
-}
-
-// objectsOf returns the objects that a revision declares.
-func (c *connection) objectsOf(ctx context.Context, record release.Record) ([]manifest.Object, error) {
-	details, err := c.Read(ctx, record)
-	if err != nil {
-		return nil, err
-	}
-	return inspect.Objects(details, c.Scope())
 }

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -20,7 +18,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-func (a *app) migrateCommand() *cli.Command {
+func migrateCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "migrate", Category: categoryChange,
 		Usage: "take off what an older operator wrote on the objects of releases", ArgsUsage: "[RELEASE...]",
@@ -38,7 +36,7 @@ func (a *app) migrateCommand() *cli.Command {
 			&cli.BoolFlag{Name: "objectset-metadata", Category: categoryWhat,
 				Usage: "also what an operator with --objectset-metadata wrote, for one that no longer has that flag"},
 			yesFlag()),
-		Action: a.migrate,
+		Action: a.does(runMigrate),
 	}
 }
 
@@ -49,24 +47,24 @@ type migration struct {
 	taken bool
 }
 
-func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
-	names := cmd.Args().Slice()
-	if len(names) > 0 && cmd.Bool("all-namespaces") {
-		return command.UsageError(ctx, cmd, errors.New("name releases or say --all-namespaces, not both"), true)
+func runMigrate(ctx context.Context, a *action) error {
+	names := a.cmd.Args().Slice()
+	if len(names) > 0 && a.cmd.Bool("all-namespaces") {
+		return a.misused(errors.New("name releases or say --all-namespaces, not both"))
 	}
-	c, err := a.connect(ctx, cmd)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
-	keys, fresh, err := a.migrationKeys(ctx, cmd, c, names)
+	keys, fresh, err := migrationKeys(ctx, a, c, names)
 	if err != nil {
 		return err
 	}
-	dryRun := cmd.Bool("dry-run")
+	dryRun := a.cmd.Bool("dry-run")
 	var todo []migration
 	marked, failed := 0, false
 	for _, key := range keys {
-		plan, err := migrate.NewPlan(ctx, c.Cluster, key, cmd.Bool("objectset-metadata"))
+		plan, err := migrate.NewPlan(ctx, c.Cluster, key, a.cmd.Bool("objectset-metadata"))
 		if err != nil {
 			var missing *inspect.NotFoundError
 			switch {
@@ -83,13 +81,13 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 			continue
 		}
 		m := migration{plan: plan, taken: !fresh[key]}
-		failed = a.showPlan(m) || failed
+		failed = showPlan(a, m) || failed
 		if len(plan.Marked) > 0 {
 			todo = append(todo, m)
 			marked += len(plan.Marked)
 		}
 	}
-	if marked > 0 && !dryRun && !cmd.Bool("yes") {
+	if marked > 0 && !dryRun && !a.cmd.Bool("yes") {
 		switch agreed, err := a.confirm(fmt.Sprintf("Take this off %s?", plain.Count(marked, "object"))); {
 		case err != nil:
 			return err
@@ -97,16 +95,16 @@ func (a *app) migrate(ctx context.Context, cmd *cli.Command) error {
 			return errors.New("nothing was changed")
 		}
 	}
-	return a.carry(ctx, c, todo, dryRun, failed)
+	return carryOut(ctx, a, c, todo, failed)
 }
 
 // migrationKeys returns the releases selected by arguments and flags. fresh are those that the older operator still
 // manages.
-func (a *app) migrationKeys(
-	ctx context.Context, cmd *cli.Command, c *connection, names []string,
+func migrationKeys(
+	ctx context.Context, a *action, c *connection, names []string,
 ) (keys []release.Key, fresh map[release.Key]bool, err error) {
-	namespace := cmd.String("helmrelease-namespace")
-	if cmd.Bool("all-namespaces") {
+	namespace := a.cmd.String("helmrelease-namespace")
+	if a.cmd.Bool("all-namespaces") {
 		namespace = ""
 	}
 	locks, err := c.helmReleases(namespace, false).list(ctx, nil)
@@ -124,7 +122,7 @@ func (a *app) migrationKeys(
 		}
 		keys = append(keys, key)
 	}
-	only := a.onlyIn(c, cmd.String("namespace"))
+	only := a.onlyIn(c, a.cmd.String("namespace"))
 	for _, hr := range locks {
 		key := keyOf(hr)
 		if len(names) == 0 && (only == "" || key.Namespace == only) {
@@ -136,18 +134,18 @@ func (a *app) migrationKeys(
 	if keys = slices.Compact(keys); len(keys) == 0 {
 		reason := fmt.Errorf("there is nothing to migrate: no HelmRelease%s names a release%s", inNamespace(namespace),
 			inNamespace(only))
-		return nil, nil, a.empty(ctx, cmd, c, reason, namespace, only)
+		return nil, nil, a.empty(ctx, c, reason, namespace, only)
 	}
 	return keys, fresh, nil
 }
 
 // showPlan prints the planned removals of a release, and reports whether an object could not be read.
-func (a *app) showPlan(m migration) bool {
+func showPlan(a *action, m migration) bool {
 	p := m.plan
 	fmt.Fprintln(a.out, plain.Line(fmt.Sprintf("release %s, revision %d: %d of %s marked by the older operator",
 		p.Key, p.Revision, len(p.Marked), plain.Count(p.Declared, "object"))))
 	for _, o := range p.Unseen {
-		a.complain(o)
+		complain(a, o)
 	}
 	for _, o := range p.Marked {
 		fmt.Fprintln(a.out, "  "+plain.Line(o.ID.String()))
@@ -169,7 +167,7 @@ func (a *app) showPlan(m migration) bool {
 	return len(p.Unseen) > 0
 }
 
-func (a *app) complain(o *migrate.Object) {
+func complain(a *action, o *migrate.Object) {
 	a.note("  cannot clean %s: %v", o.ID, o.Err)
 	for _, hint := range hintsFor(a.name, o.Err) {
 		a.note("    %s", hint)
@@ -177,8 +175,8 @@ func (a *app) complain(o *migrate.Object) {
 }
 
 // carry executes the shown plan.
-func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun, failed bool) error {
-	done := 0
+func carryOut(ctx context.Context, a *action, c *connection, todo []migration, failed bool) error {
+	done, dryRun := 0, a.cmd.Bool("dry-run")
 	for _, m := range todo {
 		if !m.taken && !dryRun {
 			fmt.Fprintln(a.errOut, explain(a.name,
@@ -195,7 +193,7 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 				done++
 			}
 			if o.Err != nil {
-				a.complain(o)
+				complain(a, o)
 				failed = true
 			}
 		}
@@ -219,24 +217,4 @@ func (a *app) carry(ctx context.Context, c *connection, todo []migration, dryRun
 		return &command.ExitError{Code: command.ExitFailed}
 	}
 	return nil
-}
-
-// confirm asks a question at the terminal. Without a terminal it returns an error.
-func (a *app) confirm(question string) (bool, error) {
-	if !a.inTTY {
-		return false, command.Hinted(errors.New("nothing was changed: there is no terminal to ask at"),
-			"--yes does it without asking; --dry-run only looks")
-	}
-	return ask(a.in, a.errOut, question)
-}
-
-// ask reads an answer; anything but yes is no.
-func ask(in io.Reader, out io.Writer, question string) (bool, error) {
-	fmt.Fprint(out, question+" [y/N] ")
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("read the answer: %w", err)
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
 }

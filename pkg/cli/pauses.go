@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	humanize "k8s.io/apimachinery/pkg/util/duration"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -40,9 +39,9 @@ func (h *helmReleases) mayPause(ctx context.Context, hr *v1alpha1.HelmRelease, u
 	if err != nil {
 		return h.apiError(fmt.Sprintf("get HelmReleasePolicy %s/%s", hr.Namespace, owner.Name), err)
 	}
-	policy := &v1alpha1.HelmReleasePolicy{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, policy); err != nil {
-		return fmt.Errorf("HelmReleasePolicy %s/%s is of another version: %w", hr.Namespace, owner.Name, err)
+	policy, err := typed[v1alpha1.HelmReleasePolicy](object)
+	if err != nil {
+		return err
 	}
 	latest := policy.Spec.Pauses.Latest(now)
 	if latest == nil || until != nil && !until.After(latest.Time) {
@@ -51,4 +50,15 @@ func (h *helmReleases) mayPause(ctx context.Context, hr *v1alpha1.HelmRelease, u
 	most := humanize.HumanDuration(policy.Spec.Pauses.MaxDuration.Duration)
 	return command.Hinted(fmt.Errorf("HelmReleasePolicy %s allows pauses of at most %s", owner.Name, most),
 		"ask for a shorter one: --for "+most)
+}
+
+// change is a change of a HelmRelease.
+type change struct {
+	same              func(*v1alpha1.HelmRelease) bool   // reports whether there is nothing to change
+	annotations, spec map[string]any                     // the patch
+	text              func(*v1alpha1.HelmRelease) string // what the release is afterwards
+	done              waitFor                            // what --wait waits for
+	resumes           bool                               // whether it ends a suspension, so that drift is reverted
+	pauses            bool                               // whether it begins one
+	until             *time.Time                         // its end, nil for none
 }

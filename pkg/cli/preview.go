@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/urfave/cli/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
@@ -19,7 +18,7 @@ import (
 
 const previewVerb = "preview"
 
-func (a *app) policyCommand() *cli.Command {
+func policyCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "policy", Category: categoryLook, Usage: "show what a HelmReleasePolicy would do", ArgsUsage: "preview [NAME]",
 		Description: "preview lists the releases that a policy matches, from a file or one that is stored: what the policy makes of each, who\n" +
@@ -30,18 +29,16 @@ func (a *app) policyCommand() *cli.Command {
 			helmReleaseNamespaceFlag(), allowEmptyFlag(),
 			&cli.StringFlag{Name: "filename", Aliases: []string{"f"}, Category: categoryWhat, TakesFile: true,
 				Usage: "read the policy from a `FILE` (- for standard input)"},
-			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatTable, Category: categoryOutput,
-				Usage: "`FORMAT`: table, wide (each release), json or yaml"},
-				formatTable, formatWide, formatJSON, formatYAML),
+			outputFlag("table, wide (each release), json or yaml", formatTable, formatWide, formatJSON, formatYAML),
 			colorFlag(),
 		}),
-		Action: a.policy,
+		Action: a.does(runPolicy),
 	}
 }
 
-func (a *app) policy(ctx context.Context, cmd *cli.Command) error {
+func runPolicy(ctx context.Context, a *action) error {
 	var err error
-	switch args, file := cmd.Args().Slice(), cmd.String("filename"); {
+	switch args, file := a.cmd.Args().Slice(), a.cmd.String("filename"); {
 	case len(args) == 0 || args[0] != previewVerb:
 		err = fmt.Errorf("say what to do: %s policy %s", a.name, previewVerb)
 	case len(args) > 2:
@@ -52,46 +49,46 @@ func (a *app) policy(ctx context.Context, cmd *cli.Command) error {
 		err = errors.New("the name of a policy, or --filename, is missing")
 	}
 	if err != nil {
-		return command.UsageError(ctx, cmd, err, true)
+		return a.misused(err)
 	}
-	all, err := readContexts(ctx, a, cmd, func(a *app) (*previewOut, error) {
-		c, err := a.connect(ctx, cmd)
+	all, err := readContexts(ctx, a, func(a *action) (*previewOut, error) {
+		c, err := a.connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		store := c.helmReleases(cmd.String("helmrelease-namespace"), false)
+		store := c.helmReleases(a.cmd.String("helmrelease-namespace"), false)
 		policies, err := store.listPolicies(ctx)
 		if err != nil {
 			return nil, err
 		}
-		p, err := a.previewed(ctx, cmd, store, policies)
+		p, err := previewed(ctx, a, store, policies)
 		if err != nil {
 			return nil, err
 		}
-		return a.preview(ctx, cmd, store, p, policies)
+		return previewOf(ctx, a, store, p, policies)
 	})
 	if err != nil {
 		return err
 	}
-	if err := a.printPreview(cmd, all); err != nil {
+	if err := printPreview(a, all); err != nil {
 		return err
 	}
 	return exitOf(a, all)
 }
 
 // previewed returns the policy selected by arguments and flags.
-func (a *app) previewed(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmReleasePolicy,
+func previewed(
+	ctx context.Context, a *action, store *helmReleases, all []*v1alpha1.HelmReleasePolicy,
 ) (*v1alpha1.HelmReleasePolicy, error) {
-	if file := cmd.String("filename"); file != "" {
-		p, err := a.readPolicy(file, store.namespace)
+	if file := a.cmd.String("filename"); file != "" {
+		p, err := readPolicy(a, file, store.namespace)
 		if err != nil {
 			return nil, err
 		}
-		return a.checked(ctx, store, p, all)
+		return checkedPolicy(ctx, a, store, p, all)
 	}
 	for _, p := range all {
-		if p.Name == cmd.Args().Get(1) {
+		if p.Name == a.cmd.Args().Get(1) {
 			if f := policyFinding(p); f.Advice != "" {
 				a.note("note: %s: %s; %s", f.Subject, f.Message, f.Advice)
 			}
@@ -101,12 +98,12 @@ func (a *app) previewed(
 	// Without the right to list it adds nothing: this only improves an error.
 	if elsewhere, err := store.cluster.helmReleases("", false).listPolicies(ctx); err == nil {
 		for _, p := range elsewhere {
-			if p.Name == cmd.Args().Get(1) {
+			if p.Name == a.cmd.Args().Get(1) {
 				return nil, outside(p, store.namespace)
 			}
 		}
 	}
-	err := missingPolicy(store.namespace, cmd.Args().Get(1), all)
+	err := missingPolicy(store.namespace, a.cmd.Args().Get(1), all)
 	if len(all) == 0 {
 		err = command.Hinted(err, "-f FILE shows what one would do that is not stored")
 	}
@@ -114,30 +111,30 @@ func (a *app) previewed(
 }
 
 // preview returns the effect of a policy on one cluster, and the error for the exit code.
-func (a *app) preview(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, p *v1alpha1.HelmReleasePolicy,
+func previewOf(
+	ctx context.Context, a *action, store *helmReleases, p *v1alpha1.HelmReleasePolicy,
 	all []*v1alpha1.HelmReleasePolicy,
 ) (*previewOut, error) {
 	releases, err := store.cluster.allCandidates(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	summary, results, locks, err := a.planOf(ctx, store, p, all, releases)
+	summary, results, locks, err := planOf(ctx, store, p, all, releases)
 	if err != nil {
 		return nil, err
 	}
 	if summary.Problem.Reason != "" {
 		return nil, fmt.Errorf("HelmReleasePolicy %s changes nothing: %s", p.Name, summary.Problem.Message)
 	}
-	only := a.onlyIn(store.cluster, cmd.String("namespace"))
+	only := a.onlyIn(store.cluster, a.cmd.String("namespace"))
 	if only != "" {
 		results = slices.DeleteFunc(results, func(r policy.Result) bool { return r.Release.Namespace != only })
 	}
-	masker, err := a.masker(false)
+	masker, err := newMasker(false)
 	if err != nil {
 		return nil, err
 	}
-	compare := &comparing{app: a, cmd: cmd, source: store.cluster, masker: masker}
+	compare := &comparing{action: a, source: store.cluster, masker: masker}
 	compare.locks = locks
 	out := &previewOut{Context: a.context, Policy: p.Name, Mode: string(p.Spec.Template.Spec.Mode),
 		Rights: policy.Rights(p), Enforced: policy.Pace(p), Summary: summary.Counts, Rollout: summary.Rollout,
@@ -164,7 +161,7 @@ func (a *app) preview(
 		err = &command.ExitError{Code: command.ExitFailed}
 	case len(results) == 0:
 		reason := fmt.Errorf("HelmReleasePolicy %s matches no release%s", p.Name, inNamespace(only))
-		err = a.empty(ctx, cmd, store.cluster, reason, append(slices.Clone(p.Spec.Match.Namespaces), only)...)
+		err = a.empty(ctx, store.cluster, reason, append(slices.Clone(p.Spec.Match.Namespaces), only)...)
 	}
 	return out, err
 }
@@ -219,25 +216,4 @@ func (r *previewRelease) compared(c *comparing, err error) (failed bool) {
 		failed = failed || drift.Incomplete()
 	}
 	return failed
-}
-
-// policyArguments returns the verb, and then the names of policies.
-func policyArguments(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
-	if cmd.Args().Len() == 0 {
-		return []string{previewVerb}, nil
-	}
-	return policyNames(ctx, a, cmd, c)
-}
-
-// policyNames returns the names of policies.
-func policyNames(ctx context.Context, a *app, cmd *cli.Command, c *connection) ([]string, error) {
-	list, err := c.helmReleases(a.completionNamespace(cmd), false).policies().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for i := range list.Items {
-		names = append(names, list.Items[i].GetName())
-	}
-	return names, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,10 +16,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 )
 
-// formatValues is the format of a file for helm upgrade -f.
-const formatValues = "values"
-
-func (a *app) rbacCommand() *cli.Command {
+func rbacCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "rbac", Category: categoryLook, Usage: "print the permissions that locking releases takes",
 		ArgsUsage: "[[NAMESPACE/]RELEASE...]",
@@ -34,29 +30,28 @@ func (a *app) rbacCommand() *cli.Command {
 			allNamespacesFlag(),
 			&cli.BoolFlag{Name: "names", Category: categoryWhat,
 				Usage: "limit reading, changing and deleting to the names of the objects; a new object of a later revision is not covered then"},
-			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatYAML, Category: categoryOutput,
-				Usage: "`FORMAT`: yaml (objects for kubectl apply) or values (a file for helm upgrade -f)"}, formatYAML, formatValues),
+			outputFlag("yaml (objects for kubectl apply) or values (a file for helm upgrade -f)", formatYAML, formatValues),
 			&cli.StringFlag{Name: "service-account", Value: command.Program, Category: categoryOutput,
 				Validator: accountName,
 				Usage:     "with -o yaml: `NAME` of the operator's ServiceAccount"},
 			&cli.StringFlag{Name: "role", Value: command.Program + "-locked-releases", Category: categoryOutput,
 				Usage: "with -o yaml: `NAME` of the roles and bindings"},
 			helmReleaseNamespaceFlag()),
-		Action: a.rbac,
+		Action: a.does(runRBAC),
 	}
 }
 
-func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
-	c, err := a.connect(ctx, cmd)
+func runRBAC(ctx context.Context, a *action) error {
+	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
-	keys, err := a.rbacKeys(ctx, cmd, c)
+	keys, err := rbacKeys(ctx, a, c)
 	if err != nil {
 		return err
 	}
 	if len(keys) == 0 {
-		namespace := c.scopeOf(cmd)
+		namespace := c.scopeOf()
 		return cmp.Or(c.missing(ctx, namespace),
 			unknownName(fmt.Errorf("there is no release%s", inNamespace(namespace)), release.Key{}, nil))
 	}
@@ -68,16 +63,16 @@ func (a *app) rbac(ctx context.Context, cmd *cli.Command) error {
 			return err
 		}
 		namespaces = append(namespaces, key.Namespace)
-		if objects, err = a.addDeclared(objects, c, declared); err != nil {
+		if objects, err = addDeclared(a, objects, c, declared); err != nil {
 			return err
 		}
 	}
 	rules, notes := permissions.For(namespaces, objects,
-		permissions.Options{Names: cmd.Bool("names"), Storages: c.Storages(), Resource: c.Resource})
+		permissions.Options{Names: a.cmd.Bool("names"), Storages: c.Storages(), Resource: c.Resource})
 	for _, note := range notes {
 		a.note("note: %s", note)
 	}
-	return a.printRules(cmd, keys, rules)
+	return printRules(a, keys, rules)
 }
 
 // accountName rejects a text that is no name of a ServiceAccount, such as NAMESPACE:NAME.
@@ -88,17 +83,13 @@ func accountName(name string) error {
 	return nil
 }
 
-func errTwoScopes(arg string) error {
-	return fmt.Errorf("%s names a namespace, and --all-namespaces means all", arg)
-}
-
 // rbacKeys returns the releases selected by arguments and flags, in order, each once.
-func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]release.Key, error) {
+func rbacKeys(ctx context.Context, a *action, c *connection) ([]release.Key, error) {
 	var keys []release.Key
-	all := cmd.Bool("all-namespaces")
-	for _, arg := range cmd.Args().Slice() {
+	all := a.cmd.Bool("all-namespaces")
+	for _, arg := range a.cmd.Args().Slice() {
 		if all && strings.Contains(arg, "/") {
-			return nil, command.UsageError(ctx, cmd, errTwoScopes(arg), true)
+			return nil, a.misused(errTwoScopes(arg))
 		}
 		key, err := c.key(arg)
 		if err != nil {
@@ -108,7 +99,7 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 	}
 	if all || len(keys) == 0 {
 		wanted := keys
-		records, err := c.Records(ctx, c.scopeOf(cmd), "")
+		records, err := c.Records(ctx, c.scopeOf(), "")
 		if err != nil {
 			return nil, err
 		}
@@ -127,8 +118,8 @@ func (a *app) rbacKeys(ctx context.Context, cmd *cli.Command, c *connection) ([]
 }
 
 // addDeclared adds the objects of one release, and prints those that the rules cannot cover.
-func (a *app) addDeclared(
-	objects []permissions.Object, c *connection, d *inspect.Declared,
+func addDeclared(
+	a *action, objects []permissions.Object, c *connection, d *inspect.Declared,
 ) ([]permissions.Object, error) {
 	if d.Release.Status != release.StatusDeployed {
 		a.note("note: revision %d of release %s is %s", d.Release.Revision, d.Release.Key, d.Release.Status)
@@ -148,22 +139,22 @@ func (a *app) addDeclared(
 	return objects, nil
 }
 
-func (a *app) printRules(cmd *cli.Command, keys []release.Key, rules []permissions.Rule) error {
+func printRules(a *action, keys []release.Key, rules []permissions.Rule) error {
 	names := make([]string, len(keys))
 	for i, key := range keys {
 		names[i] = key.String()
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What %s needs to lock %s.\n", command.Program, strings.Join(names, ", "))
-	if cmd.String("output") == formatValues {
+	if a.cmd.String("output") == formatValues {
 		text, err := encode(map[string]any{"rbac": map[string]any{"profile": "scoped", "rules": rules}}, formatYAML)
 		if err != nil {
 			return err
 		}
 		b.WriteString(text)
 	} else {
-		subject := permissions.Subject{Name: cmd.String("role"), Namespace: cmd.String("helmrelease-namespace"),
-			ServiceAccount: cmd.String("service-account")}
+		subject := permissions.Subject{Name: a.cmd.String("role"), Namespace: a.cmd.String("helmrelease-namespace"),
+			ServiceAccount: a.cmd.String("service-account")}
 		for _, object := range permissions.Grant(rules, subject) {
 			text, err := encode(object, formatYAML)
 			if err != nil {
@@ -172,6 +163,5 @@ func (a *app) printRules(cmd *cli.Command, keys []release.Key, rules []permissio
 			b.WriteString("---\n" + text)
 		}
 	}
-	_, err := io.WriteString(a.out, b.String())
-	return err
+	return a.print(b.String())
 }

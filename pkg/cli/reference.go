@@ -14,7 +14,7 @@ import (
 
 // referenceCommand prints the files of scripts/generate: the reference of all commands as Markdown, Helm's
 // completion.yaml, or the JSON schema of the output.
-func referenceCommand(out io.Writer) *cli.Command {
+func referenceCommand(out io.Writer, newRoot func() *cli.Command) *cli.Command {
 	return &cli.Command{
 		Name: "reference", Hidden: true, HideHelpCommand: true,
 		Usage: "print the reference of all commands as Markdown",
@@ -22,7 +22,7 @@ func referenceCommand(out io.Writer) *cli.Command {
 			&cli.BoolFlag{Name: "helm-completion", Usage: "print the file by which Helm completes the commands of its plugin"},
 			&cli.BoolFlag{Name: "schema", Usage: "print the JSON schema of the output for programs"}},
 		Action: func(_ context.Context, cmd *cli.Command) error {
-			root := New([]string{command.Program}, nil, out, out) // untouched by a command line
+			root := newRoot() // untouched by a command line
 			text := reference(root)
 			var err error
 			switch {
@@ -152,3 +152,6 @@ func commandReference(b *strings.Builder, root, cmd *cli.Command) {
 	b.WriteString("```\n\n")
 	command.FlagTable(b, cmd.Flags)
 }
+
+// pluginName is the name of the Helm plugin.
+const pluginName = "locker"

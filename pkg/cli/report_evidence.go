@@ -19,9 +19,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/period"
 )
 
-const formatCSV = "csv"
-
-func (a *app) evidenceCommand() *cli.Command {
+func evidenceCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "evidence", Category: categoryLook, Usage: "write a report of a period from files of evidence",
 		ArgsUsage: "DIRECTORY...",
@@ -35,26 +33,25 @@ func (a *app) evidenceCommand() *cli.Command {
 			&cli.StringFlag{Name: "since", Category: categoryWhat, Usage: "`DATE` at which the period begins"},
 			&cli.StringFlag{Name: "until", Category: categoryWhat, Usage: "`DATE` at which it ends; now without it"},
 			&cli.BoolFlag{Name: "verify", Category: categoryWhat, Usage: "only check the chains, and print the first break of each"},
-			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
-				Usage: "`FORMAT`: text, markdown, html, json or csv"}, formatText, formatMarkdown, formatHTML, formatJSON, formatCSV),
+			outputFlag("text, markdown, html, json or csv", formatText, formatMarkdown, formatHTML, formatJSON, formatCSV),
 			&cli.StringFlag{Name: "output-file", Category: categoryOutput, TakesFile: true,
 				Usage: "write the report to a `FILE`, and only the totals to the standard output"},
 		},
-		Action: a.evidence,
+		Action: a.does(runEvidence),
 	}
 }
 
-func (a *app) evidence(_ context.Context, cmd *cli.Command) error {
-	since, until, err := a.periodOf(cmd)
+func runEvidence(_ context.Context, a *action) error {
+	since, until, err := periodOf(a)
 	if err != nil {
 		return err
 	}
 	builder := period.NewBuilder(since, until)
-	if err := readEvidence(builder, directories(cmd)); err != nil {
+	if err := readEvidence(builder, directories(a)); err != nil {
 		return err
 	}
 	found := builder.Report()
-	if err := a.writeEvidence(cmd, found); err != nil {
+	if err := writeEvidence(a, found); err != nil {
 		return err
 	}
 	if found.Summary.Broken == 0 {
@@ -72,26 +69,25 @@ func (a *app) evidence(_ context.Context, cmd *cli.Command) error {
 }
 
 // writeEvidence writes a report, or the results of --verify, where the flags have it.
-func (a *app) writeEvidence(cmd *cli.Command, found *period.Report) error {
-	name := cmd.String("output-file")
+func writeEvidence(a *action, found *period.Report) error {
+	name := a.cmd.String("output-file")
 	if name == "" {
-		return encodeEvidence(a.out, cmd, found, a.width())
+		return encodeEvidence(a.out, a, found, a.width())
 	}
 	file, err := os.Create(name)
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if err := errors.Join(encodeEvidence(file, cmd, found, 0), file.Close()); err != nil {
+	if err := errors.Join(encodeEvidence(file, a, found, 0), file.Close()); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	_, err = io.WriteString(a.out, found.Summary.String()+"\n")
-	return err
+	return a.print(found.Summary.String() + "\n")
 }
 
 // encodeEvidence writes a report in the format of the flags.
-func encodeEvidence(to io.Writer, cmd *cli.Command, found *period.Report, width int) error {
-	switch format := cmd.String("output"); {
-	case cmd.Bool("verify"):
+func encodeEvidence(to io.Writer, a *action, found *period.Report, width int) error {
+	switch format := a.cmd.String("output"); {
+	case a.cmd.Bool("verify"):
 		_, err := io.WriteString(to, found.Lines())
 		return err
 	case format == formatJSON:
@@ -132,9 +128,9 @@ func writeJSON(to io.Writer, found *period.Report) error {
 }
 
 // directories returns the arguments; a comma separates directories, too.
-func directories(cmd *cli.Command) []string {
+func directories(a *action) []string {
 	var all []string
-	for _, arg := range cmd.Args().Slice() {
+	for _, arg := range a.cmd.Args().Slice() {
 		all = append(all, strings.Split(arg, ",")...)
 	}
 	return slices.DeleteFunc(all, func(dir string) bool { return dir == "" })
@@ -163,19 +159,19 @@ func readEvidence(builder *period.Builder, all []string) error {
 }
 
 // periodOf returns the period of the flags. All times are one for --verify.
-func (a *app) periodOf(cmd *cli.Command) (since, until time.Time, err error) {
-	if cmd.Bool("verify") {
+func periodOf(a *action) (since, until time.Time, err error) {
+	if a.cmd.Bool("verify") {
 		return time.Time{}, a.now(), nil
 	}
-	if !cmd.IsSet("since") {
+	if !a.cmd.IsSet("since") {
 		return since, until, command.Hinted(errors.New("the period has no begin"), "name it with --since, for example --since 2026-10-01")
 	}
-	if since, _, err = date("--since", cmd.String("since")); err != nil {
+	if since, _, err = date("--since", a.cmd.String("since")); err != nil {
 		return since, until, err
 	}
 	until = a.now()
-	if cmd.IsSet("until") {
-		if _, until, err = date("--until", cmd.String("until")); err != nil {
+	if a.cmd.IsSet("until") {
+		if _, until, err = date("--until", a.cmd.String("until")); err != nil {
 			return since, until, err
 		}
 	}

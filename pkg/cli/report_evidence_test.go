@@ -34,7 +34,7 @@ func evidenceFiles(t *testing.T, cluster string) string {
 	return dir
 }
 
-func runEvidence(args ...string) (code int, out, errOut string) {
+func evidenceOf(args ...string) (code int, out, errOut string) {
 	var stdout, stderr bytes.Buffer
 	code = Main(context.Background(), append([]string{"helm-locker", "evidence"}, args...), nil, &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
@@ -63,7 +63,7 @@ func TestEvidence_BadInputIsAnError(t *testing.T) {
 		"one bad directory of two": {[]string{"--since", "2026-10-01", dir + "," + empty}, "has no file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, out, errOut := runEvidence(tc.args...)
+			code, out, errOut := evidenceOf(tc.args...)
 			check.That(t, code == 1 && out == "" && strings.Contains(errOut, tc.want), "exit code %d, output %q, error %q", code,
 				out, errOut)
 		})
@@ -77,17 +77,17 @@ func TestEvidence_ABrokenChainIsNamed(t *testing.T) {
 	text, err := os.ReadFile(name)
 	check.NoError(t, err)
 	check.NoError(t, os.WriteFile(name, bytes.Replace(text, []byte(`"revision":2`), []byte(`"revision":9`), 1), 0o600))
-	code, out, errOut := runEvidence(whole, "--verify")
+	code, out, errOut := evidenceOf(whole, "--verify")
 	check.That(t, code == 0 && errOut == "" && strings.Contains(out, "unbroken, 1 file, 3 lines"),
 		"exit code %d, output %q, error %q", code, out, errOut)
 	for _, args := range [][]string{{"--verify"}, {"--since", "2026-10-01", "--until", "2026-10-01"}} {
-		code, out, errOut := runEvidence(append(args, whole, broken)...)
+		code, out, errOut := evidenceOf(append(args, whole, broken)...)
 		where := "evidence-00000001-20261001.jsonl, line 3"
 		check.That(t, code == 2 && strings.Contains(out, "BROKEN at "+where) && strings.Contains(errOut, broken+": "+where),
 			"exit code %d, output %q, error %q", code, out, errOut)
 	}
 	check.NoError(t, os.WriteFile(name, append(text[:40], '\n'), 0o600))
-	code, out, _ = runEvidence("--verify", broken)
+	code, out, _ = evidenceOf("--verify", broken)
 	check.That(t, code == 0 && strings.Contains(out, "line 1: it is not complete"), "exit code %d, output %q", code, out)
 }
 
@@ -96,7 +96,7 @@ func TestEvidence_EachFormatHasTheRelease(t *testing.T) {
 	dir := evidenceFiles(t, "prod")
 	for _, format := range []string{"text", "markdown", "html", "json", "csv"} {
 		file := filepath.Join(t.TempDir(), "report")
-		code, out, errOut := runEvidence(dir, "--since", "2026-10-01", "--until", "2026-10-31", "-o", format, "--output-file", file)
+		code, out, errOut := evidenceOf(dir, "--since", "2026-10-01", "--until", "2026-10-31", "-o", format, "--output-file", file)
 		text, err := os.ReadFile(file)
 		check.NoError(t, err)
 		check.That(t,
@@ -114,7 +114,7 @@ func TestEvidence_AFullDiskIsAnError(t *testing.T) {
 	}
 	dir := evidenceFiles(t, "prod")
 	for _, format := range []string{"text", "markdown", "html", "json", "csv"} {
-		code, out, errOut := runEvidence(dir, "--since", "2026-10-01", "--until", "2026-10-31", "-o", format, "--output-file", full)
+		code, out, errOut := evidenceOf(dir, "--since", "2026-10-01", "--until", "2026-10-31", "-o", format, "--output-file", full)
 		check.That(t, code == 1 && out == "" && strings.Contains(errOut, "no space left on device"),
 			"%s: exit code %d, output %q, error %q", format, code, out, errOut)
 	}

@@ -25,7 +25,7 @@ func TestReportLooksLikeThePage(t *testing.T) {
 	day := history.New()
 	day.Add(time.Now(), history.Change{Release: "apps/web", Author: "x", Time: time.Now()})
 	drift.Day = day.Chart(time.Now(), func(string) bool { return true })
-	text, err := render(drift, formatHTML)
+	text, err := encodeDrift(drift, formatHTML)
 	check.NoError(t, err)
 	_, body, _ := strings.Cut(text, "</style>")
 	found := regexp.MustCompile(`class="([^"]+)"`).FindAllStringSubmatch(body, -1)

@@ -67,7 +67,7 @@ func TestConfirmAsksOnlyAtATerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var errOut strings.Builder
-			a := &app{in: strings.NewReader(tc.answer), inTTY: tc.terminal, errOut: &errOut}
+			a := &action{in: strings.NewReader(tc.answer), inTTY: tc.terminal, errOut: &errOut}
 			agreed, err := a.confirm("Revert these?")
 			check.That(t,
 				agreed == tc.agreed && (err == nil) == (tc.want == "") && (err == nil || err.Error() == tc.want),
@@ -81,7 +81,7 @@ func TestConfirmAsksOnlyAtATerminal(t *testing.T) {
 func TestAskRevertsNeedsAYes(t *testing.T) {
 	for answer, want := range map[string]string{"y\n": "", "\n": "nothing was changed"} {
 		var errOut strings.Builder
-		a := &app{in: strings.NewReader(answer), inTTY: true, errOut: &errOut}
+		a := &action{in: strings.NewReader(answer), inTTY: true, errOut: &errOut}
 		err := a.agreed("Revert these?")
 		var exit *command.ExitError
 		check.That(t,
@@ -109,12 +109,12 @@ func driftedBy(name string, objects int) drifted {
 
 // The text about reverts has a bounded number of lines for a release and for all, and bounded lines.
 func TestRevertsTextIsBounded(t *testing.T) {
-	a := &app{name: command.Program}
+	a := &action{name: command.Program}
 	var all []drifted
 	for i := range 6 {
 		all = append(all, driftedBy(fmt.Sprintf("web%d", i), 12))
 	}
-	text := a.revertsText(all)
+	text := revertsText(a, all)
 	n := strings.Count(text, ": revert data[key] long")
 	check.That(t, n == revertedInAll, "it names %d objects:\n%s", n, text)
 	for _, want := range []string{"release apps/web0 has drifted; its lock reverts 12 objects:\n",

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rancher/helm-locker/pkg/period"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
@@ -80,4 +81,30 @@ func addProperties(properties map[string]any, t reflect.Type) (required []string
 		}
 	}
 	return required
+}
+
+// printedKind is a kind of output for programs.
+type printedKind struct {
+	name string
+	// commands are the command lines that print it, with -o json or -o yaml.
+	commands string
+	output   reflect.Type
+}
+
+// printedKinds returns all kinds of output for programs, in the order of their names.
+func printedKinds() []printedKind {
+	return []printedKind{
+		{period.Kind, "`evidence`", reflect.TypeFor[period.Report]()},
+		{kindFieldValues, "`values`", reflect.TypeFor[list[answerOut]]()},
+		{kindFindings, "`check`", reflect.TypeFor[list[locatedFinding]]()},
+		{kindLockEvent, "`status --watch`, one a line", reflect.TypeFor[watchLine]()},
+		{kindPolicies, "`status --policies`", reflect.TypeFor[list[policyOut]]()},
+		{kindLocks, "`status`", reflect.TypeFor[list[statusOut]]()},
+		{kindPolicyPreviews, "`policy preview`", reflect.TypeFor[list[previewOut]]()},
+		{report.DriftKind, "`diff`, `report`", reflect.TypeFor[report.Drift]()},
+		{kindReleases, "`inspect`", reflect.TypeFor[list[detailsOut]]()},
+		{kindTraces, "`trace`", reflect.TypeFor[list[traced]]()},
+		{kindUnowned, "`report --unowned`", reflect.TypeFor[list[unownedOut]]()},
+		{kindVersions, "`version`", reflect.TypeFor[list[versionOut]]()},
+	}
 }

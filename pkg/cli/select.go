@@ -5,48 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/labels"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/release/whole"
 )
-
-func allNamespacesFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Category: categoryCluster,
-		Usage: "releases in all namespaces"}
-}
-
-// Names of the flags that select by labels.
-const (
-	selectorName            = "selector"
-	helmReleaseSelectorName = "helmrelease-selector"
-)
-
-// selectorFlag selects releases by the labels of their records, as helm list --selector; what is the object of the
-// command.
-func selectorFlag(what string) cli.Flag {
-	return &cli.StringFlag{Name: selectorName, Aliases: []string{"l"}, Category: categoryWhat,
-		Usage: what + " whose labels, which helm install --labels sets, match `SELECTOR`, such as team=web,tier!=db"}
-}
-
-// lockSelectFlags are the flags for selecting releases by their HelmReleases.
-func lockSelectFlags() []cli.Flag {
-	return []cli.Flag{
-		allNamespacesFlag(),
-		&cli.BoolFlag{Name: "all", Category: categoryWhat,
-			Usage: "all releases of the namespace, or of all namespaces with -A, that HelmReleases name"},
-		allowEmptyFlag(),
-		selectorFlag("the releases that HelmReleases name"),
-		&cli.StringFlag{Name: helmReleaseSelectorName, Category: categoryWhat,
-			Usage: "the releases whose HelmReleases have labels that match `SELECTOR`"},
-	}
-}
 
 func parseSelector(cmd *cli.Command, flag string) (labels.Selector, error) {
 	selector, err := labels.Parse(cmd.String(flag))
@@ -58,25 +28,25 @@ func parseSelector(cmd *cli.Command, flag string) (labels.Selector, error) {
 
 // checkSelection rejects a command line without a release, and one with both names and a selection. As with kubectl, -A
 // only determines the namespaces, so that two letters cannot change everything.
-func checkSelection(ctx context.Context, cmd *cli.Command) error {
-	selects := cmd.Bool("all") || cmd.String(selectorName) != "" || cmd.String(helmReleaseSelectorName) != ""
+func checkSelection(a *action) error {
+	selects := a.cmd.Bool("all") || a.cmd.String(selectorName) != "" || a.cmd.String(helmReleaseSelectorName) != ""
 	var err error
-	switch names := cmd.Args().Slice(); {
-	case len(names) == 0 && !selects && cmd.Bool("all-namespaces"):
+	switch names := a.cmd.Args().Slice(); {
+	case len(names) == 0 && !selects && a.cmd.Bool("all-namespaces"):
 		err = errors.New("--all-namespaces needs the name of a release, --selector or --all")
 	case len(names) == 0 && !selects:
 		err = errors.New("the name of a release is missing")
 	case len(names) > 0 && selects:
 		err = errors.New("names of releases, and --selector or --all, exclude each other")
-	case cmd.String("name") != "" && !(selects && writesPolicies(cmd)) && (len(names) != 1 || cmd.Bool("all-namespaces")):
+	case a.cmd.String("name") != "" && !(selects && writesPolicies(a.cmd)) && (len(names) != 1 || a.cmd.Bool("all-namespaces")):
 		err = errors.New("--name needs the name of one release")
-	case cmd.Bool("all-namespaces"):
+	case a.cmd.Bool("all-namespaces"):
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/") }); i >= 0 {
 			err = errTwoScopes(names[i])
 		}
 	}
 	if err != nil {
-		return command.UsageError(ctx, cmd, err, true)
+		return a.misused(err)
 	}
 	return nil
 }
@@ -89,9 +59,9 @@ func writesPolicies(cmd *cli.Command) bool {
 
 // keys returns the releases named by the arguments of a command, each once. With --all-namespaces a name stands for
 // all results of existing.
-func (c *connection) keys(cmd *cli.Command, existing func(name string) ([]release.Key, error)) ([]release.Key, error) {
+func (c *connection) keys(existing func(name string) ([]release.Key, error)) ([]release.Key, error) {
 	var keys []release.Key
-	for _, arg := range cmd.Args().Slice() {
+	for _, arg := range c.cmd.Args().Slice() {
 		if isField(arg) {
 			continue
 		}
@@ -100,7 +70,7 @@ func (c *connection) keys(cmd *cli.Command, existing func(name string) ([]releas
 			return nil, err
 		}
 		found := []release.Key{key}
-		if cmd.Bool("all-namespaces") {
+		if c.cmd.Bool("all-namespaces") {
 			if found, err = existing(key.Name); err != nil {
 				return nil, err
 			}
@@ -114,8 +84,8 @@ func (c *connection) keys(cmd *cli.Command, existing func(name string) ([]releas
 	return keys, nil
 }
 
-// called returns the releases of a name in all namespaces, or an error when there are none.
-func (c *connection) called(ctx context.Context, name string) ([]release.Key, error) {
+// namedAnywhere returns the releases of a name in all namespaces, or an error when there are none.
+func (c *connection) namedAnywhere(ctx context.Context, name string) ([]release.Key, error) {
 	records, err := c.Records(ctx, "", name)
 	if err != nil {
 		return nil, err
@@ -161,93 +131,90 @@ func compareKeys(x, y release.Key) int {
 	return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 }
 
-// target is a release to be changed by a command.
-type target struct {
-	key release.Key
-	// locks are the HelmReleases of the release: any number for a named release, and one for a selected one.
-	locks []*v1alpha1.HelmRelease
-	// similar are releases with a HelmRelease and nearly this name, or this name in another namespace; only without
-	// locks.
-	similar []release.Key
-	// others are HelmReleases of the release with other names than that of --name.
-	others []string
+func errTwoScopes(arg string) error {
+	return fmt.Errorf("%s names a namespace, and --all-namespaces means all", arg)
 }
 
-// choose returns the releases selected by arguments and flags, with their HelmReleases. There may be none.
-func (a *app) choose(ctx context.Context, cmd *cli.Command) (*helmReleases, []target, error) {
-	if err := checkSelection(ctx, cmd); err != nil {
-		return nil, nil, err
-	}
-	c, err := a.connect(ctx, cmd)
-	if err != nil {
-		return nil, nil, err
-	}
-	store := c.helmReleases(cmd.String("helmrelease-namespace"), cmd.Bool("dry-run"))
-	all, err := store.list(ctx, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	if cmd.Args().Present() {
-		targets, err := c.named(cmd, store, all)
-		return store, targets, err
-	}
-	targets, err := c.selected(ctx, cmd, all)
-	return store, targets, err
+// isField reports whether an argument names a field, as KIND/NAME:FIELD. No name of a release has a colon.
+func isField(arg string) bool { return strings.Contains(arg, ":") }
+
+// candidate is a release to compare.
+type candidate struct {
+	key     release.Key
+	records []release.Record
+	// labels are those of the newest record.
+	labels labels.Set
+	// err reports an invalid record; nil when all are valid.
+	err error
+	// details are the compared revision, if read already.
+	details *whole.Release
 }
 
-// named returns the releases named by the arguments, with their HelmReleases among all.
-func (c *connection) named(cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmRelease) ([]target, error) {
-	locked := map[release.Key]bool{}
-	for _, hr := range all {
-		locked[keyOf(hr)] = true
+// allCandidates returns the releases of a namespace, or of all when it is empty, in order.
+func (c *connection) allCandidates(ctx context.Context, namespace string) ([]candidate, error) {
+	records, err := c.Labelled(ctx, namespace)
+	if err != nil {
+		return nil, err
 	}
-	keys, err := c.keys(cmd, func(name string) (found []release.Key, _ error) {
-		for _, hr := range all {
-			if hr.Spec.Release.Name == name {
-				found = append(found, keyOf(hr))
-			}
+	byKey := map[release.Key]*candidate{}
+	for _, r := range records {
+		key := r.Key
+		if key.Name == "" {
+			key.Name = r.ObjectName // which is none that Helm gives
 		}
-		if len(found) == 0 {
-			err := fmt.Errorf("no HelmRelease in namespace %s names a release %q", store.namespace, name)
-			return nil, unknownName(err, release.Key{Name: name}, locked)
+		if byKey[key] == nil {
+			byKey[key] = &candidate{key: key}
 		}
-		return found, nil
-	})
-	var targets []target
+		of := byKey[key]
+		of.err = cmp.Or(of.err, r.Err)
+		of.records = append(of.records, r.Record)
+		if newest, _ := release.Newest(of.records); newest.Same(r.Record) {
+			of.labels = r.Labels
+		}
+	}
+	var all []candidate
+	for _, key := range slices.SortedFunc(maps.Keys(byKey), compareKeys) {
+		all = append(all, *byKey[key])
+	}
+	return all, nil
+}
+
+// candidates returns the releases selected by arguments and flags, in order: the named ones, else those of a
+// namespace, or of all when it is empty. A missing named one is an error.
+func candidates(
+	ctx context.Context, a *action, c *connection, namespace string,
+) ([]candidate, error) {
+	if a.cmd.Args().Present() {
+		return c.namedCandidates(ctx)
+	}
+	selector, err := parseSelector(a.cmd, selectorName)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.allCandidates(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(of candidate) bool { return !selector.Matches(of.labels) }), nil
+}
+
+func (c *connection) namedCandidates(ctx context.Context) ([]candidate, error) {
+	keys, err := c.keys(func(name string) ([]release.Key, error) { return c.namedAnywhere(ctx, name) })
+	if err != nil {
+		return nil, err
+	}
+	var all []candidate
 	for _, key := range keys {
-		t := target{key: key}
-		for _, hr := range all {
-			switch name := cmd.String("name"); {
-			case keyOf(hr) != key:
-			case name == "" || hr.Name == name:
-				t.locks = append(t.locks, hr)
-			default:
-				t.others = append(t.others, hr.Name)
+		records, err := c.Records(ctx, key.Namespace, key.Name)
+		if err == nil && len(records) == 0 {
+			if _, err = c.Find(ctx, key, 0); err == nil { // says what may have been meant
+				err = fmt.Errorf("release %s was being installed; try again", key)
 			}
-		}
-		if !locked[key] {
-			t.similar = inspect.Similar(key, locked)
-		}
-		targets = append(targets, t)
-	}
-	return targets, err
-}
-
-// each calls do for each of several things. An error belongs to its thing: it is printed, and the others go on.
-func each[T any](ctx context.Context, a *app, things []T, do func(T) error) error {
-	failed := false
-	for _, thing := range things {
-		err := do(thing)
-		if err != nil && (ctx.Err() != nil || len(things) == 1) {
-			return err
 		}
 		if err != nil {
-			fmt.Fprintln(a.errOut, explain(a.name, err))
-			failed = true
+			return nil, err
 		}
+		all = append(all, candidate{key: key, records: records})
 	}
-	if failed {
-		return &command.ExitError{Code: command.ExitFailed}
-	}
-	return nil
+	return all, nil
 }

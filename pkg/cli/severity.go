@@ -41,9 +41,9 @@ type ratings struct {
 }
 
 // ratingsOf returns the ratings by the flags of a command.
-func ratingsOf(cmd *cli.Command) (ratings, error) {
-	r := ratings{failOn: severity.Level(cmd.String(failOnName)), exits: cmd.Bool(exitCodeName)}
-	file := cmd.String(severitiesName)
+func ratingsOf(a *action) (ratings, error) {
+	r := ratings{failOn: severity.Level(a.cmd.String(failOnName)), exits: a.cmd.Bool(exitCodeName)}
+	file := a.cmd.String(severitiesName)
 	if file == "" {
 		table, err := severity.Default()
 		r.table = table

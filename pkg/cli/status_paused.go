@@ -35,14 +35,14 @@ func endsInReverts(hr *v1alpha1.HelmRelease, now time.Time) bool {
 
 // comparePaused compares the suspended releases among the found ones, as diff does. It notes the drift that the end of
 // their pauses reverts, and the releases whose drift is not known. The error is that of ctx.
-func (a *app) comparePaused(
-	ctx context.Context, c *connection, found []*v1alpha1.HelmRelease, reader *app,
+func comparePaused(
+	ctx context.Context, a *action, c *connection, found []*v1alpha1.HelmRelease, reader *action,
 ) (pausedDrifts, error) {
 	paused := slices.DeleteFunc(slices.Clone(found),
 		func(hr *v1alpha1.HelmRelease) bool { return !endsInReverts(hr, a.now()) })
 	rest := max(len(paused)-mostPaused, 0)
 	paused = paused[:len(paused)-rest]
-	masker, err := a.masker(false)
+	masker, err := newMasker(false)
 	if err != nil {
 		return nil, err
 	}

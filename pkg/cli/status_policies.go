@@ -4,32 +4,28 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
-	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // statusPolicies prints the policies, a line each; with a namespace, only those that made a HelmRelease for a release
 // there.
-func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command) error {
-	all, err := readContexts(ctx, a, cmd, func(a *app) (*[]*v1alpha1.HelmReleasePolicy, error) {
-		store, query, err := a.statusStore(ctx, cmd)
+func statusPolicies(ctx context.Context, a *action) error {
+	all, err := readContexts(ctx, a, func(a *action) (*[]*v1alpha1.HelmReleasePolicy, error) {
+		store, query, err := statusStore(ctx, a)
 		if err != nil {
 			return nil, err
 		}
-		found, err := a.queriedPolicies(ctx, store, cmp.Or(cmd.Args().First(), query.policy), query.namespace)
+		found, err := queriedPolicies(ctx, store, cmp.Or(a.cmd.Args().First(), query.policy), query.namespace)
 		if err != nil {
 			return nil, err
 		}
-		if format := cmd.String("output"); len(found) == 0 && (format == formatTable || format == formatWide) {
-			a.noteNoPolicy(store.namespace, query.namespace)
+		if format := a.cmd.String("output"); len(found) == 0 && (format == formatTable || format == formatWide) {
+			noteNoPolicy(a, store.namespace, query.namespace)
 		}
 		return &found, nil
 	})
@@ -48,7 +44,7 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command) error {
 		found = append(found, *l.read...)
 	}
 	text := ""
-	switch format := cmd.String("output"); {
+	switch format := a.cmd.String("output"); {
 	case format == formatJSON || format == formatYAML:
 		out := make([]policyOut, len(found))
 		for i, p := range found {
@@ -60,12 +56,12 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command) error {
 			text += in.before(p, changed{policy: p}.named()) + "\n"
 		}
 	case len(found) > 0:
-		text = policyTable(found, a.tableOptions(cmd, in))
+		text = policyTable(found, tableOptionsOf(a, in))
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(a.out, text); err != nil {
+	if err := a.print(text); err != nil {
 		return err
 	}
 	return exitOf(a, all)
@@ -73,7 +69,7 @@ func (a *app) statusPolicies(ctx context.Context, cmd *cli.Command) error {
 
 // queriedPolicies returns the policies, in order: the one of a name, all without one, and with a namespace only those
 // that made a HelmRelease for a release there.
-func (a *app) queriedPolicies(
+func queriedPolicies(
 	ctx context.Context, store *helmReleases, name, namespace string,
 ) ([]*v1alpha1.HelmReleasePolicy, error) {
 	all, err := store.listPolicies(ctx)
@@ -104,7 +100,7 @@ func (a *app) queriedPolicies(
 }
 
 // noteNoPolicy prints that there is no policy, or none for the releases of a namespace.
-func (a *app) noteNoPolicy(of, namespace string) {
+func noteNoPolicy(a *action, of, namespace string) {
 	if namespace != "" {
 		a.note("no HelmReleasePolicy%s has made a HelmRelease for a release in namespace %s", inNamespace(of), namespace)
 		return
@@ -130,24 +126,6 @@ func (h *helmReleases) lockingIn(
 		})
 	}
 	return slices.DeleteFunc(all, func(p *v1alpha1.HelmReleasePolicy) bool { return !makes(p) }), nil
-}
-
-// missingPolicy returns the error for a policy that is not among all; nil for one that is.
-func missingPolicy(namespace, name string, all []*v1alpha1.HelmReleasePolicy) error {
-	var names []string
-	for _, p := range all {
-		if p.Name == name {
-			return nil
-		}
-		names = append(names, p.Name)
-	}
-	err := fmt.Errorf("there is no HelmReleasePolicy %q%s", name, inNamespace(namespace))
-	if near := inspect.Nearest(name, slices.Values(names)); near != "" {
-		err = command.Hinted(err, "did you mean "+near+"?")
-	} else if len(names) > 0 {
-		err = command.Hinted(err, "there is "+some(names))
-	}
-	return &command.ExitError{Code: command.ExitEmpty, Err: err}
 }
 
 // policyOut is a policy as JSON or YAML. Its fields are part of the command's interface.
@@ -195,70 +173,4 @@ func policyTable(all []*v1alpha1.HelmReleasePolicy, o tableOptions) string {
 			rollout, since, reason)
 	}
 	return t.String(o.width)
-}
-
-// States for the filter of status.
-const (
-	stateLocked    = "locked"
-	stateDrifted   = "drifted"
-	stateContended = "contended"
-	stateAttention = "attention"
-)
-
-// lockStates are the other states for the filter of status, with their names in report.LockState.
-var lockStates = map[string]string{stateLocked: report.LockedYes, "detect": report.LockedDetect,
-	"suspended": report.LockedSuspended, "unlocked": report.LockedNo, "unknown": report.LockedUnknown}
-
-// isIn reports whether a HelmRelease has the state of --state; true without one.
-func (q statusQuery) isIn(hr *v1alpha1.HelmRelease) bool {
-	objects := hr.Status.Objects
-	switch q.state {
-	case "":
-		return true
-	case stateDrifted:
-		return objects.Drifted > 0
-	case stateContended:
-		return objects.Contended > 0
-	case stateAttention:
-		_, needed := needsAttention(hr, q.now)
-		return needed || objects.Contended > 0
-	}
-	return report.LockState(hr, q.now) == lockStates[q.state]
-}
-
-// Orders of status.
-const (
-	byName    = "name"
-	byDrifted = "drifted"
-	bySince   = "since"
-)
-
-// order returns the sort order of HelmReleases: by name, the most drifted first, or the last changed first.
-func order(by string) func(x, y *v1alpha1.HelmRelease) int {
-	first := firstBy(by)
-	return func(x, y *v1alpha1.HelmRelease) int {
-		ordered := 0
-		if first != nil {
-			ordered = first(x, y)
-		}
-		return cmp.Or(ordered, cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
-	}
-}
-
-// firstBy returns the part of an order before the name, which is for HelmReleases of several clusters, too; nil for the
-// order by name.
-func firstBy(by string) func(x, y *v1alpha1.HelmRelease) int {
-	switch by {
-	case byDrifted:
-		return func(x, y *v1alpha1.HelmRelease) int {
-			return cmp.Compare(y.Status.Objects.Drifted, x.Status.Objects.Drifted)
-		}
-	case bySince:
-		return func(x, y *v1alpha1.HelmRelease) int {
-			_, _, ofX := report.Ready(x)
-			_, _, ofY := report.Ready(y)
-			return ofY.Compare(ofX)
-		}
-	}
-	return nil
 }

@@ -13,21 +13,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-type tableOptions struct {
-	contexts         contextMap
-	namespaces, wide bool
-	now              time.Time
-	style            report.Style
-	width            int
-	// rowsAlone leaves out the titles, and all below the table.
-	rowsAlone bool
-	// paused are compared by the command.
-	paused pausedDrifts
-}
-
-// titleContext is the title of the column with the context, the first one of a table about several clusters.
-const titleContext = "CONTEXT"
-
 // statusTable returns a table of HelmReleases.
 func statusTable(releases []*v1alpha1.HelmRelease, o tableOptions) string {
 	var t report.Table
@@ -121,19 +106,6 @@ func whoDrifted(recent []v1alpha1.DriftRecord) string {
 		}
 	}
 	return ""
-}
-
-// section returns a table after an empty line; nothing for one without rows.
-func section(style report.Style, rows [][]string, titles ...string) string {
-	if len(rows) == 0 {
-		return ""
-	}
-	var t report.Table
-	t.Add(func(_ int, text string) string { return style.Bold(text) }, titles...)
-	for _, row := range rows {
-		t.Add(nil, row...)
-	}
-	return "\n" + t.String(0)
 }
 
 // statusHead returns the single values, a line each.

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -119,27 +117,26 @@ func lockMessage(hr *v1alpha1.HelmRelease, now time.Time) (locked, message strin
 
 // watchStatus prints a line for every event, until ctx ends. With several contexts it goes on with the others when one
 // ends with an error.
-func (a *app) watchStatus(ctx context.Context, cmd *cli.Command) error {
-	contexts, err := a.contexts(ctx, cmd)
+func watchStatus(ctx context.Context, a *action) error {
+	contexts, err := a.contexts()
 	if err != nil {
 		return err
 	}
 	if contexts == nil {
-		return a.watchCluster(ctx, cmd)
+		return watchCluster(ctx, a)
 	}
 	all := make([]located[struct{}], len(contexts))
 	var printing sync.Mutex
-	a.sideBySide(contexts, len(contexts), func(i int, one *app) {
+	a.sideBySide(contexts, len(contexts), func(i int, one *action) {
 		one.out = oneAtATime{&printing, func(text string) error {
-			_, err := io.WriteString(a.out, text)
-			return err
+			return a.print(text)
 		}}
 		one.errOut = oneAtATime{&printing, func(text string) error {
 			a.noteIn(contexts[i].Name, text)
 			return nil
 		}}
 		all[i].Context = contexts[i]
-		err := one.watchCluster(ctx, cmd)
+		err := watchCluster(ctx, one)
 		if ctx.Err() != nil {
 			return // the user has seen enough
 		}
@@ -164,12 +161,12 @@ func (o oneAtATime) Write(text []byte) (int, error) {
 }
 
 // watchCluster prints a line for every event in one cluster, until ctx ends.
-func (a *app) watchCluster(ctx context.Context, cmd *cli.Command) error {
-	store, query, err := a.statusStore(ctx, cmd)
+func watchCluster(ctx context.Context, a *action) error {
+	store, query, err := statusStore(ctx, a)
 	if err != nil {
 		return err
 	}
-	_, operators, err := a.queried(ctx, cmd, store, query)
+	_, operators, err := queried(ctx, a, store, query)
 	if err != nil {
 		return err
 	}
@@ -182,14 +179,14 @@ func (a *app) watchCluster(ctx context.Context, cmd *cli.Command) error {
 			outdate(hr, operators)
 		}
 		for _, h := range f.next(event, hr) {
-			line := eventText(h, a.style(cmd)) + "\n"
-			if cmd.String("output") == formatJSON {
+			line := eventText(h, a.style()) + "\n"
+			if a.cmd.String("output") == formatJSON {
 				var err error
 				if line, err = encodeJSON(watchLine{report.ListVersion, kindLockEvent, h}, ""); err != nil {
 					return false, err
 				}
 			}
-			if _, err := fmt.Fprint(a.out, line); err != nil {
+			if err := a.print(line); err != nil {
 				return false, err
 			}
 		}

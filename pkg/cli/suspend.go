@@ -13,40 +13,39 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-func (a *app) suspendCommand() *cli.Command {
+func suspendCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "suspend", Category: categoryChange, Usage: "unlock releases for a while", ArgsUsage: "RELEASE... [KIND/NAME:FIELD...]",
 		Description: "Suspends the lock, until a time or, without --for and --until, until it is resumed. Drift that is made meanwhile is\n" +
 			"reverted when the release locks again. With fields, such as deployment/web:spec.replicas, only these are left alone: an\n" +
 			"ignore rule that ends by itself is added, and the release stays locked.",
-		Flags: a.changeFlags(slices.Concat(lockSelectFlags(), waitFlags(), []cli.Flag{
+		Flags: changeFlags(a, slices.Concat(lockSelectFlags(), waitFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "for", Category: categoryWhat,
 				Usage: "lock again after a `DURATION`, for example 30m, 1d or 1w"},
 			&cli.StringFlag{Name: "until", Category: categoryWhat,
 				Usage: "lock again at a `TIME`, for example 2026-01-31T18:00:00Z"},
 			&cli.StringFlag{Name: "reason", Category: categoryWhat,
 				Usage: "`TEXT` for others to know why; status shows it"}})...),
-		Action: a.suspend,
+		Action: a.does(runSuspend),
 	}
 }
 
-func (a *app) resumeCommand() *cli.Command {
+func resumeCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "resume", Category: categoryChange, Usage: "end suspensions at once", ArgsUsage: "RELEASE... [KIND/NAME:FIELD...]",
 		Description: "Prints the drift that the lock reverts then, and asks, as lock does.",
-		Flags:       a.changeFlags(append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.resume,
+		Flags:       changeFlags(a, append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.does(runResume),
 	}
 }
 
 // suspensionEnd returns until when to suspend, by the flags; nil for until it is resumed.
-func (a *app) suspensionEnd(ctx context.Context, cmd *cli.Command) (*time.Time, error) {
-	given := cmd.String("until")
-	if cmd.IsSet("for") && given != "" {
-		return nil, command.UsageError(ctx, cmd, errors.New("--for and --until exclude each other"), true)
+func suspensionEnd(a *action) (*time.Time, error) {
+	given := a.cmd.String("until")
+	if a.cmd.IsSet("for") && given != "" {
+		return nil, a.misused(errors.New("--for and --until exclude each other"))
 	}
 	var until time.Time
 	switch {
@@ -59,10 +58,10 @@ func (a *app) suspensionEnd(ctx context.Context, cmd *cli.Command) (*time.Time, 
 		if !until.After(a.now()) {
 			return nil, fmt.Errorf("--until %s is in the past", given)
 		}
-	case cmd.IsSet("for"):
-		span, err := duration(cmd.String("for"))
+	case a.cmd.IsSet("for"):
+		span, err := duration(a.cmd.String("for"))
 		if err != nil {
-			return nil, command.UsageError(ctx, cmd, err, true)
+			return nil, a.misused(err)
 		}
 		if span < time.Second {
 			return nil, fmt.Errorf("--for %s is no time to come", span)
@@ -87,43 +86,43 @@ func duration(text string) (time.Duration, error) {
 	return time.Duration(span), nil
 }
 
-func (a *app) suspend(ctx context.Context, cmd *cli.Command) error {
-	until, err := a.suspensionEnd(ctx, cmd)
+func runSuspend(ctx context.Context, a *action) error {
+	until, err := suspensionEnd(a)
 	if err != nil {
 		return err
 	}
-	if fields := fieldArguments(cmd); len(fields) > 0 {
-		return a.suspendFields(ctx, cmd, fields, until)
+	if fields := fieldArguments(a); len(fields) > 0 {
+		return suspendFields(ctx, a, fields, until)
 	}
 	spec := map[string]any{"suspend": true, "suspendUntil": nil}
 	if until != nil {
 		spec = map[string]any{"suspend": nil, "suspendUntil": until.Format(time.RFC3339)}
 	}
 	annotations := map[string]any{v1alpha1.SuspendReasonAnnotation: nil}
-	if reason := cmd.String("reason"); reason != "" {
+	if reason := a.cmd.String("reason"); reason != "" {
 		annotations[v1alpha1.SuspendReasonAnnotation] = reason
 	}
 	same := func(hr *v1alpha1.HelmRelease) bool {
 		stays := until == nil && hr.Spec.Suspend && hr.Spec.SuspendUntil == nil ||
 			until != nil && !hr.Spec.Suspend && hr.Spec.SuspendUntil != nil && hr.Spec.SuspendUntil.Time.Equal(*until)
-		return stays && hr.Annotations[v1alpha1.SuspendReasonAnnotation] == cmd.String("reason")
+		return stays && hr.Annotations[v1alpha1.SuspendReasonAnnotation] == a.cmd.String("reason")
 	}
-	return a.change(ctx, cmd, change{
+	return changeLocks(ctx, a, change{
 		same: same, annotations: annotations, spec: spec, done: isSuspended, pauses: true, until: until,
 		text: func(hr *v1alpha1.HelmRelease) string { return "suspended" + report.SuspendedFor(hr) },
 	})
 }
 
-func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
-	if fields := fieldArguments(cmd); len(fields) > 0 {
-		return a.resumeFields(ctx, cmd, fields)
+func runResume(ctx context.Context, a *action) error {
+	if fields := fieldArguments(a); len(fields) > 0 {
+		return resumeFields(ctx, a, fields)
 	}
 	same := func(hr *v1alpha1.HelmRelease) bool {
 		_, reason := hr.Annotations[v1alpha1.SuspendReasonAnnotation]
 		_, author := hr.Annotations[v1alpha1.SuspendedByAnnotation]
 		return !hr.Spec.Suspend && hr.Spec.SuspendUntil == nil && !reason && !author
 	}
-	return a.change(ctx, cmd, change{
+	return changeLocks(ctx, a, change{
 		same:        same,
 		annotations: map[string]any{v1alpha1.SuspendReasonAnnotation: nil, v1alpha1.SuspendedByAnnotation: nil},
 		spec:        map[string]any{"suspend": nil, "suspendUntil": nil}, done: isLocked, resumes: true,
@@ -131,31 +130,20 @@ func (a *app) resume(ctx context.Context, cmd *cli.Command) error {
 	})
 }
 
-// change is a change of a HelmRelease.
-type change struct {
-	same              func(*v1alpha1.HelmRelease) bool   // reports whether there is nothing to change
-	annotations, spec map[string]any                     // the patch
-	text              func(*v1alpha1.HelmRelease) string // what the release is afterwards
-	done              waitFor                            // what --wait waits for
-	resumes           bool                               // whether it ends a suspension, so that drift is reverted
-	pauses            bool                               // whether it begins one
-	until             *time.Time                         // its end, nil for none
-}
-
 // change patches the HelmReleases selected by arguments and flags, unless they have the values already.
-func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
-	store, targets, err := a.choose(ctx, cmd)
+func changeLocks(ctx context.Context, a *action, ch change) error {
+	store, targets, err := choose(ctx, a)
 	if apierrors.IsForbidden(err) {
-		return a.changeReleaseLocks(ctx, cmd, ch, err)
+		return changeReleaseLocks(ctx, a, ch, err)
 	}
 	if err != nil {
 		return err
 	}
 	if len(targets) == 0 {
-		return a.nothingChosen(ctx, cmd, store)
+		return nothingChosen(ctx, a, store)
 	}
 	if ch.resumes {
-		if _, err := a.confirmReverts(ctx, cmd, store.cluster, a.resumed(targets)); err != nil {
+		if _, err := confirmReverts(ctx, a, store.cluster, resumed(a, targets)); err != nil {
 			return err
 		}
 	}
@@ -167,7 +155,7 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 	}
 	var done []changed
 	failed := each(ctx, a, targets, func(t target) error {
-		before, err := a.lockOfTarget(ctx, cmd, store, t)
+		before, err := lockOfTarget(ctx, a, store, t)
 		if err != nil {
 			return err
 		}
@@ -191,28 +179,14 @@ func (a *app) change(ctx context.Context, cmd *cli.Command, ch change) error {
 			hr.Name, action, ch.text(hr), t.key)})
 		return nil
 	})
-	if err := a.finish(ctx, cmd, store, done, ch.done); err != nil {
+	if err := finish(ctx, a, store, done, ch.done); err != nil {
 		return err
 	}
 	return failed
 }
 
-// lockOfTarget returns the only HelmRelease of a target.
-func (a *app) lockOfTarget(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, t target,
-) (*v1alpha1.HelmRelease, error) {
-	switch len(t.locks) {
-	case 0:
-		return nil, a.empty(ctx, cmd, store.cluster, a.notLocked(t, store.namespace), store.namespace, t.key.Namespace)
-	case 1:
-		return t.locks[0], nil
-	}
-	return nil, command.Hinted(fmt.Errorf("%s name release %s", plain.Count(len(t.locks), "HelmRelease"), t.key),
-		"choose one with --name")
-}
-
 // resumed returns the HelmReleases of targets whose suspension ends, without it.
-func (a *app) resumed(targets []target) []*v1alpha1.HelmRelease {
+func resumed(a *action, targets []target) []*v1alpha1.HelmRelease {
 	var begun []*v1alpha1.HelmRelease
 	for _, t := range targets {
 		if len(t.locks) != 1 {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -21,11 +20,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/values"
 )
 
-// isField reports whether an argument names a field, as KIND/NAME:FIELD. No name of a release has a colon.
-func isField(arg string) bool { return strings.Contains(arg, ":") }
-
-func fieldArguments(cmd *cli.Command) (fields []string) {
-	for _, arg := range cmd.Args().Slice() {
+func fieldArguments(a *action) (fields []string) {
+	for _, arg := range a.cmd.Args().Slice() {
 		if isField(arg) {
 			fields = append(fields, arg)
 		}
@@ -34,23 +30,23 @@ func fieldArguments(cmd *cli.Command) (fields []string) {
 }
 
 // suspendFields adds ignore rules for fields of one release that end by themselves.
-func (a *app) suspendFields(ctx context.Context, cmd *cli.Command, fields []string, until *time.Time) error {
+func suspendFields(ctx context.Context, a *action, fields []string, until *time.Time) error {
 	if until == nil {
 		err := errors.New("fields are suspended for a time: --for or --until is needed")
-		return command.UsageError(ctx, cmd, err, true)
+		return a.misused(err)
 	}
 	add := func(hr *v1alpha1.HelmRelease, asked []v1alpha1.IgnoreRule) (string, error) {
 		for _, rule := range asked {
-			rule.Until, rule.Reason = &metav1.Time{Time: *until}, cmd.String("reason")
+			rule.Until, rule.Reason = &metav1.Time{Time: *until}, a.cmd.String("reason")
 			hr.Spec.Ignore = append(withoutTemporary(hr.Spec.Ignore, rule), rule)
 		}
 		return "suspended until " + report.Time(*until), nil
 	}
-	return a.changeFields(ctx, cmd, fields, until, add)
+	return changeFields(ctx, a, fields, until, add)
 }
 
 // resumeFields takes ignore rules for fields out that would end by themselves.
-func (a *app) resumeFields(ctx context.Context, cmd *cli.Command, fields []string) error {
+func resumeFields(ctx context.Context, a *action, fields []string) error {
 	takeOut := func(hr *v1alpha1.HelmRelease, asked []v1alpha1.IgnoreRule) (string, error) {
 		for i, rule := range asked {
 			rest := withoutTemporary(hr.Spec.Ignore, rule)
@@ -61,7 +57,7 @@ func (a *app) resumeFields(ctx context.Context, cmd *cli.Command, fields []strin
 		}
 		return "resumed", nil
 	}
-	return a.changeFields(ctx, cmd, fields, nil, takeOut)
+	return changeFields(ctx, a, fields, nil, takeOut)
 }
 
 // withoutTemporary returns rules without those with an end for the same field.
@@ -73,22 +69,22 @@ func withoutTemporary(rules []v1alpha1.IgnoreRule, rule v1alpha1.IgnoreRule) []v
 
 // changeFields changes the ignore rules of the HelmRelease of one release by edit, which returns words for the change.
 // until is the end of a pause that begins, nil when one ends.
-func (a *app) changeFields(
-	ctx context.Context, cmd *cli.Command, fields []string, until *time.Time,
+func changeFields(
+	ctx context.Context, a *action, fields []string, until *time.Time,
 	edit func(hr *v1alpha1.HelmRelease, asked []v1alpha1.IgnoreRule) (string, error),
 ) error {
-	store, targets, err := a.choose(ctx, cmd)
+	store, targets, err := choose(ctx, a)
 	if err != nil {
 		return err
 	}
-	if len(targets) != 1 || len(cmd.Args().Slice()) == len(fields) {
-		return command.UsageError(ctx, cmd, errors.New("fields are those of one release: name it before them"), true)
+	if len(targets) != 1 || len(a.cmd.Args().Slice()) == len(fields) {
+		return a.misused(errors.New("fields are those of one release: name it before them"))
 	}
-	before, err := a.lockOfTarget(ctx, cmd, store, targets[0])
+	before, err := lockOfTarget(ctx, a, store, targets[0])
 	if err != nil {
 		return err
 	}
-	asked, err := a.fieldRules(ctx, store.cluster, before, fields)
+	asked, err := fieldRules(ctx, a, store.cluster, before, fields)
 	if err != nil {
 		return err
 	}
@@ -106,7 +102,7 @@ func (a *app) changeFields(
 		return err
 	}
 	if until == nil {
-		if _, err := a.confirmReverts(ctx, cmd, store.cluster, []*v1alpha1.HelmRelease{after}); err != nil {
+		if _, err := confirmReverts(ctx, a, store.cluster, []*v1alpha1.HelmRelease{after}); err != nil {
 			return err
 		}
 	}
@@ -123,13 +119,13 @@ func (a *app) changeFields(
 	if err != nil {
 		return err
 	}
-	return a.finish(ctx, cmd, store, []changed{{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s: %s %s", hr.Namespace,
+	return finish(ctx, a, store, []changed{{hr: hr, text: fmt.Sprintf("HelmRelease %s/%s: %s %s", hr.Namespace,
 		hr.Name, strings.Join(fields, ", "), text)}}, isLocked)
 }
 
 // fieldRules returns an ignore rule for each field. The newest revision has to declare it.
-func (a *app) fieldRules(
-	ctx context.Context, c *connection, hr *v1alpha1.HelmRelease, fields []string,
+func fieldRules(
+	ctx context.Context, a *action, c *connection, hr *v1alpha1.HelmRelease, fields []string,
 ) ([]v1alpha1.IgnoreRule, error) {
 	record, err := c.Find(ctx, keyOf(hr), 0)
 	if err != nil {
@@ -143,7 +139,7 @@ func (a *app) fieldRules(
 	if err != nil {
 		return nil, err
 	}
-	v := &valued{app: a, details: details, declared: objects}
+	v := &valued{action: a, details: details, declared: objects}
 	var asked []v1alpha1.IgnoreRule
 	for _, field := range fields {
 		object, path, _ := strings.Cut(field, ":")

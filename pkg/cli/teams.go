@@ -7,16 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	teams "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
@@ -30,8 +25,7 @@ const answerTime = 15 * time.Second
 
 // teamPause is a change of the ReleaseLocks of a user who may not read HelmReleases.
 type teamPause struct {
-	*app
-	cmd     *cli.Command
+	*action
 	cluster *connection
 	change  change
 	user    string
@@ -39,25 +33,25 @@ type teamPause struct {
 
 // changeReleaseLocks pauses or resumes the releases named by the arguments by their ReleaseLocks. refused is the API
 // server's answer to the list of HelmReleases; it is returned where there is no ReleaseLock for this user.
-func (a *app) changeReleaseLocks(ctx context.Context, cmd *cli.Command, ch change, refused error) error {
-	if !cmd.Args().Present() || cmd.Bool("all-namespaces") {
+func changeReleaseLocks(ctx context.Context, a *action, ch change, refused error) error {
+	if !a.cmd.Args().Present() || a.cmd.Bool("all-namespaces") {
 		return refused
 	}
-	c, err := a.connect(ctx, cmd)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
-	keys, err := c.keys(cmd, func(string) ([]release.Key, error) { return nil, refused })
+	keys, err := c.keys(func(string) ([]release.Key, error) { return nil, refused })
 	if err != nil {
 		return err
 	}
 	if ch.pauses && ch.until == nil {
-		return command.UsageError(ctx, cmd, errors.New("a pause by a ReleaseLock has an end: set --for or --until"), true)
+		return a.misused(errors.New("a pause by a ReleaseLock has an end: set --for or --until"))
 	}
-	if ch.pauses && cmd.String("reason") == "" {
-		return command.UsageError(ctx, cmd, errors.New("a pause by a ReleaseLock has a reason: set --reason"), true)
+	if ch.pauses && a.cmd.String("reason") == "" {
+		return a.misused(errors.New("a pause by a ReleaseLock has a reason: set --reason"))
 	}
-	t := teamPause{app: a, cmd: cmd, cluster: c, change: ch}
+	t := teamPause{action: a, cluster: c, change: ch}
 	if t.user, err = c.User(ctx); err != nil && ch.pauses {
 		return err
 	}
@@ -68,7 +62,7 @@ func (a *app) changeReleaseLocks(ctx context.Context, cmd *cli.Command, ch chang
 func (t teamPause) apply(ctx context.Context, key release.Key, refused error) error {
 	client := t.cluster.Dynamic.Resource(teams.SchemeGroupVersion.WithResource(teams.ResourceName)).
 		Namespace(key.Namespace)
-	rl, err := releaseLock(ctx, client, key.Name)
+	rl, err := get[teams.ReleaseLock](ctx, client, key.Name)
 	switch {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
 		return command.Hinted(refused, "the platform team can give you a ReleaseLock in namespace "+key.Namespace+
@@ -80,7 +74,7 @@ func (t teamPause) apply(ctx context.Context, key release.Key, refused error) er
 		after := &v1alpha1.HelmRelease{}
 		after.Spec.Release = v1alpha1.ReleaseKey{Namespace: key.Namespace, Name: key.Name}
 		after.Spec.Mode = rl.Status.Mode
-		if _, err := t.confirmReverts(ctx, t.cmd, t.cluster, []*v1alpha1.HelmRelease{after}); err != nil {
+		if _, err := confirmReverts(ctx, t.action, t.cluster, []*v1alpha1.HelmRelease{after}); err != nil {
 			return err
 		}
 	}
@@ -119,20 +113,13 @@ func (t teamPause) answer(ctx context.Context, client dynamic.ResourceInterface,
 	waiting, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	var pause *teams.PauseStatus
-	_, err := watchtools.UntilWithSync(waiting,
-		selected(client, fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()),
-		&unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-			object, ok := event.Object.(*unstructured.Unstructured)
-			if !ok || event.Type == watch.Deleted {
-				return false, nil
-			}
-			rl, err := typedLock(object)
-			if err != nil {
-				return false, err
-			}
-			pause = rl.Status.Pause
-			return t.answered(pause), nil
-		})
+	err := until(waiting, client, called(key.Name), func(event watch.EventType, rl *teams.ReleaseLock) (bool, error) {
+		if event == watch.Deleted {
+			return false, nil
+		}
+		pause = rl.Status.Pause
+		return t.answered(pause), nil
+	})
 	switch {
 	case err != nil && ctx.Err() == nil && waiting.Err() != nil:
 		return command.Hinted(fmt.Errorf("ReleaseLock %s has no answer after %s", key, answerTime),
@@ -159,21 +146,4 @@ func (t teamPause) answered(pause *teams.PauseStatus) bool {
 		return pause == nil
 	}
 	return pause != nil && pause.Requested.Time.Equal(*t.change.until)
-}
-
-// releaseLock reads a ReleaseLock.
-func releaseLock(ctx context.Context, client dynamic.ResourceInterface, name string) (*teams.ReleaseLock, error) {
-	object, err := client.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return typedLock(object)
-}
-
-func typedLock(object *unstructured.Unstructured) (*teams.ReleaseLock, error) {
-	rl := &teams.ReleaseLock{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, rl); err != nil {
-		return nil, fmt.Errorf("ReleaseLock %s/%s is of another version: %w", object.GetNamespace(), object.GetName(), err)
-	}
-	return rl, nil
 }

@@ -27,7 +27,7 @@ func (h *helmReleases) listOrLocks(
 		return nil, false, err
 	}
 	for i := range list.Items {
-		rl, lockErr := typedLock(&list.Items[i])
+		rl, lockErr := typed[teams.ReleaseLock](&list.Items[i])
 		if lockErr != nil {
 			return nil, false, lockErr
 		}
@@ -54,12 +54,6 @@ func shownBy(rl *teams.ReleaseLock) *v1alpha1.HelmRelease {
 	hr.Status.State, hr.Status.Version, hr.Status.Objects = s.State, s.Revision, s.Objects
 	hr.Status.Conditions, hr.Status.RecentDrift = s.Conditions, s.RecentDrift
 	return hr
-}
-
-// noteLocks prints that the ReleaseLocks of a namespace were read in place of HelmReleases.
-func (a *app) noteLocks(namespace string) {
-	a.note("read from the ReleaseLocks of namespace %s, as you may not list HelmReleases; %s suspend and resume work by them",
-		namespace, a.name)
 }
 
 // lockNamed returns the name of the ReleaseLock by which a release's HelmRelease was read.

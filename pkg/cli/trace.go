@@ -3,8 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -12,7 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/report"
 )
 
-func (a *app) traceCommand() *cli.Command {
+func traceCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "trace", Category: categoryLook, Usage: "show which release and which lock an object belongs to",
 		ArgsUsage: "KIND/NAME",
@@ -23,68 +23,21 @@ func (a *app) traceCommand() *cli.Command {
 			"Exit code 0: a release declares the object; 5: none does; 1: an error, also when that is unknown.",
 		Flags: slices.Concat(clusterFlags("`NAMESPACE` of the object, and of the records that are searched; that of the kubeconfig's context without it"),
 			[]cli.Flag{helmReleaseNamespaceFlag(),
-				command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
-					Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML)}),
-		Action: a.trace,
+				outputFlag("text, json or yaml", formatText, formatJSON, formatYAML)}),
+		Action: a.does(runTrace),
 	}
 }
 
-// Answers of trace to a question, beside yes and no.
-const (
-	answerYes     = "yes"
-	answerNo      = "no"
-	answerUnknown = "unknown"
-	// answerHook is for an object that Helm creates as a hook.
-	answerHook = "hook"
-)
-
-// traced is the answer of trace as JSON or YAML. Its fields are part of the command's interface.
-type traced struct {
-	Object tracedObject `json:"object"`
-	// Owners are the controllers of the object: its own, the owner's own, and so on.
-	Owners []report.Object `json:"owners,omitempty"`
-	// OwnersUnknown is the reason why the next owner could not be read.
-	OwnersUnknown string         `json:"ownersUnknown,omitempty"`
-	Release       *tracedRelease `json:"release,omitempty"`
-	HelmReleases  []tracedLock   `json:"helmReleases"`
-	// HelmReleasesUnknown is the reason why the HelmReleases could not be read.
-	HelmReleasesUnknown string       `json:"helmReleasesUnknown,omitempty"`
-	Drift               *tracedDrift `json:"drift,omitempty"`
-	Advice              string       `json:"advice"`
-}
-
-// tracedObject is the object of the command line.
-type tracedObject struct {
-	report.Object
-	// Exists is yes, no or unknown, for Reason.
-	Exists string `json:"exists"`
-	Reason string `json:"reason,omitempty"`
-}
-
-// tracer traces one object.
-type tracer struct {
-	*app
-	*connection
-	cmd *cli.Command
-	// links are the object and its owners.
-	links []link
-	// unread is the first error that kept a record from being read.
-	unread error
-	// unreadLocks is the error that kept the HelmReleases from being read.
-	unreadLocks error
-	out         traced
-}
-
-func (a *app) trace(ctx context.Context, cmd *cli.Command) error {
-	kind, name, err := tracedArguments(ctx, cmd)
+func runTrace(ctx context.Context, a *action) error {
+	kind, name, err := tracedArguments(a)
 	if err != nil {
 		return err
 	}
-	c, err := a.connect(ctx, cmd)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
-	t := &tracer{app: a, connection: c, cmd: cmd, out: traced{HelmReleases: []tracedLock{}}}
+	t := &tracer{action: a, connection: c, out: traced{HelmReleases: []tracedLock{}}}
 	if err := t.find(ctx, kind, name); err != nil {
 		return err
 	}
@@ -97,7 +50,7 @@ func (a *app) trace(ctx context.Context, cmd *cli.Command) error {
 		return ctx.Err()
 	}
 	t.out.Advice = t.advice(from)
-	if err := t.print(cmd.String("output")); err != nil {
+	if err := t.print(a.cmd.String("output")); err != nil {
 		return err
 	}
 	return t.exit(ctx, from)
@@ -111,8 +64,7 @@ func (t *tracer) print(format string) error {
 			return err
 		}
 	}
-	_, err := io.WriteString(t.app.out, text)
-	return err
+	return t.action.print(text)
 }
 
 // exit returns the error for the exit code.
@@ -139,4 +91,60 @@ func (t *tracer) exit(ctx context.Context, from *origin) error {
 	}
 	err := fmt.Errorf("no release%s declares %s", inNamespace(t.searched()), id)
 	return &command.ExitError{Code: command.ExitEmpty, Err: err}
+}
+
+// advice returns the next step.
+func (t *tracer) advice(of *origin) string {
+	if of == nil || of.declares == answerUnknown {
+		err := t.unread
+		if of != nil {
+			err = of.err
+		}
+		if err == nil {
+			return "none: Helm does not manage the object, and no lock protects it"
+		}
+		return t.remedy(err)
+	}
+	name := quoted(of.key.Name) + " -n " + of.key.Namespace
+	switch {
+	case of.declares == answerHook:
+		return "change the hook in the chart: no lock protects the objects of hooks"
+	case of.exists == answerNo:
+		return "none: Helm knows no such release, and no lock protects the object"
+	case of.declares == answerNo:
+		return t.action.name + " inspect " + name + " --manifest shows what the release declares; the object is left from an earlier revision, or its metadata is forged"
+	case t.unreadLocks != nil:
+		return t.remedy(t.unreadLocks)
+	case len(t.out.HelmReleases) == 0:
+		return t.action.name + " lock " + name + " locks the release"
+	}
+	for i := range t.out.HelmReleases {
+		if l := &t.out.HelmReleases[i]; l.Operator == operatorStopped {
+			return fmt.Sprintf("start the operator: nothing is reverted now; %s check -n %s shows more", t.action.name, of.key.Namespace)
+		} else if l.advice != "" {
+			return l.advice
+		}
+	}
+	return t.change(of, name)
+}
+
+// remedy returns the way out of an error.
+func (t *tracer) remedy(err error) string {
+	if hints := hintsFor(t.action.name, err); len(hints) > 0 {
+		return hints[0]
+	}
+	return "try again as a user who may read it"
+}
+
+// change returns how to change an object of a release with a HelmRelease that acts as specified.
+func (t *tracer) change(of *origin, name string) string {
+	suspend := fmt.Sprintf("%s suspend %s --for 30m allows changes at once", t.action.name, name)
+	switch {
+	case t.out.HelmReleases[0].Locked == report.LockedDetect:
+		return t.action.name + " lock " + name + " --mode Enforce has the operator revert changes"
+	case t.out.Drift != nil && t.out.Drift.State == driftDrifted:
+		return fmt.Sprintf("%s values %s shows the Helm values that keep the change; %s", t.action.name, name, suspend)
+	}
+	object := strings.ToLower(of.at.id.Kind) + "/" + of.at.id.Name
+	return fmt.Sprintf("%s values %s %s PATH=VALUE shows how to change it with Helm; %s", t.action.name, name, quoted(object), suspend)
 }

@@ -16,60 +16,10 @@ import (
 	"github.com/rancher/helm-locker/pkg/rules"
 )
 
-// tracedLock is a HelmRelease of the release.
-type tracedLock struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	// ReadFrom is the ReleaseLock that shows the HelmRelease to a user who may not read it. Its scope and rules are
-	// unknown.
-	ReadFrom string         `json:"readFrom,omitempty"`
-	Policy   string         `json:"policy,omitempty"`
-	Mode     v1alpha1.Mode  `json:"mode,omitempty"`
-	Scope    v1alpha1.Scope `json:"scope,omitempty"`
-	// Locked is as in the output of status; it is from the time when the operator was last seen, if that is stopped.
-	Locked    string `json:"locked"`
-	Suspended string `json:"suspended,omitempty"`
-	Ready     string `json:"ready"`
-	Reason    string `json:"reason,omitempty"`
-	Message   string `json:"message,omitempty"`
-	// Ignored are the rules of spec.ignore that match the object.
-	Ignored []v1alpha1.IgnoreRule `json:"ignored,omitempty"`
-	// Operator is running, stopped or unknown, for OperatorReason.
-	Operator       string `json:"operator"`
-	OperatorSeen   string `json:"operatorSeen,omitempty"`
-	OperatorReason string `json:"operatorReason,omitempty"`
-
-	advice string
-}
-
-const (
-	operatorRunning = "running"
-	operatorStopped = "stopped"
-)
-
-// tracedDrift is the drift of the object.
-type tracedDrift struct {
-	// State is none, drifted, left (the object is not compared) or unknown.
-	State   string               `json:"state"`
-	Changes []report.FieldChange `json:"changes,omitempty"`
-	Reason  string               `json:"reason,omitempty"`
-	// Local is the reason why the API server was not asked for its form of the object.
-	Local string `json:"comparedLocally,omitempty"`
-
-	words string
-	blame []string
-}
-
-const (
-	driftNone    = "none"
-	driftDrifted = "drifted"
-	driftLeft    = "left"
-)
-
 // locks gathers the HelmReleases of a release, and the drift of its object.
 func (t *tracer) locks(ctx context.Context, of *origin) {
 	options := inspect.CompareOptions{Withhold: onlyThis(of.at.id)}
-	all, fromLocks, err := t.helmReleases(t.cmd.String("helmrelease-namespace"), false).listOrLocks(ctx, of.key.Namespace,
+	all, fromLocks, err := t.helmReleases(t.action.cmd.String("helmrelease-namespace"), false).listOrLocks(ctx, of.key.Namespace,
 		func(hr *v1alpha1.HelmRelease) bool { return keyOf(hr) == of.key })
 	if err != nil && !errors.Is(err, errNoHelmReleases) {
 		t.out.HelmReleasesUnknown = err.Error()
@@ -174,7 +124,7 @@ func (t *tracer) operator(ctx context.Context, hr *v1alpha1.HelmRelease, out *tr
 func (t *tracer) drift(ctx context.Context, of *origin, options inspect.CompareOptions) {
 	t.out.Drift = &tracedDrift{State: driftNone}
 	unknown := func(err error) { t.out.Drift = &tracedDrift{State: answerUnknown, Reason: err.Error()} }
-	masker, err := t.masker(false)
+	masker, err := newMasker(false)
 	if err != nil {
 		unknown(err)
 		return

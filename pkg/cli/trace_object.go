@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -38,8 +37,8 @@ type link struct {
 }
 
 // tracedArguments returns the object of a command line, KIND/NAME or KIND NAME.
-func tracedArguments(ctx context.Context, cmd *cli.Command) (kind, name string, err error) {
-	args := cmd.Args().Slice()
+func tracedArguments(a *action) (kind, name string, err error) {
+	args := a.cmd.Args().Slice()
 	if len(args) == 1 {
 		if kind, name, found := strings.Cut(args[0], "/"); found {
 			args = []string{kind, name}
@@ -57,7 +56,7 @@ func tracedArguments(ctx context.Context, cmd *cli.Command) (kind, name string, 
 	default:
 		return args[0], args[1], nil
 	}
-	return "", "", command.UsageError(ctx, cmd, err, true)
+	return "", "", a.misused(err)
 }
 
 // find reads the object and its owners.
@@ -224,13 +223,13 @@ func (t *tracer) nearest(ctx context.Context) string {
 }
 
 // tracedNames returns the kinds for the first argument of trace, and the objects of the kind for the second one.
-func tracedNames(ctx context.Context, _ *app, cmd *cli.Command, c *connection) ([]string, error) {
+func tracedNames(ctx context.Context, a *action, c *connection) ([]string, error) {
 	cached := memory.NewMemCacheClient(c.Discovery)
-	if cmd.Args().Len() == 0 {
+	if a.cmd.Args().Len() == 0 {
 		return kindsOf(cached), nil
 	}
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	mapping, err := mappingOf(mapper, cmd.Args().First())
+	mapping, err := mappingOf(mapper, a.cmd.Args().First())
 	if err != nil {
 		return nil, err
 	}
@@ -247,4 +246,17 @@ func tracedNames(ctx context.Context, _ *app, cmd *cli.Command, c *connection) (
 		names[i] = list.Items[i].Name
 	}
 	return names, nil
+}
+
+// tracer traces one object.
+type tracer struct {
+	*action
+	*connection
+	// links are the object and its owners.
+	links []link
+	// unread is the first error that kept a record from being read.
+	unread error
+	// unreadLocks is the error that kept the HelmReleases from being read.
+	unreadLocks error
+	out         traced
 }

@@ -3,9 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -17,28 +15,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/release/whole"
 	"github.com/rancher/helm-locker/pkg/report"
 )
-
-// tracedRelease is the release of an object.
-type tracedRelease struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	// NamedBy is the object, or the owner, whose metadata names the release; nil if its record was searched.
-	NamedBy *report.Object `json:"namedBy,omitempty"`
-	// Object is the object, or the owner, that the release declares; NamedBy when it declares neither.
-	Object report.Object `json:"object"`
-	// Exists reports whether the release has a record: yes, no or unknown.
-	Exists string `json:"exists"`
-	// Revision and Status are those of the newest record.
-	Revision int            `json:"revision,omitempty"`
-	Status   release.Status `json:"status,omitempty"`
-	// Declares is yes, no, hook (Helm creates the object as a hook) or unknown, in the manifest of revision Manifest.
-	Declares string `json:"declares"`
-	Manifest int    `json:"manifestRevision,omitempty"`
-	// Hook has the events of a hook.
-	Hook []string `json:"hook,omitempty"`
-	// Reason is why something is unknown.
-	Reason string `json:"reason,omitempty"`
-}
 
 // origin is a release that may have deployed an object.
 type origin struct {
@@ -230,40 +206,4 @@ func isHook(hook *whole.Hook, of manifest.Release, id manifest.ID) bool {
 	group := object.GroupVersionKind().GroupKind()
 	declared := manifest.ID{Group: group.Group, Kind: group.Kind, Namespace: object.Namespace, Name: object.Name}
 	return slices.Contains(declared.InEitherScope(of), id)
-}
-
-// words returns how the release was found, and what its records are.
-func (r *tracedRelease) words() string {
-	text := r.Namespace + "/" + r.Name
-	switch r.Exists {
-	case answerYes:
-		text += fmt.Sprintf(", revision %d, %s", r.Revision, r.Status)
-	case answerNo:
-		text += ", which has no record"
-	default:
-		text += ", unknown: " + r.Reason
-	}
-	if r.NamedBy == nil {
-		return text + " (found by its record)"
-	}
-	return text + " (named by the metadata of " + r.NamedBy.String() + ")"
-}
-
-// declared returns whether the manifest declares the object.
-func (r *tracedRelease) declared() string {
-	switch r.Declares {
-	case answerYes:
-		if r.Manifest != r.Revision {
-			return fmt.Sprintf("yes: %s, in the manifest of revision %d", r.Object, r.Manifest)
-		}
-		return "yes: " + r.Object.String()
-	case answerHook:
-		return fmt.Sprintf("no: Helm creates %s as a hook (%s)", r.Object, strings.Join(r.Hook, ", "))
-	case answerNo:
-		if r.Exists == answerNo {
-			return "no"
-		}
-		return fmt.Sprintf("no: %s is not in the manifest of revision %d", r.Object, r.Manifest)
-	}
-	return "unknown: " + r.Reason
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/rancher/helm-locker/pkg/command"
 )
 
-func (a *app) unlockCommand() *cli.Command {
+func unlockCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "unlock", Category: categoryChange, Usage: "have the operator let go of releases", ArgsUsage: "RELEASE...",
 		Description: "Deletes the HelmReleases that name the releases. The releases and their objects stay as they are.\n\n" +
 			"--all and --selector also delete the HelmReleasePolicy that lock writes with the same flags. A HelmRelease of another\n" +
 			"policy is an error: that policy makes it again.",
-		Flags: a.changeFlags(lockSelectFlags()...), Action: a.unlock,
+		Flags: changeFlags(a, lockSelectFlags()...), Action: a.does(runUnlock),
 	}
 }
 
-func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
-	store, targets, err := a.choose(ctx, cmd)
+func runUnlock(ctx context.Context, a *action) error {
+	store, targets, err := choose(ctx, a)
 	if err != nil {
 		return err
 	}
-	policies, err := store.takenBack(ctx, cmd)
+	policies, err := store.takenBack(ctx)
 	if err != nil {
 		return err
 	}
 	if len(targets)+len(policies) == 0 {
-		return a.nothingChosen(ctx, cmd, store)
+		return nothingChosen(ctx, a, store)
 	}
 	var done []changed
 	// The policies go first: they make deleted HelmReleases again.
@@ -49,11 +49,11 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 	})
 	unlocked := each(ctx, a, targets, func(t target) error {
 		if len(t.locks) == 0 {
-			return a.notUnlocked(ctx, cmd, store, t)
+			return notUnlocked(ctx, a, store, t)
 		}
 		for _, hr := range t.locks {
 			if owner := v1alpha1.PolicyOf(hr); owner != nil && !deleted[owner.UID] {
-				return a.locksAgain(hr, owner.Name)
+				return locksAgain(a, hr, owner.Name)
 			}
 		}
 		for _, hr := range t.locks {
@@ -65,18 +65,18 @@ func (a *app) unlock(ctx context.Context, cmd *cli.Command) error {
 		}
 		return nil
 	})
-	if err := a.finish(ctx, cmd, store, done, nil); err != nil {
+	if err := finish(ctx, a, store, done, nil); err != nil {
 		return err
 	}
 	return cmp.Or(failed, unlocked)
 }
 
 // takenBack returns the policies that lock writes by the flags of cmd; none for names of releases.
-func (h *helmReleases) takenBack(ctx context.Context, cmd *cli.Command) ([]*v1alpha1.HelmReleasePolicy, error) {
-	if cmd.Args().Present() || !writesPolicies(cmd) {
+func (h *helmReleases) takenBack(ctx context.Context) ([]*v1alpha1.HelmReleasePolicy, error) {
+	if h.cluster.cmd.Args().Present() || !writesPolicies(h.cluster.cmd) {
 		return nil, nil
 	}
-	wanted, err := policyOf(cmd, h.cluster)
+	wanted, err := policyOf(h.cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (h *helmReleases) takenBack(ctx context.Context, cmd *cli.Command) ([]*v1al
 	if err != nil {
 		return nil, err
 	}
-	name := cmd.String("name")
+	name := h.cluster.cmd.String("name")
 	if name != "" {
 		if err := missingPolicy(h.namespace, name, all); err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func (h *helmReleases) takenBack(ctx context.Context, cmd *cli.Command) ([]*v1al
 }
 
 // locksAgain is the error for a HelmRelease of a policy that stays: deleting it unlocks nothing.
-func (a *app) locksAgain(hr *v1alpha1.HelmRelease, policy string) error {
+func locksAgain(a *action, hr *v1alpha1.HelmRelease, policy string) error {
 	key := keyOf(hr)
 	return command.Hinted(fmt.Errorf("release %s stays locked: HelmReleasePolicy %s makes HelmRelease %s/%s again", key, policy,
 		hr.Namespace, hr.Name),
@@ -116,8 +116,8 @@ func (a *app) locksAgain(hr *v1alpha1.HelmRelease, policy string) error {
 
 // notUnlocked returns the error for a release without a HelmRelease, and prints a note if the release exists: it is
 // unlocked already. Users without the right to read records cannot know that.
-func (a *app) notUnlocked(ctx context.Context, cmd *cli.Command, store *helmReleases, t target) error {
-	reason := a.notLocked(t, store.namespace)
+func notUnlocked(ctx context.Context, a *action, store *helmReleases, t target) error {
+	reason := notLocked(a, t, store.namespace)
 	if len(t.others) == 0 {
 		_, err := store.cluster.Find(ctx, t.key, 0)
 		if err == nil || apierrors.IsForbidden(err) && len(t.similar) == 0 {
@@ -128,5 +128,5 @@ func (a *app) notUnlocked(ctx context.Context, cmd *cli.Command, store *helmRele
 			reason = err
 		}
 	}
-	return a.empty(ctx, cmd, store.cluster, reason, store.namespace, t.key.Namespace)
+	return a.empty(ctx, store.cluster, reason, store.namespace, t.key.Namespace)
 }

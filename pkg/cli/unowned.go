@@ -17,7 +17,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/release/whole"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 const (
@@ -33,16 +32,6 @@ func unownedFlags() []cli.Flag {
 		&cli.StringFlag{Name: exceptName, Category: categoryWhat, TakesFile: true,
 			Usage: "with --unowned: leave out the objects in this YAML `FILE`, a list of kind, namespace, name (patterns with * and ?) and reason"},
 	}
-}
-
-// unownedOut is an object of no release. It is part of the command's interface.
-type unownedOut struct {
-	Context string `json:"context,omitempty"`
-	report.Object
-	Created string `json:"created"`
-	Manager string `json:"manager,omitempty"`
-	// Release is the name of a release in the object's metadata. No such release declares the object.
-	Release string `json:"release,omitempty"`
 }
 
 // exception is an entry of the file of --except. An empty pattern matches everything.
@@ -90,50 +79,50 @@ func (e exception) matches(id manifest.ID) bool {
 }
 
 // checkUnowned refuses flags that are about drift beside --unowned.
-func checkUnowned(ctx context.Context, cmd *cli.Command) error {
-	if !cmd.Bool(unownedName) {
-		if cmd.IsSet(exceptName) {
-			return command.UsageError(ctx, cmd, errors.New("--except needs --unowned"), true)
+func checkUnowned(a *action) error {
+	if !a.cmd.Bool(unownedName) {
+		if a.cmd.IsSet(exceptName) {
+			return a.misused(errors.New("--except needs --unowned"))
 		}
 		return nil
 	}
 	for _, name := range []string{selectorName, baselineName, writeBaselineName, "strict", "no-ignore"} {
-		if cmd.IsSet(name) {
-			return command.UsageError(ctx, cmd, fmt.Errorf("--unowned and --%s exclude each other", name), true)
+		if a.cmd.IsSet(name) {
+			return a.misused(fmt.Errorf("--unowned and --%s exclude each other", name))
 		}
 	}
-	format := cmd.String("output")
+	format := a.cmd.String("output")
 	switch {
-	case cmd.Args().Present():
-		return command.UsageError(ctx, cmd, errors.New("--unowned is about namespaces, and takes no RELEASE"), true)
+	case a.cmd.Args().Present():
+		return a.misused(errors.New("--unowned is about namespaces, and takes no RELEASE"))
 	case format != formatMarkdown && format != formatJSON:
-		return command.UsageError(ctx, cmd, fmt.Errorf("--unowned has no output %q, but %s and %s", format, formatMarkdown,
-			formatJSON), true)
+		return a.misused(fmt.Errorf("--unowned has no output %q, but %s and %s", format, formatMarkdown,
+			formatJSON))
 	}
 	return nil
 }
 
 // reportUnowned is report with --unowned.
-func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command) error {
-	exceptions, err := readExceptions(cmd.String(exceptName))
+func reportUnowned(ctx context.Context, a *action) error {
+	exceptions, err := readExceptions(a.cmd.String(exceptName))
 	if err != nil {
 		return err
 	}
-	all, err := readContexts(ctx, a, cmd, func(a *app) (*inspect.Inventory, error) {
-		c, namespace, err := a.reported(ctx, cmd)
+	all, err := readContexts(ctx, a, func(a *action) (*inspect.Inventory, error) {
+		c, namespace, err := reported(ctx, a)
 		if err != nil {
 			return nil, err
 		}
-		return a.findUnowned(ctx, cmd, c, namespace, exceptions)
+		return findUnowned(ctx, a, c, namespace, exceptions)
 	})
 	if err != nil {
 		return err
 	}
-	text, err := unownedText(all, cmd.String("output"))
+	text, err := unownedText(all, a.cmd.String("output"))
 	if err != nil {
 		return err
 	}
-	if err := a.printReport(cmd, text, unownedSummary(all)); err != nil {
+	if err := printReport(a, text, unownedSummary(all)); err != nil {
 		return err
 	}
 	for _, l := range all {
@@ -146,10 +135,10 @@ func (a *app) reportUnowned(ctx context.Context, cmd *cli.Command) error {
 
 // findUnowned returns the objects of no release in a namespace, or in all when it is empty, and the error for the exit
 // code.
-func (a *app) findUnowned(
-	ctx context.Context, cmd *cli.Command, c *connection, namespace string, exceptions []exception,
+func findUnowned(
+	ctx context.Context, a *action, c *connection, namespace string, exceptions []exception,
 ) (*inspect.Inventory, error) {
-	ofReleases, unread, err := a.accounted(ctx, c)
+	ofReleases, unread, err := accounted(ctx, a, c)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +158,7 @@ func (a *app) findUnowned(
 	})
 	switch {
 	case found.Objects == 0 && len(found.Failures) == 0:
-		err = a.empty(ctx, cmd, c, fmt.Errorf("there is no object%s", inNamespace(namespace)), namespace)
+		err = a.empty(ctx, c, fmt.Errorf("there is no object%s", inNamespace(namespace)), namespace)
 	case len(found.Failures) > 0 || incomplete:
 		err = &command.ExitError{Code: command.ExitFailed}
 	case len(found.Unowned) > 0:
@@ -181,8 +170,8 @@ func (a *app) findUnowned(
 // accounted returns a function that reports whether a release of the cluster declares an object, or creates it as a
 // hook. It counts the current and the newest revision of each release. unread are the releases that cannot be read,
 // whose objects seem to have no owner; they are printed.
-func (a *app) accounted(
-	ctx context.Context, c *connection,
+func accounted(
+	ctx context.Context, a *action, c *connection,
 ) (by func(manifest.ID) bool, unread []release.Key, err error) {
 	all, err := c.allCandidates(ctx, "")
 	if err != nil {

@@ -68,3 +68,13 @@ func unownedText(all []located[inspect.Inventory], format string) (string, error
 	}
 	return b.String(), nil
 }
+
+// unownedOut is an object of no release. It is part of the command's interface.
+type unownedOut struct {
+	Context string `json:"context,omitempty"`
+	report.Object
+	Created string `json:"created"`
+	Manager string `json:"manager,omitempty"`
+	// Release is the name of a release in the object's metadata. No such release declares the object.
+	Release string `json:"release,omitempty"`
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,16 +12,13 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/rancher/helm-locker/pkg/cli/render"
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
-	"github.com/rancher/helm-locker/pkg/release"
-	"github.com/rancher/helm-locker/pkg/release/whole"
-	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/values"
 )
 
-func (a *app) valuesCommand() *cli.Command {
+func valuesCommand(a *action) *cli.Command {
 	flags := slices.Concat(clusterFlags(namespaceOfRelease), []cli.Flag{
 		helmReleaseNamespaceFlag(),
 		&cli.StringFlag{Name: "chart", Category: categoryWhat, TakesFile: true,
@@ -35,8 +31,7 @@ func (a *app) valuesCommand() *cli.Command {
 			Usage: "let templates read the cluster by lookup, as helm upgrade does, with your rights; it finds nothing without this flag"},
 		&cli.DurationFlag{Name: "timeout", Value: time.Minute, Category: categoryWhat,
 			Usage: "how `LONG` rendering may take"},
-		command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
-			Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML),
+		outputFlag("text, json or yaml", formatText, formatJSON, formatYAML),
 		&cli.StringFlag{Name: "chart-out", Category: categoryOutput, TakesFile: true,
 			Usage: "write the recorded chart as a package that helm upgrade takes into a `DIRECTORY`"},
 		&cli.StringFlag{Name: "write", Category: categoryOutput, TakesFile: true,
@@ -53,43 +48,43 @@ func (a *app) valuesCommand() *cli.Command {
 			"Templates run in a process of their own, with bounded time and memory, and without access to the cluster or the network.\n" +
 			"Objects for lookup are read outside of that process, by GET requests alone.\n\n" +
 			"Exit code 0: a value was found for every field; 2: not for all; 1: an error.",
-		Flags: flags, Action: a.values,
+		Flags: flags, Action: a.does(runValues),
 	}
 }
 
-func checkValuesFlags(ctx context.Context, cmd *cli.Command) error {
-	if cmd.String("chart") != "" && cmd.String("chart-out") != "" {
-		return command.UsageError(ctx, cmd, errors.New("--chart and --chart-out exclude each other"), true)
+func checkValuesFlags(a *action) error {
+	if a.cmd.String("chart") != "" && a.cmd.String("chart-out") != "" {
+		return a.misused(errors.New("--chart and --chart-out exclude each other"))
 	}
-	if args := cmd.Args().Slice(); len(args) == 0 || len(args) == 2 {
+	if args := a.cmd.Args().Slice(); len(args) == 0 || len(args) == 2 {
 		missing := [...]string{"the name of a release", "", "PATH=VALUE"}[len(args)]
-		return command.UsageError(ctx, cmd, fmt.Errorf("%s is missing", missing), true)
+		return a.misused(fmt.Errorf("%s is missing", missing))
 	}
 	return nil
 }
 
-func (a *app) values(ctx context.Context, cmd *cli.Command) error {
-	if err := checkValuesFlags(ctx, cmd); err != nil {
+func runValues(ctx context.Context, a *action) error {
+	if err := checkValuesFlags(a); err != nil {
 		return err
 	}
-	c, err := a.connect(ctx, cmd)
+	c, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
-	v, err := a.loadRelease(ctx, cmd, c)
+	v, err := loadValued(ctx, a, c)
 	if err != nil {
 		return err
 	}
-	if v.masker, err = a.masker(cmd.Bool("show-secrets")); err != nil {
+	if v.masker, err = newMasker(a.cmd.Bool("show-secrets")); err != nil {
 		return err
 	}
-	if dir := cmd.String("chart-out"); dir != "" {
+	if dir := a.cmd.String("chart-out"); dir != "" {
 		if v.archive, err = v.source.Save(dir); err != nil {
 			return missingCharts(err)
 		}
 		a.note("the chart is in %s", v.archive)
 	}
-	questions, err := v.questions(ctx, cmd, c)
+	questions, err := v.questions(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -97,22 +92,22 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 		a.note("release %s has no field that differs from the cluster", v.details.Key)
 		return nil
 	}
-	answers, err := v.answers(ctx, cmd, c, questions)
+	answers, err := v.answers(ctx, c, questions)
 	if err != nil {
 		return err
 	}
-	if err := writeValues(cmd.String("write"), answers); err != nil {
+	if err := writeValues(a.cmd.String("write"), answers); err != nil {
 		return err
 	}
 	runs, err := v.upgrades(answers, v.mask)
 	if err != nil {
 		return err
 	}
-	text, err := v.output(answers, runs, cmd.String("output"))
+	text, err := v.output(answers, runs, a.cmd.String("output"))
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(a.out, text); err != nil {
+	if err := a.print(text); err != nil {
 		return err
 	}
 	if v.archive == "" && slices.ContainsFunc(runs, func(u *upgrade) bool { return u != nil }) {
@@ -126,16 +121,16 @@ func (a *app) values(ctx context.Context, cmd *cli.Command) error {
 
 // answers renders the chart to answer questions.
 func (v *valued) answers(
-	ctx context.Context, cmd *cli.Command, c *connection, questions []values.Question,
+	ctx context.Context, c *connection, questions []values.Question,
 ) (*values.Answers, error) {
-	request := confinedRequest{Source: v.source, Questions: questions, Lookup: cmd.Bool("lookup")}
-	cluster := newLookups(c.Discovery.RESTClient())
-	answers, err := v.ask(ctx, cmd.Duration("timeout"), request, cluster)
-	v.secrets = append(v.secrets, cluster.secrets...)
+	request := render.Request{Source: v.source, Questions: questions, Lookup: v.cmd.Bool("lookup")}
+	cluster := render.NewLookups(c.Discovery.RESTClient())
+	answers, err := render.Ask(ctx, v.cmd.Duration("timeout"), request, cluster)
+	v.secrets = append(v.secrets, cluster.Secrets...)
 	switch {
-	case cluster.secretBytes > maxLookupSecrets && !v.masker.Show:
+	case cluster.HasTooManySecrets() && !v.masker.Show:
 		return nil, command.Hinted(fmt.Errorf("the templates look up more than %d MiB of Secrets, too much to mask",
-			maxLookupSecrets>>20), "--show-secrets prints the output as it is")
+			render.MaxSecrets>>20), "--show-secrets prints the output as it is")
 	case err != nil:
 		return nil, missingCharts(v.hidden(err))
 	}
@@ -151,11 +146,11 @@ func (v *valued) answers(
 }
 
 // questions returns those of the command line, or else those about what differs.
-func (v *valued) questions(ctx context.Context, cmd *cli.Command, c *connection) ([]values.Question, error) {
-	if cmd.Args().Len() == 1 {
-		return v.differing(ctx, cmd, c)
+func (v *valued) questions(ctx context.Context, c *connection) ([]values.Question, error) {
+	if v.cmd.Args().Len() == 1 {
+		return v.differing(ctx, c)
 	}
-	return v.asked(cmd.Args().Get(1), cmd.Args().Slice()[2:])
+	return v.asked(v.cmd.Args().Get(1), v.cmd.Args().Slice()[2:])
 }
 
 // writeValues sets the values of answers in a file; none for an empty name.
@@ -180,86 +175,11 @@ func writeValues(name string, answers *values.Answers) error {
 	return os.WriteFile(name, file, 0o600) //nolint:gosec // the user names the file
 }
 
-// missingCharts adds the way out to the error for a chart that is not recorded as a whole.
-func missingCharts(err error) error {
-	if missing := (*values.MissingChartsError)(nil); errors.As(err, &missing) {
-		return command.Hinted(err, "--chart takes a package of the chart: helm pull it, or helm package it")
+// renderCommand is the process in which charts are rendered.
+func renderCommand(a *action) *cli.Command {
+	return &cli.Command{
+		Name: render.Command, Hidden: true, HideHelpCommand: true,
+		Usage:  "answer the questions on standard input; for helm-locker values",
+		Action: func(context.Context, *cli.Command) error { return render.Serve(a.in, a.out, a.errOut) },
 	}
-	return err
-}
-
-// valued is a release whose values are asked for.
-type valued struct {
-	*app
-	details *whole.Release
-	source  *values.Source
-	// archive is a package of the chart, by its path; empty for none that is known.
-	archive string
-	// declared are the objects of the manifest, as it has them.
-	declared []manifest.Object
-	masker   report.Masker
-	// secrets are live Secrets, whose values must not be printed either.
-	secrets []map[string]any
-}
-
-// loadRelease reads what it takes to render a release again.
-func (a *app) loadRelease(ctx context.Context, cmd *cli.Command, c *connection) (*valued, error) {
-	key, err := c.key(cmd.Args().First())
-	if err != nil {
-		return nil, err
-	}
-	records, err := c.Records(ctx, key.Namespace, key.Name)
-	if err != nil {
-		return nil, err
-	}
-	newest, found := release.Newest(records)
-	if !found {
-		_, err := c.Find(ctx, key, 0) // says what may have been meant
-		return nil, err
-	}
-	record, err := a.current(records, true)
-	if err != nil {
-		return nil, err
-	}
-	details, err := c.Read(ctx, record)
-	if err != nil {
-		return nil, err
-	}
-	v := &valued{app: a, details: details}
-	set, err := manifest.Parse(details.Manifest)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest of revision %d of release %s does not parse: %w", details.Revision, key,
-			err)
-	}
-	v.declared = set.Objects
-	v.source = &values.Source{Key: details.Key, Revision: details.Revision, Next: newest.Revision + 1,
-		Config: details.Values, Manifest: details.Manifest}
-	if v.source.Chart, err = c.Chart(ctx, record); err != nil {
-		return nil, err
-	}
-	if err := v.capabilities(cmd, c); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-// capabilities completes the source by flags and by what the cluster serves.
-func (v *valued) capabilities(cmd *cli.Command, c *connection) error {
-	if name := cmd.String("chart"); name != "" {
-		archive, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		v.source.Archive, v.archive = archive, name
-	}
-	caps, err := c.Capabilities()
-	if err != nil {
-		return err
-	}
-	v.source.KubeVersion = caps.KubeVersion
-	if version := cmd.String("kube-version"); version != "" {
-		v.source.KubeVersion = version
-	}
-	v.source.APIVersions = slices.Concat(caps.APIVersions, cmd.StringSlice("api-versions"))
-	return nil
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/command"
@@ -143,17 +141,17 @@ func isKind(o manifest.Object, text string) bool {
 }
 
 // differing returns the fields that differ from the cluster, with their live values.
-func (v *valued) differing(ctx context.Context, cmd *cli.Command, c *connection) ([]values.Question, error) {
+func (v *valued) differing(ctx context.Context, c *connection) ([]values.Question, error) {
 	options := inspect.CompareOptions{Masker: report.Masker{Show: true}, Progress: v.progress(v.details.Key, 1, 1)}
-	locks, _ := v.locksOf(ctx, cmd, c)
-	if err := v.asLocked(cmd, locks, v.details.Key, &options); err != nil {
+	locks, _ := locksOf(ctx, v.action, c)
+	if err := asLocked(v.action, locks, v.details.Key, &options); err != nil {
 		return nil, err
 	}
 	comparison, err := inspect.Compare(ctx, c, v.details, options)
 	if err != nil {
 		return nil, err
 	}
-	v.noteComparison(comparison)
+	noteComparison(v.action, comparison)
 	var questions []values.Question
 	for _, d := range comparison.Differences {
 		if d.State != inspect.StateModified {
@@ -183,27 +181,4 @@ func (v *valued) sameObject(declared, live manifest.ID) bool {
 		declared.Namespace = v.details.Namespace
 	}
 	return declared == live
-}
-
-// liveValue returns the live value at a path of the declared object. Elements of lists are found by their names.
-func liveValue(declared, live any, path []string) any {
-	for _, segment := range path {
-		next := segment
-		want, _ := values.Get(declared, []string{segment})
-		if list, ok := live.([]any); ok {
-			if name := nameOf(want); name != nil {
-				if i := slices.IndexFunc(list, func(e any) bool { return nameOf(e) == name }); i >= 0 {
-					next = strconv.Itoa(i)
-				}
-			}
-		}
-		live, _ = values.Get(live, []string{next})
-		declared = want
-	}
-	return live
-}
-
-func nameOf(element any) any {
-	m, _ := element.(map[string]any)
-	return m["name"]
 }

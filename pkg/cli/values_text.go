@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/rancher/helm-locker/pkg/cli/render"
 	"github.com/rancher/helm-locker/pkg/command"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -55,7 +55,7 @@ func (v *valued) mask(answers *values.Answers) error {
 
 // hidden takes values of Secrets out of an error of the templates.
 func (v *valued) hidden(err error) error {
-	var rendering *renderError
+	var rendering *render.Error
 	if v.masker.Show || !errors.As(err, &rendering) {
 		return err
 	}
@@ -64,7 +64,7 @@ func (v *valued) hidden(err error) error {
 		return command.Hinted(errors.New("the chart does not render"), "--show-secrets prints why; it may quote a Secret")
 	}
 	// A part of a value is not recognised, so the text is shortened afterwards.
-	return errors.New(shortened(v.masker.Text(v.masker.Text(rendering.text, secrets), report.ValuesOf(v.secrets...))))
+	return errors.New(render.Shortened(v.masker.Text(v.masker.Text(rendering.Text, secrets), report.ValuesOf(v.secrets...))))
 }
 
 // maskNames masks the names of new objects and fields: templates make them of any value that they look up.
@@ -116,7 +116,7 @@ func (v *valued) maskChanges(changes []values.Change, hide func(any) any) {
 // output prints answers and their commands in a format.
 func (v *valued) output(answers *values.Answers, runs []*upgrade, format string) (string, error) {
 	if format != formatText {
-		return encodeList(kindFieldValues, v.data(answers, runs), nil, format)
+		return encodeList(kindFieldValues, answersOut(answers, runs), nil, format)
 	}
 	var b strings.Builder
 	for i, a := range answers.Answers {
@@ -166,9 +166,6 @@ func (v *valued) answerText(answers *values.Answers, a values.Answer, run *upgra
 	return b.String()
 }
 
-// masked matches the marker of a value of a Secret.
-var masked = regexp.MustCompile(`^<secret [0-9a-f]+>$`)
-
 func changeText(c values.Change) string {
 	if len(c.Path) == 0 {
 		if c.Before == nil {
@@ -178,28 +175,6 @@ func changeText(c values.Change) string {
 	}
 	return fmt.Sprintf("%s  %s: %s -> %s", c.ID, c.Name(), shownField(c.Before, c.Before != nil),
 		shownField(c.After, c.After != nil))
-}
-
-func shownField(value any, there bool) string {
-	if !there {
-		return "not set"
-	}
-	return shownValue(value)
-}
-
-// shownValue prints a value in one line.
-func shownValue(value any) string {
-	if text, ok := value.(string); ok && (harmless.MatchString(text) || masked.MatchString(text)) {
-		return text
-	}
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return "?"
-	}
-	const most = 160
-	return plain.Cut(strings.TrimSpace(b.String()), most)
 }
 
 // answerOut is an answer as JSON or YAML. Its fields are part of the command's interface.
@@ -232,8 +207,8 @@ type changeOut struct {
 	After     any    `json:"after,omitempty"`
 }
 
-// data returns answers and their commands for programs.
-func (v *valued) data(answers *values.Answers, runs []*upgrade) []answerOut {
+// answersOut returns answers and their commands for programs.
+func answersOut(answers *values.Answers, runs []*upgrade) []answerOut {
 	out := []answerOut{}
 	for i, a := range answers.Answers {
 		one := answerOut{Kind: a.ID.Kind, Group: a.ID.Group, Namespace: a.ID.Namespace, Name: a.ID.Name,
@@ -251,4 +226,71 @@ func (v *valued) data(answers *values.Answers, runs []*upgrade) []answerOut {
 		out = append(out, one)
 	}
 	return out
+}
+
+// upgrade is the command that sets the values of an answer.
+type upgrade struct {
+	command string
+	// secret is set when the command holds a value of a Secret, which must not be printed.
+	secret bool
+}
+
+// text returns the command, or the reason not to print it: a reader would run it as it stands.
+func (u *upgrade) text() string {
+	switch {
+	case u.secret:
+		return "not printed, because it holds a value of a Secret: see --show-secrets"
+	case plain.Line(u.command) != u.command:
+		return "not printed, because it holds characters that a terminal hides: see -o json"
+	}
+	return u.command
+}
+
+// upgrades returns the command of each answer; nil for an answer without values, and while the chart does not render to
+// the recorded manifest. hide takes the values of Secrets out of the answers. A command that differs afterwards holds
+// one.
+func (v *valued) upgrades(answers *values.Answers, hide func(*values.Answers) error) ([]*upgrade, error) {
+	runs := make([]*upgrade, len(answers.Answers))
+	for i, a := range answers.Answers {
+		if len(a.Settings) == 0 || len(answers.Mismatch) > 0 {
+			continue
+		}
+		command, err := v.run(answers.Chart, a.Settings)
+		if err != nil {
+			return nil, err
+		}
+		runs[i] = &upgrade{command: command}
+	}
+	if err := hide(answers); err != nil {
+		return nil, err
+	}
+	for i, run := range runs {
+		if run == nil {
+			continue
+		}
+		command, err := v.run(answers.Chart, answers.Answers[i].Settings)
+		run.secret = err != nil || command != run.command
+	}
+	return runs, nil
+}
+
+// run returns the command that makes some settings. A package whose name would be a flag is named by its path: the name
+// of a chart is the text of a tenant.
+func (v *valued) run(chart string, settings []values.Setting) (string, error) {
+	file := cmp.Or(v.archive, chart+".tgz")
+	if strings.HasPrefix(file, "-") {
+		file = "./" + file
+	}
+	words := []string{"helm", "upgrade", v.details.Name, file, "-n", v.details.Namespace, "--reset-then-reuse-values"}
+	for _, s := range settings {
+		flag, argument, err := s.Flag()
+		if err != nil {
+			return "", err
+		}
+		words = append(words, flag, argument)
+	}
+	for i, word := range words {
+		words[i] = quoted(word)
+	}
+	return strings.Join(words, " "), nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/version"
 )
 
-func (a *app) versionCommand() *cli.Command {
+func versionCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "version", Category: categorySetUp, Usage: "print the versions of this program and of the operators",
 		Description: "The operators are those of the HelmReleases, or the usual one without any; each has its version as a label of its Lease.\n" +
@@ -29,9 +28,8 @@ func (a *app) versionCommand() *cli.Command {
 		Flags: slices.Concat(command.Pick(clusterFlags(""), "kubeconfig", "context", "as", "as-group", "request-timeout"), []cli.Flag{
 			helmReleaseNamespaceFlag(),
 			&cli.BoolFlag{Name: "client", Category: categoryWhat, Usage: "only the version of this program"},
-			command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formatText, Category: categoryOutput,
-				Usage: "`FORMAT`: text, json or yaml"}, formatText, formatJSON, formatYAML)}),
-		Action: command.NoArguments(a.version),
+			outputFlag("text, json or yaml", formatText, formatJSON, formatYAML)}),
+		Action: command.NoArguments(a.does(runVersion)),
 	}
 }
 
@@ -54,23 +52,23 @@ type versionOut struct {
 	Running *bool `json:"running,omitempty"`
 }
 
-func (a *app) version(ctx context.Context, cmd *cli.Command) error {
+func runVersion(ctx context.Context, a *action) error {
 	found := []versionOut{{Component: componentClient, Version: version.Version, Commit: version.Commit,
 		Date: version.Date}}
 	var failed error
-	if !cmd.Bool("client") {
+	if !a.cmd.Bool("client") {
 		var operators []versionOut
-		operators, failed = a.operatorVersions(ctx, cmd)
+		operators, failed = operatorVersions(ctx, a)
 		found = append(found, operators...)
 	}
 	text := versionText(found)
-	if format := cmd.String("output"); format != formatText {
+	if format := a.cmd.String("output"); format != formatText {
 		var err error
 		if text, err = encodeList(kindVersions, found, nil, format); err != nil {
 			return err
 		}
 	}
-	if _, err := io.WriteString(a.out, text); err != nil {
+	if err := a.print(text); err != nil {
 		return err
 	}
 	return failed
@@ -78,12 +76,12 @@ func (a *app) version(ctx context.Context, cmd *cli.Command) error {
 
 // operatorVersions returns the versions of the operators of a namespace. The versions that were read are returned with
 // an error, too.
-func (a *app) operatorVersions(ctx context.Context, cmd *cli.Command) (found []versionOut, err error) {
-	c, err := a.connect(ctx, cmd)
+func operatorVersions(ctx context.Context, a *action) (found []versionOut, err error) {
+	c, err := a.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	namespace := cmd.String("helmrelease-namespace")
+	namespace := a.cmd.String("helmrelease-namespace")
 	locks, err := c.helmReleases(namespace, false).list(ctx, nil)
 	if err != nil && !apierrors.IsForbidden(err) && !errors.Is(err, errNoHelmReleases) {
 		return nil, err

@@ -8,16 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/urfave/cli/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
@@ -63,13 +56,13 @@ type waited struct {
 }
 
 // waitIfAsked waits, if the flags ask for it, until HelmReleases are as wanted.
-func (a *app) waitIfAsked(
-	ctx context.Context, cmd *cli.Command, store *helmReleases, all []*v1alpha1.HelmRelease, until waitFor,
+func waitIfAsked(
+	ctx context.Context, a *action, store *helmReleases, all []*v1alpha1.HelmRelease, until waitFor,
 ) error {
-	if !cmd.Bool("wait") || cmd.Bool("dry-run") || len(all) == 0 {
+	if !a.cmd.Bool("wait") || a.cmd.Bool("dry-run") || len(all) == 0 {
 		return nil
 	}
-	waiting, limit := ctx, cmd.Duration("timeout")
+	waiting, limit := ctx, a.cmd.Duration("timeout")
 	if limit > 0 {
 		var cancel context.CancelFunc
 		waiting, cancel = context.WithTimeout(ctx, limit)
@@ -93,7 +86,7 @@ func (a *app) waitIfAsked(
 		}
 	}
 	l := leases{c: store.cluster, now: a.now}
-	a.noteEnded(l.ended(ctx, undone))
+	noteEnded(a, l.ended(ctx, undone))
 	err := store.follow(waiting, only, func(event watch.EventType, now *v1alpha1.HelmRelease) (bool, error) {
 		w := pending[now.Name]
 		if w == nil {
@@ -124,13 +117,13 @@ func (a *app) waitIfAsked(
 		return len(pending) == 0, nil
 	})
 	if err != nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-		return a.notDone(pending, len(all), limit)
+		return notDone(a, pending, len(all), limit)
 	}
 	return err
 }
 
 // notDone describes the pending waits.
-func (a *app) notDone(pending map[string]*waited, all int, limit time.Duration) error {
+func notDone(a *action, pending map[string]*waited, all int, limit time.Duration) error {
 	name := slices.Sorted(maps.Keys(pending))[0]
 	hint := fmt.Sprintf("%s status %s shows more; --timeout waits longer", a.name, name)
 	if all == 1 {
@@ -138,55 +131,4 @@ func (a *app) notDone(pending map[string]*waited, all int, limit time.Duration) 
 	}
 	return command.Hinted(fmt.Errorf("%d of %d are not done after %s; %s, say, waits for %s", len(pending), all, limit,
 		keyOf(pending[name].HelmRelease), pending[name].last), hint)
-}
-
-// follow calls do for a HelmRelease, or for all of them if name is empty: first as they are, then for each change,
-// until do returns true or an error, or ctx ends. Broken watches are taken up again.
-func (h *helmReleases) follow(
-	ctx context.Context, name string, do func(watch.EventType, *v1alpha1.HelmRelease) (bool, error),
-) error {
-	selector := ""
-	if name != "" {
-		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	}
-	// The first list is explicit: a missing permission or kind would be retried for ever otherwise.
-	if _, err := h.client.List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: 1}); err != nil {
-		return h.apiError("list the HelmReleases", err)
-	}
-	probe, err := h.client.Watch(ctx, metav1.ListOptions{FieldSelector: selector})
-	if err != nil {
-		return h.apiError("watch the HelmReleases", err)
-	}
-	probe.Stop()
-	source := selected(h.client, selector)
-	_, err = watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil,
-		func(event watch.Event) (bool, error) {
-			object, ok := event.Object.(*unstructured.Unstructured)
-			if !ok {
-				return false, nil
-			}
-			hr, err := typed(object)
-			if err != nil {
-				return false, err
-			}
-			return do(event.Type, hr)
-		})
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
-// selected lists and watches the objects of a client with a field selector.
-func selected(client dynamic.ResourceInterface, selector string) *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return client.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return client.Watch(ctx, o)
-		},
-	}
 }

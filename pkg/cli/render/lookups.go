@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"context"
@@ -17,29 +17,30 @@ import (
 )
 
 const (
-	// maxLookupBytes bounds all answers to lookups together, maxLookupSecrets those with Secrets: the output is
+	// maxLookupBytes bounds all answers to lookups together, MaxSecrets those with Secrets: the output is
 	// searched for their values.
-	maxLookupBytes   = 32 << 20
-	maxLookupSecrets = 8 << 20
+	maxLookupBytes = 32 << 20
+	MaxSecrets     = 8 << 20
 )
 
-// lookups reads the objects that templates look up, with the rights of the user. It sends GET requests alone.
-type lookups struct {
+// Lookups reads the objects that templates look up, with the rights of the user. It sends GET requests alone.
+type Lookups struct {
 	client rest.Interface
 	kinds  map[schema.GroupVersion][]metav1.APIResource
 	// left is the number of bytes that may still be read.
 	left int
-	// secrets are the Secrets among the objects, with secretBytes in all.
-	secrets     []map[string]any
+	// Secrets are the Secrets among the objects, with secretBytes in all.
+	Secrets     []map[string]any
 	secretBytes int
 }
 
-func newLookups(client rest.Interface) *lookups {
-	return &lookups{client: client, kinds: map[schema.GroupVersion][]metav1.APIResource{}, left: maxLookupBytes}
+// NewLookups returns lookups by a client.
+func NewLookups(client rest.Interface) *Lookups {
+	return &Lookups{client: client, kinds: map[schema.GroupVersion][]metav1.APIResource{}, left: maxLookupBytes}
 }
 
 // answer returns the answer to a lookup.
-func (l *lookups) answer(ctx context.Context, what lookup) lookupReply {
+func (l *Lookups) answer(ctx context.Context, what lookup) lookupReply {
 	content, err := l.read(ctx, what)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -54,7 +55,7 @@ func (l *lookups) answer(ctx context.Context, what lookup) lookupReply {
 }
 
 // read returns an object or a list. The error is a NotFound one for an object that does not exist.
-func (l *lookups) read(ctx context.Context, what lookup) ([]byte, error) {
+func (l *Lookups) read(ctx context.Context, what lookup) ([]byte, error) {
 	gv, err := schema.ParseGroupVersion(what.APIVersion)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (l *lookups) read(ctx context.Context, what lookup) ([]byte, error) {
 }
 
 // get sends one GET request.
-func (l *lookups) get(ctx context.Context, segments ...string) (answer []byte, err error) {
+func (l *Lookups) get(ctx context.Context, segments ...string) (answer []byte, err error) {
 	for _, segment := range segments {
 		if wrong := content.IsPathSegmentName(segment); segment == "" || len(wrong) > 0 {
 			return nil, fmt.Errorf("%q is no name", segment)
@@ -114,12 +115,12 @@ func (l *lookups) get(ctx context.Context, segments ...string) (answer []byte, e
 }
 
 // keepSecrets records the Secrets in an answer.
-func (l *lookups) keepSecrets(what lookup, content []byte) error {
+func (l *Lookups) keepSecrets(what lookup, content []byte) error {
 	if what.Kind != "Secret" {
 		return nil
 	}
 	l.secretBytes += len(content)
-	if l.secretBytes > maxLookupSecrets { // the caller refuses to print the output
+	if l.HasTooManySecrets() { // the caller refuses to print the output
 		return nil
 	}
 	var one map[string]any
@@ -133,7 +134,7 @@ func (l *lookups) keepSecrets(what lookup, content []byte) error {
 	for _, item := range found {
 		if secret, ok := item.(map[string]any); ok && secret != nil {
 			secret["kind"] = "Secret" // which the items of a list do not have
-			l.secrets = append(l.secrets, secret)
+			l.Secrets = append(l.Secrets, secret)
 			l.keepCopies(secret)
 		}
 	}
@@ -141,7 +142,7 @@ func (l *lookups) keepSecrets(what lookup, content []byte) error {
 }
 
 // keepCopies records copies of a Secret in its annotations. They may be older than it.
-func (l *lookups) keepCopies(secret map[string]any) {
+func (l *Lookups) keepCopies(secret map[string]any) {
 	metadata, _ := secret["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	for _, annotation := range annotations {
@@ -149,7 +150,10 @@ func (l *lookups) keepCopies(secret map[string]any) {
 		var copied map[string]any
 		if json.Unmarshal([]byte(text), &copied) == nil && copied != nil {
 			copied["kind"] = "Secret"
-			l.secrets = append(l.secrets, copied)
+			l.Secrets = append(l.Secrets, copied)
 		}
 	}
 }
+
+// HasTooManySecrets reports whether Secrets of more than MaxSecrets bytes were looked up. They are not in Secrets.
+func (l *Lookups) HasTooManySecrets() bool { return l.secretBytes > MaxSecrets }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,7 +15,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
-	"github.com/rancher/helm-locker/pkg/policy"
+	"github.com/rancher/helm-locker/pkg/inspect"
 )
 
 // errNoPolicies reports that the API server does not serve HelmReleasePolicies.
@@ -45,7 +43,7 @@ func (h *helmReleases) listPolicies(ctx context.Context) ([]*v1alpha1.HelmReleas
 	}
 	var found []*v1alpha1.HelmReleasePolicy
 	for i := range list.Items {
-		p, err := typedPolicy(&list.Items[i])
+		p, err := typed[v1alpha1.HelmReleasePolicy](&list.Items[i])
 		if err != nil {
 			return nil, err
 		}
@@ -54,17 +52,8 @@ func (h *helmReleases) listPolicies(ctx context.Context) ([]*v1alpha1.HelmReleas
 	return found, nil
 }
 
-func typedPolicy(object *unstructured.Unstructured) (*v1alpha1.HelmReleasePolicy, error) {
-	p := &v1alpha1.HelmReleasePolicy{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, p); err != nil {
-		return nil, fmt.Errorf("HelmReleasePolicy %s/%s is of another version: %w", object.GetNamespace(),
-			object.GetName(), err)
-	}
-	return p, nil
-}
-
 // readPolicy reads a policy from a file, - for the standard input.
-func (a *app) readPolicy(name, namespace string) (*v1alpha1.HelmReleasePolicy, error) {
+func readPolicy(a *action, name, namespace string) (*v1alpha1.HelmReleasePolicy, error) {
 	content, err := a.readAll(name)
 	if err != nil {
 		return nil, err
@@ -92,17 +81,10 @@ func outside(p *v1alpha1.HelmReleasePolicy, namespace string) error {
 		namespace), "--helmrelease-namespace names the namespace of another operator")
 }
 
-func (a *app) readAll(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(a.in)
-	}
-	return os.ReadFile(name)
-}
-
 // checked returns a policy as the API server would store it, in the place of the one of its name among all. Where the
 // user may not write policies, or the API server does not know them, it is taken as it was written.
-func (a *app) checked(
-	ctx context.Context, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
+func checkedPolicy(
+	ctx context.Context, a *action, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
 ) (*v1alpha1.HelmReleasePolicy, error) {
 	for _, stored := range all {
 		if stored.Name == p.Name {
@@ -148,7 +130,7 @@ func (h *helmReleases) putPolicy(
 	if err != nil {
 		return nil, h.apiError(fmt.Sprintf("write HelmReleasePolicy %s/%s", h.namespace, p.Name), err)
 	}
-	return typedPolicy(object)
+	return typed[v1alpha1.HelmReleasePolicy](object)
 }
 
 // deletePolicy deletes a policy, and by its owner references the HelmReleases that it made.
@@ -161,45 +143,20 @@ func (h *helmReleases) deletePolicy(ctx context.Context, p *v1alpha1.HelmRelease
 	return nil
 }
 
-// planOf returns a policy's effect on the releases of a cluster, with all other policies there.
-func (a *app) planOf(
-	ctx context.Context, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
-	releases []candidate,
-) (policy.Summary, []policy.Result, []*v1alpha1.HelmRelease, error) {
-	locks, err := store.list(ctx, nil)
-	if err != nil && !errors.Is(err, errNoHelmReleases) {
-		return policy.Summary{}, nil, nil, err
-	}
-	in := policy.Input{Namespace: store.namespace, HelmReleases: locks, Now: a.now(),
-		Policies: []*v1alpha1.HelmReleasePolicy{p}}
-	for _, other := range all {
-		if other.Name != p.Name {
-			in.Policies = append(in.Policies, other)
+// missingPolicy returns the error for a policy that is not among all; nil for one that is.
+func missingPolicy(namespace, name string, all []*v1alpha1.HelmReleasePolicy) error {
+	var names []string
+	for _, p := range all {
+		if p.Name == name {
+			return nil
 		}
+		names = append(names, p.Name)
 	}
-	for _, r := range releases {
-		in.Releases = append(in.Releases, policy.Release{Key: r.key, Labels: r.labels})
+	err := fmt.Errorf("there is no HelmReleasePolicy %q%s", name, inNamespace(namespace))
+	if near := inspect.Nearest(name, slices.Values(names)); near != "" {
+		err = command.Hinted(err, "did you mean "+near+"?")
+	} else if len(names) > 0 {
+		err = command.Hinted(err, "there is "+some(names))
 	}
-	in.Namespaces, in.NamespacesErr = store.cluster.namespaceLabels(ctx)
-	plan := policy.Make(in)
-	summary, results, found := plan.Of(p.Name)
-	if !found {
-		err = fmt.Errorf("HelmReleasePolicy %s/%s is being deleted", p.Namespace, p.Name)
-		return summary, nil, nil, err
-	}
-	return summary, results, locks, nil
-}
-
-// namespaceLabels returns the labels of all namespaces.
-func (c *connection) namespaceLabels(ctx context.Context) (policy.Namespaces, error) {
-	resource := corev1.SchemeGroupVersion.WithResource("namespaces")
-	list, err := c.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	namespaces := policy.Namespaces{}
-	for i := range list.Items {
-		namespaces[list.Items[i].GetName()] = list.Items[i].GetLabels()
-	}
-	return namespaces, nil
+	return &command.ExitError{Code: command.ExitEmpty, Err: err}
 }

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"context"
@@ -12,18 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 )
-
-// lookup is a call of the function of that name in a template. Without a Name it lists objects, without a Namespace
-// those of all namespaces.
-type lookup struct{ APIVersion, Kind, Namespace, Name string }
-
-// lookupReply is the answer to a lookup: an object or a list as JSON.
-type lookupReply struct {
-	Content json.RawMessage
-	// Missing is set when the object does not exist, Error when it cannot be read.
-	Missing bool
-	Error   string
-}
 
 // mostLookups bounds the different lookups of a process.
 const mostLookups = 500
@@ -54,7 +42,7 @@ func (p *parentCluster) ask(what lookup) (json.RawMessage, error) {
 		if len(p.answers) >= mostLookups {
 			return nil, fmt.Errorf("the templates look up more than %d objects", mostLookups)
 		}
-		if err := p.to.Encode(confinedReply{Lookup: &what}); err != nil {
+		if err := p.to.Encode(reply{Lookup: &what}); err != nil {
 			return nil, fmt.Errorf("ask for an object: %w", err)
 		}
 		if err := p.from.Decode(&answer); err != nil {

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/command"
@@ -13,8 +16,83 @@ import (
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
-	"github.com/rancher/helm-locker/pkg/values"
+	"github.com/rancher/helm-locker/pkg/release"
+	"github.com/rancher/helm-locker/pkg/rules"
 )
+
+// beginsToRevert reports whether a change of a HelmRelease makes an operator revert drift that it left alone before.
+// before is nil for a new one.
+func beginsToRevert(before, after *v1alpha1.HelmRelease, now time.Time) bool {
+	reverts := func(hr *v1alpha1.HelmRelease) bool {
+		return hr != nil && hr.Spec.Mode != v1alpha1.ModeDetect && !hr.Spec.SuspendedAt(now)
+	}
+	switch {
+	case !reverts(after):
+		return false
+	case !reverts(before):
+		return true
+	case after.Spec.Scope == v1alpha1.ScopeStrict && before.Spec.Scope != v1alpha1.ScopeStrict:
+		return true
+	}
+	return slices.ContainsFunc(before.Spec.Ignore, func(rule v1alpha1.IgnoreRule) bool {
+		return !slices.ContainsFunc(after.Spec.Ignore,
+			func(kept v1alpha1.IgnoreRule) bool { return reflect.DeepEqual(rule, kept) })
+	})
+}
+
+// drifted is a release whose drift an operator reverts by a HelmRelease that is not stored yet.
+type drifted struct {
+	hr *v1alpha1.HelmRelease
+	// record was compared.
+	record release.Record
+	*inspect.Comparison
+	// declared are the objects of the manifest. They are not masked.
+	declared []manifest.Object
+}
+
+// drifted compares a release as diff does, with the spec of a HelmRelease. It returns nil for a release that does not
+// exist: its lock begins without drift. The error is the reason why it cannot be compared.
+func (c *connection) drifted(
+	ctx context.Context, hr *v1alpha1.HelmRelease, options inspect.CompareOptions,
+) (*drifted, error) {
+	key := keyOf(hr)
+	records, err := c.Records(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return nil, err
+	}
+	newest, found := release.Newest(records)
+	switch {
+	case !found || newest.Status == release.StatusUninstalled:
+		return nil, nil
+	case newest.Contested:
+		return nil, &inspect.ContestedError{Key: key}
+	case newest.Status != release.StatusDeployed:
+		return nil, fmt.Errorf("its newest revision, %d, is %s", newest.Revision, newest.Status)
+	}
+	options.Strict = hr.Spec.Scope == v1alpha1.ScopeStrict
+	if options.Rules, err = rules.Compile(hr.Spec.Ignore); err != nil {
+		return nil, err
+	}
+	details, err := c.Read(ctx, newest)
+	if err != nil {
+		return nil, err
+	}
+	d := &drifted{hr: hr, record: newest}
+	if d.Comparison, err = inspect.Compare(ctx, c, details, options); err != nil {
+		return nil, err
+	}
+	d.declared, err = inspect.Objects(details, c.Scope())
+	return d, err
+}
+
+// acceptedBy returns the record of a release in confirmed comparisons; empty for none.
+func acceptedBy(confirmed []drifted, key release.Key) string {
+	i := slices.IndexFunc(confirmed, func(d drifted) bool { return d.record.Key == key })
+	if i < 0 {
+		return ""
+	}
+	return confirmed[i].record.Version()
+}
 
 // Bounds of the text about reverts. The rest is counted.
 const (
@@ -25,7 +103,7 @@ const (
 )
 
 // revertsText describes the drift that is reverted in releases, and the ways to keep it.
-func (a *app) revertsText(all []drifted) string {
+func revertsText(a *action, all []drifted) string {
 	var b strings.Builder
 	line := func(indent, text string) { fmt.Fprintln(&b, indent+plain.Line(text)) }
 	left, releases, objects := revertedInAll, 0, 0
@@ -43,14 +121,14 @@ func (a *app) revertsText(all []drifted) string {
 		for j := range d.Differences[:shown] {
 			o := &d.Differences[j]
 			line("  ", d.revertText(o))
-			if keep := a.keepCommand(d, o); keep != "" {
+			if keep := keepCommand(a, d, o); keep != "" {
 				line("    ", "to keep it by Helm: "+keep)
 			}
 		}
 		if n > shown {
 			line("  ", fmt.Sprintf("and %d more: %s diff %s -n %s", n-shown, a.name, key.Name, key.Namespace))
 		}
-		line("  ", a.alternative(d))
+		line("  ", alternative(a, d))
 	}
 	if releases > 0 {
 		line("", fmt.Sprintf("and %s of %s: %s diff -A shows all", plain.Count(objects, "object"),
@@ -127,50 +205,9 @@ func (d *drifted) fieldText(o *inspect.Difference, change drift.Change) string {
 	return fmt.Sprintf("%s %s -> %s", path, show(live), show(declared))
 }
 
-// valuesOf returns the masked live and declared values of a changed field; nil for none. objects are those of the
-// manifest. The values are not known for an element of a list without names: its place can differ between the objects.
-func valuesOf(
-	objects []manifest.Object, o *inspect.Difference, change drift.Change,
-) (live, declared any, known bool) {
-	path := change.Segments()
-	i := slices.IndexFunc(objects, func(of manifest.Object) bool { return of.ID == o.ID })
-	if i < 0 {
-		return nil, nil, false
-	}
-	content := objects[i].Content
-	parents := path
-	if change.Op == drift.Added && len(path) > 0 {
-		parents = path[:len(path)-1]
-	}
-	if !isNamed(content, parents) {
-		return nil, nil, false
-	}
-	if change.Op == drift.Added {
-		live, _ = values.Get(liveValue(content, o.Have, parents), path[len(parents):])
-		return live, nil, true
-	}
-	declared = liveValue(content, o.Want, path)
-	if change.Op != drift.Removed {
-		live = liveValue(content, o.Have, path)
-	}
-	return live, declared, true
-}
-
-// isNamed reports whether each element of a list on a path has a name.
-func isNamed(content any, path []string) bool {
-	for _, segment := range path {
-		_, isList := content.([]any)
-		content, _ = values.Get(content, []string{segment})
-		if isList && nameOf(content) == nil {
-			return false
-		}
-	}
-	return true
-}
-
 // keepCommand returns the command that finds the Helm values behind the restored fields of an object; empty without
 // one.
-func (a *app) keepCommand(d *drifted, o *inspect.Difference) string {
+func keepCommand(a *action, d *drifted, o *inspect.Difference) string {
 	if o.State != inspect.StateModified {
 		return ""
 	}
@@ -211,7 +248,7 @@ func (d *drifted) wantedText(o *inspect.Difference, change drift.Change) string 
 }
 
 // alternative names the commands by which the drift of a release stays as it is.
-func (a *app) alternative(d *drifted) string {
+func alternative(a *action, d *drifted) string {
 	if d.hr.Annotations[v1alpha1.HeldSinceAnnotation] != "" {
 		return "to leave it: an ignore rule in the template of HelmReleasePolicy " + d.hr.Labels[v1alpha1.PolicyLabel] +
 			", or an entry of its spec.exclude"

@@ -1,4 +1,4 @@
-package cli
+package render
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // lookupServer serves ConfigMaps by a handler, and returns lookups there.
-func lookupServer(t *testing.T, handle http.HandlerFunc) *lookups {
+func lookupServer(t *testing.T, handle http.HandlerFunc) *Lookups {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/v1", func(w http.ResponseWriter, _ *http.Request) {
@@ -33,7 +33,7 @@ func lookupServer(t *testing.T, handle http.HandlerFunc) *lookups {
 	t.Cleanup(server.Close)
 	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
 	check.NoError(t, err)
-	return newLookups(client.RESTClient())
+	return NewLookups(client.RESTClient())
 }
 
 // A server that does not answer holds no rendering up.
