@@ -35,7 +35,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 	for _, name := range []string{"helm-locker", "mine", "locker-b", "locker", "helm-locker-notifications",
 		"locker-notifications", "helm-locker-policies", "mine-policies", "locker-b-policies", "locker-policies",
 		"helm-locker-page", "mine-page", "locker-b-page", "locker-page", "helm-locker-teams"} {
-		account(e, e.Apps, name)
+		e.Account(e.Apps, name)
 	}
 	kinds := map[string]int{}
 	for _, c := range matrix {
@@ -73,7 +73,7 @@ func TestAPIServerAcceptsEveryRenderedObject(t *testing.T) {
 func TestPrivilegedPodsAreRefused(t *testing.T) {
 	e := newEnv(t)
 	restrict(e, e.Apps)
-	account(e, e.Apps, "helm-locker")
+	e.Account(e.Apps, "helm-locker")
 	text, err := render(t, kit.Shared.Helm3(), operatorChart,
 		"{securityContext: {privileged: true, allowPrivilegeEscalation: null}}", e.Operator)
 	check.NoError(t, err)
@@ -103,14 +103,6 @@ func restrict(e *kit.Env, namespace string) {
 	patch := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`
 	_, err := e.Kube.CoreV1().Namespaces().Patch(e.Ctx, namespace, types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{})
-	check.NoError(e, err)
-}
-
-// account creates a ServiceAccount.
-func account(e *kit.Env, namespace, name string) {
-	e.Helper()
-	_, err := e.Kube.CoreV1().ServiceAccounts(namespace).Create(e.Ctx,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	check.NoError(e, err)
 }
 

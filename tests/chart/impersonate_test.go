@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -27,16 +26,16 @@ func TestProfile_Impersonate(t *testing.T) {
 	install(e, h, freePorts(t),
 		"{rbac: {profile: impersonate}, impersonation: {defaultServiceAccount: hand, serviceAccounts: [hand]}}")
 	o := startDeployment(e, kit.Shared, "helm-locker")
-	account(e, e.Apps, "hand")
+	hand := e.Account(e.Apps, "hand")
 	helmRelease := installExample(e, h)
 	c := e.WaitReason(helmRelease, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
 	for _, want := range []string{"system:serviceaccount:" + e.Apps + ":hand", `cannot patch resource "configmaps"`} {
 		check.That(t, strings.Contains(c.Message, want), "the condition does not say %q: %s", want, c.Message)
 	}
 	before := len(requests(e, "helm-locker"))
-	allow(e, e.Apps, "hand", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"},
+	e.Allow(e.Apps, "hand", hand, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"},
 		Verbs: []string{"get", "create", "patch", "delete"}})
-	allow(e, e.Operator, "hand", rbacv1.PolicyRule{APIGroups: []string{"helm.cattle.io"},
+	e.Allow(e.Operator, "hand", hand, rbacv1.PolicyRule{APIGroups: []string{"helm.cattle.io"},
 		Resources: []string{"helmreleases"}, Verbs: []string{"get", "create", "patch", "delete"}})
 	e.WaitReady(helmRelease, 1)
 	holds(e, helmRelease)
@@ -49,23 +48,6 @@ func TestProfile_Impersonate(t *testing.T) {
 		}
 	}
 	outlives(e, h, o, helmRelease)
-}
-
-// allow gives a ServiceAccount of Apps rules in a namespace.
-func allow(e *kit.Env, namespace, account string, rules ...rbacv1.PolicyRule) {
-	e.Helper()
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: rules}
-	if _, err := e.Kube.RbacV1().Roles(namespace).Create(e.Ctx, role, metav1.CreateOptions{}); err != nil {
-		e.Fatal(err)
-	}
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: account},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.Apps, Name: account}},
-	}
-	if _, err := e.Kube.RbacV1().RoleBindings(namespace).Create(e.Ctx, binding, metav1.CreateOptions{}); err != nil {
-		e.Fatal(err)
-	}
 }
 
 // The profile grants reads, impersonation of the named ServiceAccounts, and no write to objects of releases.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -21,18 +20,8 @@ import (
 func TestMissingOwnPermissionIsToldByLogAndProbe(t *testing.T) {
 	e := newEnv(t)
 	user := "hardly-anybody-" + e.Operator
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "hardly-anything"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"helm.cattle.io"}, Resources: []string{"helmreleases"}, Verbs: []string{"list", "watch"}},
-	}}
-	_, err := e.Kube.RbacV1().Roles(e.Operator).Create(e.Ctx, role, metav1.CreateOptions{})
-	check.NoError(t, err)
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-	}
-	_, err = e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{})
-	check.NoError(t, err)
+	e.Allow(e.Operator, "hardly-anything", kit.User(user), rbacv1.PolicyRule{APIGroups: []string{"helm.cattle.io"},
+		Resources: []string{"helmreleases"}, Verbs: []string{"list", "watch"}})
 	config, err := kit.Shared.UserConfig(user, cluster.OperatorsGroup)
 	check.NoError(t, err)
 	address, err := process.FreeAddress()

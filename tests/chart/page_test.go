@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -73,23 +72,6 @@ func (v viewers) flood(ctx context.Context) (wait func()) {
 	return running.Wait
 }
 
-// viewer returns a token of a ServiceAccount that may do everything.
-func viewer(e *kit.Env) string {
-	e.Helper()
-	_, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}, metav1.CreateOptions{})
-	check.NoError(e, err)
-	_, err = e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: e.Operator + "-viewer"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.Operator, Name: "viewer"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-	}, metav1.CreateOptions{})
-	check.NoError(e, err)
-	config, err := kit.Shared.ServiceAccountConfig(e.Ctx, e.Operator, "viewer")
-	check.NoError(e, err)
-	return config.BearerToken
-}
-
 // The chart's values of the time when the operator served the page start a process with exactly the rights that it
 // uses. It is flooded, frozen and killed while drift is reverted, which goes on; and it goes on without the operator.
 func TestThePageKeepsWorkingWithTheChart(t *testing.T) {
@@ -107,7 +89,7 @@ func TestThePageKeepsWorkingWithTheChart(t *testing.T) {
 	install(e, h, freePorts(t), values) // all Pods share one network here
 	const account = "helm-locker-page"
 	page := startDeployment(e, kit.Shared, account)
-	v := viewers{e, page.url("page"), viewer(e)}
+	v := viewers{e, page.url("page"), e.Administrator()}
 	e.Eventually("the release is on the page", func() error { return v.see(e.Operator + "/" + helmRelease) })
 	status, body := kit.HTTPGet(t, v.url+"diff?namespace="+e.Operator+"&name="+helmRelease, v.token)
 	check.That(t, status == http.StatusOK && strings.Contains(body, `"compared":1`),

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -25,12 +24,7 @@ type editor struct {
 
 func newEditor(e *kit.Env, name string) editor {
 	e.Helper()
-	_, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
-	}, metav1.CreateOptions{})
-	check.NoError(e, err)
+	e.Bind(e.Operator, name, "ClusterRole/edit", kit.User(name))
 	can := accessOf(e, name)
 	e.Until(name+" may change HelmReleases", func() (any, bool) {
 		return "not yet", can("patch", "helm.cattle.io", "helmreleases", e.Operator, "x")

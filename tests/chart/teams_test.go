@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,14 +23,8 @@ var releaseLocks = teams.SchemeGroupVersion.WithResource(teams.ResourceName)
 // newMember returns a user with the ClusterRole edit in a namespace, and with the right to pause there.
 func newMember(e *kit.Env, name, namespace string) editor {
 	e.Helper()
-	for role, of := range map[string]string{"edit": "edit", "pause": "helm-locker-" + e.Operator + "-teams-pause"} {
-		_, err := e.Kube.RbacV1().RoleBindings(namespace).Create(e.Ctx, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name + "-" + role},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: of},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
-		}, metav1.CreateOptions{})
-		check.NoError(e, err)
-	}
+	e.Bind(namespace, name+"-edit", "ClusterRole/edit", kit.User(name))
+	e.Bind(namespace, name+"-pause", "ClusterRole/helm-locker-"+e.Operator+"-teams-pause", kit.User(name))
 	can := accessOf(e, name)
 	e.Until(name+" may pause", func() (any, bool) {
 		return "not yet", can("patch", teams.SchemeGroupVersion.Group, teams.ResourceName, namespace, "shop")

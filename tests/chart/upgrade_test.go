@@ -60,7 +60,7 @@ func TestAnUpgradeFromOneProcessKeepsAllWorking(t *testing.T) {
 	e.WaitReady(helmRelease, 1)
 	holds(e, helmRelease)
 	e.Eventually("the drift is notified", func() error { return inbox.say("io.cattle.helm.drift.recreated") })
-	v := viewers{e, running["helm-locker-page"].url("page"), viewer(e)}
+	v := viewers{e, running["helm-locker-page"].url("page"), e.Administrator()}
 	e.Eventually("the page has the drift", func() error { return v.see("ecreated") })
 	e.Helm(h, "install", "plain", e.Chart("plain", kit.ConfigMap("plain", "1")))
 	e.Lock("plain") // followPolicy replaces this HelmRelease

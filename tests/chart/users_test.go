@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -34,13 +33,7 @@ func TestUsersManageHelmReleasesByTheirUsualRoles(t *testing.T) {
 	install(e, kit.Shared.Helm3(), freePorts(t))
 	for _, role := range []string{"admin", "edit", "view"} {
 		user := role + "-of-" + e.Operator
-		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-		}
-		_, err := e.Kube.RbacV1().RoleBindings(e.Operator).Create(e.Ctx, binding, metav1.CreateOptions{})
-		check.NoError(t, err)
+		e.Bind(e.Operator, role, "ClusterRole/"+role, kit.User(user))
 		can := accessOf(e, user)
 		e.Until(role+" may read HelmReleases", func() (any, bool) {
 			return "not yet", can("list", "helm.cattle.io", "helmreleases", e.Operator, "") &&

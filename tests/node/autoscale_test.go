@@ -131,16 +131,8 @@ func (f *fixture) registerMetrics() {
 	_, err = services.Create(f.Ctx, service, metav1.CreateOptions{})
 	check.NoError(f, err)
 	// The API server has no certificate of its own for other API servers, so its users are anonymous there.
-	role := rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list"}}}}
-	_, err = f.Kube.RbacV1().ClusterRoles().Create(f.Ctx, &role, metav1.CreateOptions{})
-	check.NoError(f, err)
-	_, err = f.Kube.RbacV1().ClusterRoleBindings().Create(f.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: role.ObjectMeta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "system:anonymous"}},
-	}, metav1.CreateOptions{})
-	check.NoError(f, err)
+	f.Allow("", name, kit.User("system:anonymous"), rbacv1.PolicyRule{APIGroups: []string{"metrics.k8s.io"},
+		Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list"}})
 	f.within(patience, "metrics are served", func() error {
 		_, err := f.TryKubectl("top", "nodes")
 		return err

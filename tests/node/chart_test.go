@@ -15,7 +15,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -152,15 +151,7 @@ func answers(url, token string, want int) error {
 // token returns a token of a new ServiceAccount in the operator's namespace, with the rights of a ClusterRole.
 func (f *fixture) token(name, role string) string {
 	f.Helper()
-	_, err := f.Kube.CoreV1().ServiceAccounts(f.Operator).Create(f.Ctx,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	check.NoError(f, err)
-	_, err = f.Kube.RbacV1().ClusterRoleBindings().Create(f.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.Operator + "-" + name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: f.Operator, Name: name}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-	}, metav1.CreateOptions{})
-	check.NoError(f, err)
+	f.Bind("", f.Operator+"-"+name, "ClusterRole/"+role, f.Account(f.Operator, name))
 	config, err := f.Cluster.ServiceAccountConfig(f.Ctx, f.Operator, name)
 	check.NoError(f, err)
 	return config.BearerToken

@@ -113,7 +113,7 @@ func TestPage_FitsScreensAndSchemes(t *testing.T) {
 		tab.says("#signin", "Sign in")
 		tab.fits(look)
 	}
-	tab.signIn(w.administrator())
+	tab.signIn(w.Administrator())
 	tab.says("#rows tr", "bakery")
 	details := url + "#/" + w.Operator + "/bakery"
 	for _, look := range []struct {

@@ -11,13 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/page"
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -101,23 +96,6 @@ func (w *fixture) edit(name, value string) {
 
 // signed serves the page to users with the right to list HelmReleases, and compares.
 func signed(o *page.RunOptions) { o.Auth = true }
-
-// administrator returns a token of a new ServiceAccount with all rights.
-func (w *fixture) administrator() string {
-	w.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "viewer"}}
-	_, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx, account, metav1.CreateOptions{})
-	check.NoError(w, err)
-	_, err = w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Operator + "-viewer"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "viewer"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-	}, metav1.CreateOptions{})
-	check.NoError(w, err)
-	config, err := kit.Shared.ServiceAccountConfig(w.Ctx, w.Operator, "viewer")
-	check.NoError(w, err)
-	return config.BearerToken
-}
 
 // signIn enters a token in the page's form, as a viewer does.
 func (t *tab) signIn(token string) {

@@ -56,7 +56,7 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	}
 	tab := w.newTab()
 	tab.open(w.url(w.page), desktop())
-	tab.signIn(w.administrator())
+	tab.signIn(w.Administrator())
 	tab.says("#rows tr", "bakery")
 	tab.press("/")
 	for _, key := range "shop" {

@@ -53,7 +53,7 @@ func TestI7_ThePageGetsNoValueOfASecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, signed)
 	w.watchShop()
-	url, token := w.url(w.page), w.administrator()
+	url, token := w.url(w.page), w.Administrator()
 	status, diff := kit.HTTPGet(t, url+"diff?namespace="+w.Operator+"&name=shop", token)
 	for _, part := range []string{"Secret " + w.Apps + "/login", "-  password: ", "+  password: ", "ConfigMap " +
 		w.Apps + "/settings", "-  key: declared"} {
@@ -73,7 +73,7 @@ func TestPage_TheDiffMasksSecrets(t *testing.T) {
 	w.watchShop()
 	tab := w.newTab()
 	tab.open(w.url(w.page)+"#/"+w.Operator+"/shop", desktop())
-	tab.signIn(w.administrator())
+	tab.signIn(w.Administrator())
 	tab.says("#detail h1", "Watched")
 	tab.says("#own li", "Secret "+w.Apps+"/login", "data[password] changed", "reported")
 	eval[bool](tab, "document.getElementById('compare').click() ?? true")
@@ -99,7 +99,7 @@ func TestPage_SigningInAndOut(t *testing.T) {
 	tab.says("#link", "Not signed in")
 	tab.signIn("not-a-token")
 	tab.says("#refusal", "the API server does not know this token")
-	token := w.administrator()
+	token := w.Administrator()
 	tab.signIn(token)
 	tab.says("#rows tr", w.Apps+"/shop", "Watched")
 	w.edit("settings", "tampered again")

@@ -44,11 +44,16 @@ func StartOperator(
 	t.Helper()
 	op := newOperator(t)
 	o := op.options(config, namespace, options)
+	return op.start(func() error { return operator.Run(op.ctx, o) })
+}
+
+// start runs a program in the background.
+func (o *Operator) start(run func() error) *Operator {
 	go func() {
-		defer close(op.done)
-		op.err = operator.Run(op.ctx, o)
+		defer close(o.done)
+		o.err = run()
 	}()
-	return op
+	return o
 }
 
 // StartWithPolicies is StartOperator, with the process of policies beside the operator: it has the same options.
@@ -68,11 +73,7 @@ func StartPolicies(
 	t.Helper()
 	op := newOperator(t)
 	o := policiesOptions(op.options(config, namespace, options))
-	go func() {
-		defer close(op.done)
-		op.err = policies.Run(op.ctx, o)
-	}()
-	return op
+	return op.start(func() error { return policies.Run(op.ctx, o) })
 }
 
 // policiesOptions returns the options of the process of policies beside an operator.
@@ -95,8 +96,7 @@ func Supervise(
 	t.Helper()
 	op := newOperator(t)
 	o := op.options(config, namespace, options)
-	op.again(func() error { return operator.Run(op.ctx, o) }, ended)
-	return op
+	return op.start(op.again(func() error { return operator.Run(op.ctx, o) }, ended))
 }
 
 // SupervisePolicies is Supervise for the process of policies.
@@ -107,20 +107,19 @@ func SupervisePolicies(
 	t.Helper()
 	op := newOperator(t)
 	o := policiesOptions(op.options(config, namespace, options))
-	op.again(func() error { return policies.Run(op.ctx, o) }, ended)
-	return op
+	return op.start(op.again(func() error { return policies.Run(op.ctx, o) }, ended))
 }
 
-// again runs a program until the operator is stopped.
-func (o *Operator) again(run func() error, ended func(error)) {
-	go func() {
-		defer close(o.done)
+// again restarts a program until the operator is stopped.
+func (o *Operator) again(run func() error, ended func(error)) func() error {
+	return func() error {
 		for o.ctx.Err() == nil {
 			if err := run(); err != nil {
 				ended(err)
 			}
 		}
-	}()
+		return nil
+	}
 }
 
 // newOperator returns an Operator before its run, and registers its stop at the end of the test.

@@ -41,9 +41,5 @@ func StartPage(t testing.TB, config *rest.Config, namespace string, options ...f
 	for _, option := range options {
 		option(&o)
 	}
-	go func() {
-		defer close(op.done)
-		op.err = page.Run(op.ctx, o)
-	}()
-	return op
+	return op.start(func() error { return page.Run(op.ctx, o) })
 }

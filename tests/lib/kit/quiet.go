@@ -71,16 +71,21 @@ func ObjectWrites(p *cluster.Proxy) []cluster.Request {
 // IsOwn reports whether a request concerns the operator's own objects: HelmReleases, Events, Leases, the certificate
 // of the guard, the trust in records, the settled forms of objects and the Secret of IsFenceWrite.
 func IsOwn(r cluster.Request) bool {
-	return IsFenceWrite(r) || isGuardsSecret(r) || isSettledForms(r) || isTrust(r) ||
-		slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource())
+	return IsFenceWrite(r) || slices.Contains([]string{"helmreleases", "events", "leases"}, r.Resource()) ||
+		concernsSecret(r, strings.HasSuffix(r.Path, "-guard"), "kubernetes.io/tls") ||
+		concernsSecret(r, strings.Contains(r.Path, "-trust-"), "-trust-") ||
+		concernsSecret(r, strings.Contains(r.Path, "-settled-"), "-settled-")
+}
+
+// concernsSecret reports whether a request has the path of a Secret, or creates it: then its body has a text.
+func concernsSecret(r cluster.Request, path bool, text string) bool {
+	return r.Resource() == "secrets" && (path || r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(text)))
 }
 
 // IsFenceWrite reports whether a request writes a fence. An operator writes a fence instead of listing release
 // records. The first one creates the Secret.
 func IsFenceWrite(r cluster.Request) bool {
-	return r.Resource() == "secrets" &&
-		(strings.HasSuffix(r.Path, proof.FenceSuffix) ||
-			r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(proof.FenceSuffix)))
+	return concernsSecret(r, strings.HasSuffix(r.Path, proof.FenceSuffix), proof.FenceSuffix)
 }
 
 // ProvesWrite reports whether a request proves the writes to the objects of a release: it lists the records of the
@@ -88,25 +93,6 @@ func IsFenceWrite(r cluster.Request) bool {
 func ProvesWrite(r cluster.Request, release string) bool {
 	return IsFenceWrite(r) || r.Method == http.MethodGet && r.Resource() == "secrets" && r.Query.Get("watch") == "" &&
 		strings.Contains(r.Query.Get("labelSelector"), "name="+release)
-}
-
-// isGuardsSecret reports whether a request writes the certificate of the guard.
-func isGuardsSecret(r cluster.Request) bool {
-	return r.Resource() == "secrets" && (strings.HasSuffix(r.Path, "-guard") ||
-		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte("kubernetes.io/tls")))
-}
-
-// isTrust reports whether a request writes the trust in the records of a release.
-func isTrust(r cluster.Request) bool {
-	return r.Resource() == "secrets" && (strings.Contains(r.Path, "-trust-") ||
-		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte("-trust-")))
-}
-
-// isSettledForms reports whether a request writes the operator's stored settled forms of objects.
-func isSettledForms(r cluster.Request) bool {
-	const infix = "-settled-"
-	return r.Resource() == "secrets" && (strings.Contains(r.Path, infix) ||
-		r.Method == http.MethodPost && bytes.Contains(r.Body, []byte(infix)))
 }
 
 // WaitEvent waits until an Event with a reason about a HelmRelease is stored. An operator writes Events in order,
