@@ -2,8 +2,6 @@
 package gather
 
 import (
-	"fmt"
-
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/judge"
@@ -22,11 +20,7 @@ type Inputs struct {
 
 // Of returns the input for judging an object of a lock.
 func (in *Inputs) Of(l *lock.Lock, w *lock.Work) (judge.Input, error) {
-	desired, err := Decode(w.Desired)
-	if err != nil {
-		return judge.Input{}, err
-	}
-	blank, err := Decode(w.Blank)
+	desired, blank, err := w.Declared()
 	if err != nil {
 		return judge.Input{}, err
 	}
@@ -50,19 +44,10 @@ func (in *Inputs) Trusts(ignore *rules.Rules, target manifest.ID) func(scaler ma
 	return func(scaler manifest.ID) bool {
 		if holder := in.Table.Holder(scaler); holder != nil {
 			if w, owned := holder.Peek(scaler); owned && !judge.IgnoresRange(scaler, w.Rules) {
-				declared, err := Decode(w.Desired)
+				declared, _, err := w.Declared()
 				return err == nil && judge.Names(scaler, declared, target)
 			}
 		}
 		return ignore.Names(manifest.Object{ID: scaler, GVK: judge.KindOf(scaler)})
 	}
-}
-
-// Decode returns a desired state.
-func Decode(desired lock.Packed) (map[string]any, error) {
-	m, err := desired.Decode()
-	if err != nil {
-		return nil, fmt.Errorf("read the desired state: %w", err)
-	}
-	return m, nil
 }

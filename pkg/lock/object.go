@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -40,6 +41,17 @@ type Object struct {
 	Rules *rules.Matcher
 	// Account is the user to impersonate for writes; empty for the operator itself.
 	Account string
+}
+
+// Declared returns the desired state, and what Helm sends beside it; nil for nothing.
+func (o *Object) Declared() (desired, blank map[string]any, err error) {
+	if desired, err = o.Desired.Decode(); err == nil {
+		blank, err = o.Blank.Decode()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the desired state: %w", err)
+	}
+	return desired, blank, nil
 }
 
 // Kinds shares the Kind values among objects. It is safe for concurrent use; the zero value is empty.

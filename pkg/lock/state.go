@@ -84,12 +84,8 @@ func (s *state) fail(now time.Time, transient bool) {
 	if transient {
 		longest = retryMaxTransient
 	}
-	delay := longest
-	if e.failures < 8 {
-		delay = min(retryMin<<e.failures, longest)
-	}
+	e.notBefore = now.Add(min(retryMin<<min(e.failures, 8), longest))
 	e.failures++
-	e.notBefore = now.Add(delay)
 }
 
 // newBackoff returns the back-off state, and creates it if necessary.

@@ -112,9 +112,5 @@ func (rt *rights) granted(ctx context.Context, key string) bool {
 }
 
 func (rt *rights) askLater(key string, asked int) {
-	wait := denialLatest
-	if asked < 6 {
-		wait = min(denialSoonest<<asked, denialLatest)
-	}
-	rt.Queues.Releases.AddAfter(key, wait)
+	rt.Queues.Releases.AddAfter(key, min(denialSoonest<<min(asked, 6), denialLatest))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/events"
-	"github.com/rancher/helm-locker/pkg/gather"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -117,15 +116,11 @@ func (pr *Prover) amendment(
 	if err != nil || live == nil {
 		return nil, err
 	}
-	old, err := gather.Decode(w.Object.Desired)
+	old, _, err := w.Object.Declared()
 	if err != nil {
 		return nil, err
 	}
-	desired, err := gather.Decode(o.Desired)
-	if err != nil {
-		return nil, err
-	}
-	blank, err := gather.Decode(o.Blank)
+	desired, blank, err := o.Declared()
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +178,7 @@ func (pr *Prover) amend(ctx context.Context, w lock.Write, r *newestRevision, am
 	case done != nil: // the next lock finds fields without Helm's ownership
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		pr.Writer.Unproven.Drop(*next)
-		pr.Writer.Unproven.Again(w) // look again
+		pr.Writer.Unproven.Again(w)
 		pr.Queues.Confirm.Add(w.Record.Key)
 		return nil
 	case err != nil && apierror.Transient(err):
@@ -210,11 +205,7 @@ func (pr *Prover) helm(w lock.Write, r *newestRevision) judge.Helm {
 // restore creates a deleted object again from the declaration o: Helm may have found the object before the deletion,
 // and left it alone.
 func (pr *Prover) restore(ctx context.Context, w lock.Write, r *newestRevision, o *lock.Object) error {
-	desired, err := gather.Decode(o.Desired)
-	if err != nil {
-		return err
-	}
-	blank, err := gather.Decode(o.Blank)
+	desired, blank, err := o.Declared()
 	if err != nil {
 		return err
 	}

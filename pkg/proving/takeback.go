@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/pkg/events"
-	"github.com/rancher/helm-locker/pkg/gather"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/pkg/lock"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -93,7 +92,7 @@ func (pr *Prover) mayBeResult(
 	if live == nil {
 		return true, nil
 	}
-	desired, err := gather.Decode(w.Object.Desired)
+	desired, _, err := w.Object.Declared()
 	if err != nil {
 		return false, err
 	}
