@@ -153,7 +153,7 @@ func (p *parts) addWorkers() {
 		Log: o.Log,
 	})
 	p.remediation = remediate.New(&remediate.Options{
-		Enforcer: p.enforcer, Metadata: p.clients.Metadata, Kinds: p.kinds, Objects: p.objects, Ledger: p.ledger,
+		Enforcer: p.enforcer, Metadata: p.clients.Metadata, Kinds: p.kinds, Ledger: p.ledger,
 		Table: p.table, Claims: p.claims, Others: p.others, Roster: p.roster, Queues: p.queues, Slots: p.slots,
 		Budget: p.budget, Loader: p.loader, Inputs: p.inputs, Memory: p.memory, Reporter: p.reporter,
 		Writer: p.writer, Hasher: p.hasher, Leading: p.leading, Clock: o.Clock, Log: o.Log, Metrics: o.Metrics,

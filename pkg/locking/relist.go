@@ -136,7 +136,7 @@ func (rl *relist) run(ctx context.Context, behind func() int) {
 // and so are all after an error.
 func (rl *relist) list(ctx context.Context, gvk schema.GroupVersionKind, s *sharedList) {
 	present := map[manifest.ID]struct{}{}
-	err := rl.Objects.List(ctx, s.kind, "", func(obj *watch.Live) {
+	err := rl.Objects.List(ctx, s.kind, func(obj *watch.Live) {
 		id := watch.IDOf(gvk, obj)
 		owner := rl.Table.Owner(gvk, id)
 		if owner == nil {

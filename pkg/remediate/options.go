@@ -33,7 +33,6 @@ type Options struct {
 	Enforcer *enforce.Enforcer
 	Metadata metadata.Interface
 	Kinds    *watch.Kinds
-	Objects  *watch.Objects
 	Ledger   *ledger.Ledger
 	Table    *lock.Table
 	Claims   *claims.Claims

@@ -38,30 +38,22 @@ func NewClient(config *rest.Config) (*Client, error) {
 }
 
 func (c *Client) get(
-	ctx context.Context, gvr schema.GroupVersionResource, namespace string, o *metav1.ListOptions,
+	ctx context.Context, gvr schema.GroupVersionResource, o *metav1.ListOptions,
 ) (io.ReadCloser, error) {
 	path := []string{"/apis", gvr.Group, gvr.Version}
 	if gvr.Group == "" {
 		path = []string{"/api", gvr.Version}
-	}
-	if namespace != "" {
-		if err := checkSegments(namespace); err != nil {
-			return nil, err
-		}
-		path = append(path, "namespaces", namespace)
 	}
 	request := c.rest.Get().AbsPath(append(path, gvr.Resource)...)
 	return request.SpecificallyVersionedParams(o, metav1.ParameterCodec, metav1.Unversioned).Stream(ctx)
 }
 
 // List passes each object of a resource to each as the answer of the API server arrives: one object is in memory at a
-// time, whatever the size of a page. It returns the metadata of the list, and ends with the first error of each. An
-// empty namespace stands for all.
+// time, whatever the size of a page. It returns the metadata of the list, and ends with the first error of each.
 func (c *Client) List(
-	ctx context.Context, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions,
-	each func(*Live) error,
+	ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions, each func(*Live) error,
 ) (metav1.ListMeta, error) {
-	body, err := c.get(ctx, gvr, namespace, &o)
+	body, err := c.get(ctx, gvr, &o)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -80,7 +72,7 @@ func (c *Client) Watch(
 	ctx context.Context, gvr schema.GroupVersionResource, o metav1.ListOptions,
 ) (apiwatch.Interface, error) {
 	o.Watch = true
-	body, err := c.get(ctx, gvr, "", &o)
+	body, err := c.get(ctx, gvr, &o)
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func TestAWatchOfAConnectionThatTimesOutEnds(t *testing.T) {
 
 func TestErrorsOfTheAPIServerArePassedOn(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, http.StatusGone, expiredText) })
-	_, err := c.List(t.Context(), deployments, "", metav1.ListOptions{}, nil)
+	_, err := c.List(t.Context(), deployments, metav1.ListOptions{}, nil)
 	check.That(t, apierrors.IsResourceExpired(err), "the list ends with %v", err)
 	_, err = c.Watch(t.Context(), deployments, metav1.ListOptions{})
 	check.That(t, apierrors.IsResourceExpired(err), "the watch ends with %v", err)

@@ -50,10 +50,6 @@ func TestHostile_NoNamespaceAndNoNameLeadsElsewhere(t *testing.T) {
 			check.That(t, err != nil, "%s with %q: no error", what, text)
 		}
 	}
-	objects := serve(t, unexpected)
-	each := func(*Live) error { return nil }
-	_, err := objects.List(t.Context(), deployments, "../x", metav1.ListOptions{}, each)
-	check.That(t, err != nil, "objects of a namespace ../x: no error")
 }
 
 func TestHostile_AnAnswerIsNoLargerThanWhatWasAskedFor(t *testing.T) {

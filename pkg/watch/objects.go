@@ -117,13 +117,13 @@ const listPage = 250
 // listTimeout bounds a list in all; the client has no limit of its own, as watches have none.
 const listTimeout = time.Minute
 
-// List passes every object of a kind managed by Helm to each, one after the other. An empty namespace stands for all.
-func (o *Objects) List(ctx context.Context, kind Kind, namespace string, each func(*Live)) error {
+// List passes every object of a kind managed by Helm to each, one after the other.
+func (o *Objects) List(ctx context.Context, kind Kind, each func(*Live)) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	opts := metav1.ListOptions{LabelSelector: HelmSelector, Limit: listPage}
 	for {
-		page, err := o.client.List(ctx, kind.GVR, namespace, opts, func(live *Live) error {
+		page, err := o.client.List(ctx, kind.GVR, opts, func(live *Live) error {
 			each(live)
 			return nil
 		})
@@ -196,7 +196,7 @@ func (o *Objects) listWatch(kind Kind, deliver func(*Live) *listedObject) *cache
 			opts.LabelSelector = HelmSelector
 			list := &metav1.List{}
 			var err error
-			list.ListMeta, err = o.client.List(ctx, kind.GVR, "", opts, func(live *Live) error {
+			list.ListMeta, err = o.client.List(ctx, kind.GVR, opts, func(live *Live) error {
 				list.Items = append(list.Items, runtime.RawExtension{Object: deliver(live)})
 				return nil
 			})
