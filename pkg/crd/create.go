@@ -67,12 +67,10 @@ func install(
 		case err != nil:
 			return err
 		}
-		want := established
-		if live.DeletionTimestamp != nil {
-			// A terminating definition still serves its kind, but its deletion will end that.
-			want = never
+		if established(live) {
+			return nil
 		}
-		err = waitFor(ctx, client, live, want)
+		err = wait(ctx, client, live)
 		if !errors.Is(err, errDeleted) && !disconnected(ctx, err) {
 			return err
 		}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	clientv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -19,65 +21,49 @@ import (
 // errDeleted ends a wait for a deleted definition.
 var errDeleted = errors.New("the definition was deleted")
 
-// waitFor returns nil when the definition is as wanted, beginning with live, and errDeleted when it is deleted.
-func waitFor(
+// wait returns nil when the API server serves the kind of a definition, and errDeleted when it is deleted.
+func wait(
 	ctx context.Context, client clientv1.CustomResourceDefinitionInterface,
-	live *apiextensionsv1.CustomResourceDefinition, want func(*apiextensionsv1.CustomResourceDefinition) bool,
+	live *apiextensionsv1.CustomResourceDefinition,
 ) error {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, live.Name).String()
 	watcher := &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selector
-			return client.Watch(ctx, options)
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			return client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector
+			return client.Watch(ctx, o)
 		},
 	}
-	for !want(live) {
-		_, err := watchtools.Until(ctx, live.ResourceVersion, watcher, func(event watch.Event) (bool, error) {
-			switch event.Type {
-			case watch.Deleted:
+	exists := func(found cache.Store) (bool, error) {
+		if len(found.List()) == 0 {
+			return false, errDeleted
+		}
+		return false, nil
+	}
+	_, err := watchtools.UntilWithSync(ctx, watcher, &apiextensionsv1.CustomResourceDefinition{}, exists,
+		func(event watch.Event) (bool, error) {
+			if event.Type == watch.Deleted {
 				return false, errDeleted
-			case watch.Error:
-				return false, apierrors.FromObject(event.Object)
 			}
 			if seen, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition); ok {
 				live = seen
 			}
-			return want(live), nil
+			return established(live), nil
 		})
-		switch {
-		case err == nil, errors.Is(err, errDeleted):
-			return err
-		case ctx.Err() != nil:
-			return fmt.Errorf("waiting until it is established: %w (last seen: %s)", ctx.Err(), conditions(live))
-		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-			return explain("watch", err)
-		}
-		// The watch cannot resume from that resource version: read the definition again.
-		name := live.Name
-		live, err = client.Get(ctx, name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return errDeleted
-		case err != nil:
-			return explain("get", err)
-		}
+	if ctx.Err() != nil {
+		return fmt.Errorf("waiting until it is established: %w (last seen: %s)", ctx.Err(), conditions(live))
 	}
-	return nil
+	return err
 }
 
-// established reports whether the API server serves the kind of a definition under the requested names.
+// established reports whether the API server serves the kind of a definition under the requested names. A terminating
+// definition still serves its kind, but its deletion will end that.
 func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, condition := range definition.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established {
-			return condition.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// never is the condition of a wait for the deletion of the definition only.
-func never(*apiextensionsv1.CustomResourceDefinition) bool {
-	return false
+	return definition.DeletionTimestamp == nil &&
+		apihelpers.IsCRDConditionTrue(definition, apiextensionsv1.Established)
 }
 
 // conditions renders the conditions of a definition that explain why it is not established: a clash of names, mostly.
