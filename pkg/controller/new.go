@@ -123,10 +123,8 @@ func (p *parts) prepare() (err error) {
 	secrets := p.clients.Kubernetes.CoreV1().Secrets(o.Namespace)
 	p.memory = settled.New(settled.Options{Secrets: secrets, Name: p.own.SettledName, Clock: o.Clock, Log: o.Log})
 	p.store = &witness.Store{Secrets: secrets, Name: p.own.TrustName, Clock: o.Clock, Log: o.Log}
-	p.trusted = witness.NewTrusted(witness.TrustedOptions{
-		Store: p.store, Witnessed: o.Witnessed, Leading: p.leading, Holds: p.enforcer.Holds, Records: p.records,
-		Ledger: p.ledger,
-	})
+	p.trusted = &witness.Trusted{Store: p.store, Witnessed: o.Witnessed, Leading: p.leading, Holds: p.enforcer.Holds,
+		Records: p.records, Ledger: p.ledger}
 	p.writer = &writing.Writer{Enforcer: p.enforcer, Unproven: &lock.Writes{}, Queues: p.queues, Clock: o.Clock,
 		Log: o.Log}
 	p.others = &claims.Others{Metadata: p.clients.Metadata, Storages: o.Storages,
@@ -158,11 +156,11 @@ func (p *parts) addWorkers() {
 		Budget: p.budget, Loader: p.loader, Inputs: p.inputs, Memory: p.memory, Reporter: p.reporter,
 		Writer: p.writer, Hasher: p.hasher, Leading: p.leading, Clock: o.Clock, Log: o.Log, Metrics: o.Metrics,
 	})
-	p.prover = proving.New(proving.Options{
+	p.prover = &proving.Prover{
 		Enforcer: p.enforcer, Records: p.records, Ledger: p.ledger, Table: p.table, Roster: p.roster,
 		Queues: p.queues, Slots: p.slots, Budget: p.budget, Loader: p.loader, Inputs: p.inputs,
 		Reporter: p.reporter, Writer: p.writer, Trusted: p.trusted, Clock: o.Clock, Log: o.Log,
-	})
+	}
 	p.statuses = &reporting.Statuses{Reporter: p.reporter, Views: p.views, HelmReleases: p.clients.HelmReleases,
 		Memory: p.memory, Inputs: p.inputs}
 }

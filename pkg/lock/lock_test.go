@@ -171,7 +171,7 @@ func TestAFightWaitsInTheLockAndShowsInTheSummary(t *testing.T) {
 	work, after := l.Take(now)
 	check.That(t, len(work) == 0 && after == time.Second, "took %d, wait %s", len(work), after)
 	sum := l.Summarize(now)
-	check.That(t, sum.Contended == 1 && sum.Fights[0] == (Fight{id("a")}) && sum.Drifted == 1 && !sum.QuietAt.IsZero(),
+	check.That(t, sum.Contended == 1 && sum.Fights[0] == id("a") && sum.Drifted == 1 && !sum.QuietAt.IsZero(),
 		"summary %+v", sum)
 	take(t, l, now.Add(time.Second), 1)
 }

@@ -2,7 +2,7 @@ package lock
 
 import (
 	"slices"
-	"sort"
+	"strings"
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -17,7 +17,7 @@ type Summary struct {
 	// Problems are the objects with a difference or an error, ordered by identity.
 	Problems []ObjectProblem
 	// Fights are the objects fought over, ordered by identity.
-	Fights []Fight
+	Fights []manifest.ID
 	// Scalable maps the objects with replicas that a live autoscaler could set to their range in the manifest, nil for
 	// none.
 	Scalable map[manifest.ID]*judge.Range
@@ -39,9 +39,6 @@ type Excused struct {
 	Paths []string
 }
 
-// Fight names a contended object.
-type Fight struct{ ID manifest.ID }
-
 // Summarize counts the objects as of now and ends the fights after their quiet period.
 func (l *Lock) Summarize(now time.Time) Summary {
 	unmanaged := l.Unmanaged.count()
@@ -57,7 +54,7 @@ func (l *Lock) Summarize(now time.Time) Summary {
 		}
 		if s.contended() {
 			sum.Contended++
-			sum.Fights = append(sum.Fights, Fight{id})
+			sum.Fights = append(sum.Fights, id)
 			sum.QuietAt = earliest(sum.QuietAt, s.backoff.budget.QuietAt())
 		}
 		if s.unjudged() {
@@ -79,8 +76,8 @@ func (l *Lock) Summarize(now time.Time) Summary {
 		}
 		sum.Problems = append(sum.Problems, ObjectProblem{ID: id, Problem: *s.problem})
 	}
-	sort.Slice(sum.Problems, func(i, j int) bool { return less(sum.Problems[i].ID, sum.Problems[j].ID) })
-	sort.Slice(sum.Fights, func(i, j int) bool { return less(sum.Fights[i].ID, sum.Fights[j].ID) })
+	slices.SortFunc(sum.Problems, func(a, b ObjectProblem) int { return byText(a.ID, b.ID) })
+	slices.SortFunc(sum.Fights, byText)
 	return sum
 }
 
@@ -95,4 +92,4 @@ func (l *Lock) Complete() bool {
 	return true
 }
 
-func less(a, b manifest.ID) bool { return a.String() < b.String() }
+func byText(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) }

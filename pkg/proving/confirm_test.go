@@ -20,7 +20,7 @@ func TestI1_AWriteThatNothingProvesIsForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	pr := New(Options{Clock: clock, Log: log, Writer: &writing.Writer{Unproven: &lock.Writes{}}})
+	pr := &Prover{Clock: clock, Log: log, Writer: &writing.Writer{Unproven: &lock.Writes{}}}
 	key := release.Key{Namespace: "apps", Name: "app"}
 	w := &lock.Write{Object: &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Name: "app"}},
 		Record: release.Record{Key: key}, Begun: clock.Now()}

@@ -31,8 +31,9 @@ const (
 	writePatience = 10 * time.Minute
 )
 
-// Options configure a Prover.
-type Options struct {
+// Prover is the worker that proves the writes: it reads the record again after each one, and corrects a write that Helm
+// may have overtaken.
+type Prover struct {
 	Enforcer *enforce.Enforcer
 	Records  *watch.Releases
 	Ledger   *ledger.Ledger
@@ -50,13 +51,6 @@ type Options struct {
 	Clock clock.PassiveClock
 	Log   logrus.FieldLogger
 }
-
-// Prover is the worker that proves the writes: it reads the record again after each one, and corrects a write that Helm
-// may have overtaken.
-type Prover struct{ Options }
-
-// New returns a Prover.
-func New(o Options) *Prover { return &Prover{o} }
 
 // RecordChanged enqueues the proof of the writes to a release after a change of its record.
 func (pr *Prover) RecordChanged(key release.Key) {

@@ -16,6 +16,13 @@ func (rep *Reporter) mayRecord(l *lock.Lock) bool {
 	return rep.eventBudget.Allow(l.Release.Namespace, rep.Clock.Now())
 }
 
+// emitFor records an event about the drift of a release, if its budget allows another one.
+func (rep *Reporter) emitFor(l *lock.Lock, about runtime.Object, e events.Event) {
+	if rep.mayRecord(l) {
+		rep.emit(about, e)
+	}
+}
+
 // Event records an event on a HelmRelease, if this controller leads: a standby sees the same and would repeat it.
 func (rep *Reporter) Event(hr *v1alpha1.HelmRelease, e events.Event) {
 	if hr == nil {

@@ -70,11 +70,11 @@ func (rep *Reporter) Record(l *lock.Lock, d *events.Drift, action v1alpha1.Drift
 // reverts, and the counts in the status are more useful.
 func (rep *Reporter) recordDrift(l *lock.Lock, d *events.Drift, on, of events.Event) {
 	rep.announcements.flush(l.Key)
-	if hr := rep.Roster.Get(l.Key); hr != nil && rep.mayRecord(l) {
-		rep.emit(reference(hr), on)
+	if hr := rep.Roster.Get(l.Key); hr != nil {
+		rep.emitFor(l, reference(hr), on)
 	}
-	if d.Live != nil && rep.mayRecord(l) {
-		rep.emit(d.Live, of)
+	if d.Live != nil {
+		rep.emitFor(l, d.Live, of)
 	}
 }
 
@@ -92,10 +92,8 @@ func (rep *Reporter) Locked(hr *v1alpha1.HelmRelease, l *lock.Lock, objects int)
 func (rep *Reporter) Doubted(hr *v1alpha1.HelmRelease, l *lock.Lock) {
 	rep.Log.WithField("release", l.Release.String()).Warn("not enforced: " + l.Doubt)
 	rep.Event(hr, events.Doubt(l))
-	if rep.mayRecord(l) {
-		rep.emit(&corev1.ObjectReference{APIVersion: "v1", Kind: l.Record.Storage.Kind(), UID: l.Record.UID,
-			Namespace: l.Record.Key.Namespace, Name: l.Record.ObjectName}, events.Doubt(l))
-	}
+	rep.emitFor(l, &corev1.ObjectReference{APIVersion: "v1", Kind: l.Record.Storage.Kind(), UID: l.Record.UID,
+		Namespace: l.Record.Key.Namespace, Name: l.Record.ObjectName}, events.Doubt(l))
 }
 
 // Unlocked reports the end of a lock, or another reason for none.
@@ -158,9 +156,7 @@ func (rep *Reporter) Deletion(l *lock.Lock, w *lock.Work, live *unstructured.Uns
 	if rep.mayRecord(l) {
 		rep.Event(rep.Roster.Get(l.Key), on)
 	}
-	if rep.mayRecord(l) {
-		rep.emit(live, of)
-	}
+	rep.emitFor(l, live, of)
 }
 
 // Superseded records the result of a write that was superseded by Helm's work.
@@ -187,8 +183,8 @@ func (rep *Reporter) Denied(q *admit.Denial) {
 		rep.emit(reference(hr), events.RequestDenied(id, p))
 		rep.sendDrift(l, &r)
 	}
-	if q.Live != nil && rep.mayRecord(l) {
-		rep.emit(&corev1.ObjectReference{APIVersion: q.Object.GVK.GroupVersion().String(), Kind: id.Kind,
+	if q.Live != nil {
+		rep.emitFor(l, &corev1.ObjectReference{APIVersion: q.Object.GVK.GroupVersion().String(), Kind: id.Kind,
 			Namespace: id.Namespace, Name: id.Name, UID: q.Live.GetUID()}, events.RequestDenied(id, p))
 	}
 }

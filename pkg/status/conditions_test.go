@@ -185,7 +185,7 @@ func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
 
 func TestAContendedObjectIsNamedWithItsOpponent(t *testing.T) {
 	v := lockedView(func(v *View) {
-		v.Sum.Fights = []lock.Fight{{ID: configMap("a")}}
+		v.Sum.Fights = []manifest.ID{configMap("a")}
 		v.Recent = []v1alpha1.DriftRecord{{Object: judge.ObjectOf(configMap("a")), FieldManager: "other-operator",
 			Paths: []string{"/data/x"}, User: "alice"}}
 	})
@@ -203,7 +203,7 @@ func TestAContendedObjectIsNamedWithItsPathsWithoutAnAuthor(t *testing.T) {
 		"apps/a is changed again and again (deleted), by user alice; ": {Operation: v1alpha1.DriftDeleted, User: "alice"},
 	} {
 		v := lockedView(func(v *View) {
-			v.Sum.Fights = []lock.Fight{{ID: configMap("a")}}
+			v.Sum.Fights = []manifest.ID{configMap("a")}
 			r.Object = judge.ObjectOf(configMap("a"))
 			v.Recent = []v1alpha1.DriftRecord{r, {Object: r.Object, Paths: []string{"/data/earlier"}}}
 		})

@@ -9,7 +9,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/judge"
-	"github.com/rancher/helm-locker/pkg/lock"
+	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/plain"
 )
 
@@ -30,8 +30,8 @@ func contentionCondition(v *View, set setter) {
 			"no writer keeps changing an object back")
 		return
 	}
-	fights := plain.Some(v.Sum.Fights, "; ", func(f lock.Fight) string {
-		return f.ID.String() + " is changed again and again" + fighters(v.Recent, f)
+	fights := plain.Some(v.Sum.Fights, "; ", func(id manifest.ID) string {
+		return id.String() + " is changed again and again" + fighters(v.Recent, id)
 	})
 	set(v1alpha1.ConditionContended, metav1.ConditionTrue, v1alpha1.ReasonFightDetected,
 		fights+"; "+Paced+". To end this: "+waysOut)
@@ -39,10 +39,10 @@ func contentionCondition(v *View, set setter) {
 
 // fighters names the newest changes of an object: their authors where known, their paths, and the user of the last
 // one if the guard was asked about it. A removal and a deletion have no author.
-func fighters(recent []v1alpha1.DriftRecord, f lock.Fight) string {
+func fighters(recent []v1alpha1.DriftRecord, id manifest.ID) string {
 	var texts []string
 	var at metav1.MicroTime
-	object, anyone, user := judge.ObjectOf(f.ID), "", ""
+	object, anyone, user := judge.ObjectOf(id), "", ""
 	for _, r := range recent {
 		if r.Object != object || len(texts) > 0 && !r.Time.Equal(&at) {
 			continue

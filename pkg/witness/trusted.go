@@ -13,8 +13,8 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
-// TrustedOptions configure a Trusted.
-type TrustedOptions struct {
+// Trusted knows the release records that may be enforced.
+type Trusted struct {
 	Store *Store
 	// Witnessed is set if only trusted records are enforced.
 	Witnessed bool
@@ -25,12 +25,6 @@ type TrustedOptions struct {
 	Records *watch.Releases
 	Ledger  *ledger.Ledger
 }
-
-// Trusted knows the release records that may be enforced.
-type Trusted struct{ TrustedOptions }
-
-// NewTrusted returns a Trusted.
-func NewTrusted(o TrustedOptions) *Trusted { return &Trusted{o} }
 
 // Needed reports whether only trusted records of a release may be enforced. An account has rights of its own.
 func (td *Trusted) Needed(account string) bool { return td.Witnessed && account == "" }
