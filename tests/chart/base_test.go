@@ -1,15 +1,14 @@
 package chart
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -17,26 +16,19 @@ import (
 // followPolicy locks a release by a policy, which selects by labels of namespaces, and removes it again.
 func followPolicy(e *kit.Env, release string) {
 	e.Helper()
-	policies := e.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), e.Operator)
+	policies := e.In(kit.HelmReleasePolicies, e.Operator)
 	locks := e.In(kit.HelmReleases, e.Operator)
 	check.NoError(e, locks.Delete(e.Ctx, release, metav1.DeleteOptions{}))
-	policy := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "labels"},
-		"spec": map[string]any{"acceptRecordsOfAnyone": true, "match": map[string]any{"releases": []any{release}, "namespaceSelector": map[string]any{
-			"matchLabels": map[string]any{"kubernetes.io/metadata.name": e.Apps}}}}}}
-	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
-	_, err := policies.Create(e.Ctx, policy, metav1.CreateOptions{})
-	check.NoError(e, err)
-	made := e.Apps + "." + release
-	e.Until("the policy has made a HelmRelease", func() (any, bool) {
-		_, err := locks.Get(e.Ctx, made, metav1.GetOptions{})
-		return err, err == nil
-	})
+	made := e.CreatePolicy("labels", release, fmt.Sprintf(`acceptRecordsOfAnyone: true
+match:
+  releases: [%s]
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}`, release, e.Apps))
 	e.WaitReady(made, 0)
 	e.Until("the policy has a status", func() (any, bool) {
 		stored, err := policies.Get(e.Ctx, "labels", metav1.GetOptions{})
 		return stored, err == nil && stored.Object["status"] != nil
 	})
-	_, err = policies.Patch(e.Ctx, "labels", types.MergePatchType,
+	_, err := policies.Patch(e.Ctx, "labels", types.MergePatchType,
 		[]byte(`{"spec":{"template":{"metadata":{"labels":{"team":"web"}}}}}`), metav1.PatchOptions{})
 	check.NoError(e, err)
 	e.Until("the policy has changed the HelmRelease", func() (any, bool) {

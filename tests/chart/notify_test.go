@@ -1,12 +1,8 @@
 package chart
 
 import (
-	"fmt"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,36 +12,13 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// letters are the messages of a notifications receiver.
-type letters struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *letters) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// A truncated message lacks a part of the text.
-	_, _ = io.Copy(&l.text, r.Body)
-}
-
-// say returns an error until a text is in the messages.
-func (l *letters) say(text string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !strings.Contains(l.text.String(), text) {
-		return fmt.Errorf("they are %s", l.text.String())
-	}
-	return nil
-}
-
 // Chart values from the time when the operator sent notifications itself start a Deployment that sends them, with an
 // election and without one. Both processes have exactly the rights that they use.
 func TestNotificationsKeepWorkingWithTheChart(t *testing.T) {
 	for name, election := range map[string]string{"elected": "true", "alone": "false"} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
-			inbox := &letters{}
+			inbox := &kit.Letters{}
 			server := httptest.NewServer(inbox)
 			t.Cleanup(server.Close)
 			_, err := e.Kube.CoreV1().Secrets(e.Operator).Create(e.Ctx, &corev1.Secret{
@@ -69,8 +42,8 @@ func TestNotificationsKeepWorkingWithTheChart(t *testing.T) {
 			install(e, h, freePorts(t), base, values)
 			notifier := startDeployment(e, kit.Shared, "helm-locker-notifications")
 			holds(e, helmRelease)
-			e.Eventually("the drift is notified", func() error { return inbox.say("io.cattle.helm.drift.recreated") })
-			e.Eventually("its severity is notified", func() error { return inbox.say(`"severity":"`) })
+			e.Eventually("the drift is notified", func() error { return inbox.Contain("io.cattle.helm.drift.recreated") })
+			e.Eventually("its severity is notified", func() error { return inbox.Contain(`"severity":"`) })
 			check.Report(t, get(notifier.metrics))
 			notifier.stop()
 			const name = "helm-locker-notifications"

@@ -2,13 +2,13 @@ package chart
 
 import (
 	"bytes"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -73,21 +73,9 @@ func pausedBy(user, reason, spec string) string {
 // createPausePolicy makes a policy with rules for pauses, and returns the name of its HelmRelease for a release.
 func createPausePolicy(e *kit.Env, release string) string {
 	e.Helper()
-	policy := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": "teams"}, "spec": map[string]any{
-			"match":    map[string]any{"releases": []any{release}, "namespaces": []any{e.Apps}},
-			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "front"}}},
-			"pauses":   map[string]any{"maxDuration": "4h", "requireReason": `^(INC|CHG)-\d+`, "forbidOpenEnd": true},
-		}}}
-	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
-	_, err := e.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), e.Operator).
-		Create(e.Ctx, policy, metav1.CreateOptions{})
-	check.NoError(e, err)
-	name := e.Apps + "." + release
-	e.Until("the policy has made a HelmRelease", func() (any, bool) {
-		_, err := e.In(kit.HelmReleases, e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
-		return err, err == nil
-	})
+	name := e.CreatePolicy("teams", release, fmt.Sprintf(`match: {releases: [%s], namespaces: [%s]}
+template: {metadata: {labels: {tier: front}}}
+pauses: {maxDuration: 4h, requireReason: '^(INC|CHG)-\d+', forbidOpenEnd: true}`, release, e.Apps))
 	e.WaitReady(name, 1)
 	return name
 }

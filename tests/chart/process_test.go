@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -61,14 +60,18 @@ func startDeployment(e *kit.Env, c *cluster.Cluster, name string) *deployed {
 	kubeconfig, err := c.KubeconfigFor(e.Operator+"-"+name, config)
 	check.NoError(e, err)
 	container := &d.Spec.Template.Spec.Containers[0]
-	env := environment(e, container)
+	env, err := process.Environment(e.Ctx, e.Kube, e.Operator, container, map[string]string{"spec.nodeName": nodeName,
+		"status.podIP": "192.0.2.7",            // there is no route to a Pod
+		"metadata.uid": string(uuid.NewUUID()), // each process is a Pod of its own
+	})
+	check.NoError(e, err)
 	o := &deployed{Env: e, container: container, log: filepath.Join(e.TempDir(), "operator.log"),
 		done: make(chan struct{})}
 	out, err := os.Create(o.log)
 	check.NoError(e, err)
 	var args []string
 	for _, arg := range container.Args {
-		args = append(args, expand(arg, env))
+		args = append(args, process.Expand(arg, env))
 	}
 	o.cmd = exec.Command(programOf(container), args...)
 	o.cmd.Stdout, o.cmd.Stderr = out, out
@@ -182,37 +185,4 @@ func (o *deployed) output() string {
 		return err.Error()
 	}
 	return string(text[max(0, len(text)-6000):])
-}
-
-// environment resolves the variables of a container.
-func environment(e *kit.Env, container *corev1.Container) map[string]string {
-	e.Helper()
-	env := map[string]string{}
-	for _, v := range container.Env {
-		switch from := v.ValueFrom; {
-		case from == nil:
-			env[v.Name] = expand(v.Value, env)
-		case from.FieldRef != nil && from.FieldRef.FieldPath == "spec.nodeName":
-			env[v.Name] = nodeName
-		case from.FieldRef != nil && from.FieldRef.FieldPath == "status.podIP":
-			env[v.Name] = "192.0.2.7" // there is no route to a Pod
-		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.uid": // each process is a Pod of its own
-			env[v.Name] = string(uuid.NewUUID())
-		case from.SecretKeyRef != nil:
-			secret, err := e.Kube.CoreV1().Secrets(e.Operator).Get(e.Ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
-			check.NoError(e, err)
-			env[v.Name] = string(secret.Data[from.SecretKeyRef.Key])
-		default:
-			e.Fatalf("the kubelet of these tests cannot resolve the variable %s", v.Name)
-		}
-	}
-	return env
-}
-
-// expand puts values in place of $(NAME).
-func expand(text string, env map[string]string) string {
-	for name, value := range env {
-		text = strings.ReplaceAll(text, "$("+name+")", value)
-	}
-	return text
 }

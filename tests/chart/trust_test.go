@@ -5,7 +5,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -45,21 +44,8 @@ func lockedByPolicy(e *kit.Env, h cluster.Helm) {
 	e.Helper()
 	startDeployment(e, kit.Shared, "helm-locker-policies")
 	e.Helm(h, "install", "plain", e.Chart("plain", kit.ConfigMap("plain", "1")))
-	policy := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "plain"},
-		"spec": map[string]any{"match": map[string]any{"releases": []any{"plain"}, "namespaces": []any{e.Apps}}}}}
-	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
-	_, err := e.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), e.Operator).Create(e.Ctx,
-		policy, metav1.CreateOptions{})
-	check.NoError(e, err)
-	made := e.Apps + ".plain"
-	e.Until("the policy enforces the release", func() (any, bool) {
-		got, err := e.In(kit.HelmReleases, e.Operator).Get(e.Ctx, made, metav1.GetOptions{})
-		if err != nil {
-			return err, false
-		}
-		mode, _, err := unstructured.NestedString(got.Object, "spec", "mode")
-		return mode, err == nil && mode == string(v1alpha1.ModeEnforce)
-	})
+	made := e.CreatePolicy("plain", "plain", "match: {releases: [plain], namespaces: ["+e.Apps+"]}")
+	e.WaitFieldIn(kit.HelmReleases, e.Operator, made, "spec.mode", string(v1alpha1.ModeEnforce))
 	e.WaitReady(made, 1)
 	e.Patch(kit.ConfigMaps, "plain", `{"data":{"key":"tampered"}}`)
 	e.WaitField(kit.ConfigMaps, "plain", "data.key", "1")

@@ -36,7 +36,7 @@ func chartOf(t *testing.T, commit string) string {
 func TestAnUpgradeFromOneProcessKeepsAllWorking(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm3()
-	inbox := &letters{}
+	inbox := &kit.Letters{}
 	server := httptest.NewServer(inbox)
 	t.Cleanup(server.Close)
 	_, err := e.Kube.CoreV1().Secrets(e.Operator).Create(e.Ctx, &corev1.Secret{
@@ -59,7 +59,7 @@ func TestAnUpgradeFromOneProcessKeepsAllWorking(t *testing.T) {
 	helmRelease := installExample(e, h)
 	e.WaitReady(helmRelease, 1)
 	holds(e, helmRelease)
-	e.Eventually("the drift is notified", func() error { return inbox.say("io.cattle.helm.drift.recreated") })
+	e.Eventually("the drift is notified", func() error { return inbox.Contain("io.cattle.helm.drift.recreated") })
 	v := viewers{e, running["helm-locker-page"].url("page"), e.Administrator()}
 	e.Eventually("the page has the drift", func() error { return v.see("ecreated") })
 	e.Helm(h, "install", "plain", e.Chart("plain", kit.ConfigMap("plain", "1")))

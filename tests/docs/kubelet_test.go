@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -120,8 +119,6 @@ func addressOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("127.%d.%d.%d", 64+n>>24%64, byte(n>>16), 1+byte(n>>8)%254)
 }
 
-var reference = regexp.MustCompile(`\$\(([A-Za-z_]+)\)`)
-
 // start runs the program of a container and waits until it is ready.
 func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Container) error {
 	config, err := k.cluster.ServiceAccountConfig(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
@@ -132,7 +129,9 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	if err != nil {
 		return err
 	}
-	values, err := k.environment(ctx, pod, c)
+	values, err := process.Environment(ctx, k.client, pod.Namespace, c, map[string]string{
+		"metadata.namespace": pod.Namespace, "metadata.name": pod.Name, "metadata.uid": string(pod.UID),
+		"spec.nodeName": "node-1", "spec.serviceAccountName": pod.Spec.ServiceAccountName, "status.podIP": "127.0.0.1"})
 	if err != nil {
 		return err
 	}
@@ -161,8 +160,7 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		case strings.HasSuffix(name, "-address"):
 			arg = name + "=127.0.0.1:0"
 		}
-		args = append(args, reference.ReplaceAllStringFunc(arg,
-			func(s string) string { return values[reference.FindStringSubmatch(s)[1]] }))
+		args = append(args, process.Expand(arg, values))
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
 	for name, value := range values {
@@ -173,32 +171,4 @@ func (k *kubelet) start(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		return err
 	}
 	return k.ready(ctx, pod.UID, health)
-}
-
-// environment returns the variables of a container.
-func (k *kubelet) environment(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (map[string]string, error) {
-	values := map[string]string{}
-	for _, v := range c.Env {
-		values[v.Name] = v.Value
-		switch from := v.ValueFrom; {
-		case from == nil:
-		case from.FieldRef != nil:
-			values[v.Name] = map[string]string{"metadata.namespace": pod.Namespace, "metadata.name": pod.Name,
-				"metadata.uid":  string(pod.UID),
-				"spec.nodeName": "node-1", "spec.serviceAccountName": pod.Spec.ServiceAccountName,
-				"status.podIP": "127.0.0.1"}[from.FieldRef.FieldPath]
-		case from.SecretKeyRef != nil:
-			secrets := k.client.CoreV1().Secrets(pod.Namespace)
-			secret, err := secrets.Get(ctx, from.SecretKeyRef.Name, metav1.GetOptions{})
-			if err != nil {
-				return nil, err
-			}
-			values[v.Name] = string(secret.Data[from.SecretKeyRef.Key])
-		case from.ResourceFieldRef != nil:
-			if memory, ok := c.Resources.Limits[corev1.ResourceMemory]; ok {
-				values[v.Name] = fmt.Sprint(memory.Value())
-			}
-		}
-	}
-	return values, nil
 }

@@ -10,16 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 	lib "github.com/rancher/helm-locker/tests/lib/node"
@@ -54,17 +51,17 @@ notify: {urls: ["http://%s/"], format: json, evidence: {enabled: true, cluster: 
 // Every optional part, by Helm 4: each process does its work through the Services of the node.
 func TestNode_TheChartWithEveryPart(t *testing.T) {
 	f := newFixture(t)
-	var inbox letters
+	var inbox kit.Letters
 	evidence := f.evidenceVolume()
-	f.install(shared.Cluster.Helm4(), fmt.Sprintf(everything, inbox.serve(f)))
+	f.install(shared.Cluster.Helm4(), fmt.Sprintf(everything, serveOnNode(f, &inbox)))
 	f.expectConfined("helm-locker", "helm-locker", "helm-locker-policies", "helm-locker-policies", "helm-locker-page",
 		"helm-locker-notifications")
 	f.Installed(shared.Cluster.Helm4(), "shop", template)
 	t.Logf("the median of 11 reverts took %s", f.medianRevert(11))
 
-	f.within(patience, "the drift is notified", func() error { return inbox.contain("io.cattle.helm.drift.reverted") })
+	f.within(patience, "the drift is notified", func() error { return inbox.Contain("io.cattle.helm.drift.reverted") })
 	f.within(patience, "the drift is in the evidence", func() error { return contains(evidence, "drift.reverted") })
-	token := f.token("viewer", "cluster-admin")
+	token := f.Administrator()
 	for name, url := range map[string]string{"page": ":8082/diff?name=shop&namespace=" + f.Operator,
 		"metrics": ":8080/metrics"} {
 		url = "http://" + f.serviceAddress("helm-locker-"+name) + url
@@ -148,15 +145,6 @@ func answers(url, token string, want int) error {
 	return err
 }
 
-// token returns a token of a new ServiceAccount in the operator's namespace, with the rights of a ClusterRole.
-func (f *fixture) token(name, role string) string {
-	f.Helper()
-	f.Bind("", f.Operator+"-"+name, "ClusterRole/"+role, f.Account(f.Operator, name))
-	config, err := f.Cluster.ServiceAccountConfig(f.Ctx, f.Operator, name)
-	check.NoError(f, err)
-	return config.BearerToken
-}
-
 // evidenceVolume creates a claim "evidence" with a volume, and returns the volume's directory.
 func (f *fixture) evidenceVolume() string {
 	f.Helper()
@@ -211,44 +199,8 @@ func (f *fixture) followPolicy() {
 	f.Helper()
 	f.Helm(shared.Cluster.Helm4(), "install", "other", f.Chart("other",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {key: declared}\n"))
-	policy := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "all"},
-		"spec": map[string]any{"match": map[string]any{"releases": []any{"other"}, "namespaceSelector": map[string]any{
-			"matchLabels": map[string]any{"kubernetes.io/metadata.name": f.Apps}}}}}}
-	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
-	policies := f.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), f.Operator)
-	_, err := policies.Create(f.Ctx, policy, metav1.CreateOptions{})
-	check.NoError(f, err)
-	f.within(patience, "the policy has made a HelmRelease", func() error {
-		_, err := f.In(kit.HelmReleases, f.Operator).Get(f.Ctx, f.Apps+".other", metav1.GetOptions{})
-		return err
-	})
-	f.WaitReady(f.Apps+".other", 0)
+	f.WaitReady(f.CreatePolicy("all", "other", `match:
+  releases: [other]
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: `+f.Apps+`}}`), 0)
 	f.Reverts("other", declared)
-}
-
-// letters are the messages of a receiver of notifications.
-type letters struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// serve starts the receiver at the node's address, and returns its address.
-func (l *letters) serve(f *fixture) string {
-	f.Helper()
-	return serveOnNode(f, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		// A truncated message lacks a part of the text.
-		_, _ = io.Copy(&l.text, r.Body)
-	}))
-}
-
-// contain returns an error until a text is in the messages.
-func (l *letters) contain(text string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !strings.Contains(l.text.String(), text) {
-		return fmt.Errorf("they are %.2000s", l.text.String())
-	}
-	return nil
 }

@@ -18,10 +18,7 @@ func installed(s *story) {
 // TestRules has a story for each way to break a promise, and for similar but permitted behaviour.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		tell func(*story)
-		want string // the rule that is broken once; empty for none
-	}{
+	tests := map[string]told{
 		"a revert": {func(s *story) {
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 			s.write(locker, settings, settingsAs("one"))
@@ -308,6 +305,18 @@ func TestRules(t *testing.T) {
 			r.ResponseObject = object{"metadata": map[string]any{"resourceVersion": version}}
 		}, ""},
 	}
+	judgeStories(t, tests)
+}
+
+// told is a story, and the rule that is broken once in it; empty for none.
+type told struct {
+	tell func(*story)
+	want string
+}
+
+// judgeStories judges stories that begin as installed does.
+func judgeStories(t *testing.T, tests map[string]told) {
+	t.Helper()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

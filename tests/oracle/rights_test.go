@@ -10,10 +10,7 @@ func TestRights(t *testing.T) {
 	t.Parallel()
 	const account = "system:serviceaccount:apps:deployer"
 	asDeployer := map[string]any{"serviceAccountName": "deployer"}
-	tests := map[string]struct {
-		tell func(*story)
-		want string // the rule that is broken once; empty for none
-	}{
+	tests := map[string]told{
 		"an account writes for the HelmRelease that names it": {func(s *story) {
 			s.lock(asDeployer, nil)
 			s.wait(2 * modeTime)
@@ -108,18 +105,7 @@ func TestRights(t *testing.T) {
 			s.write(locker, settings, settingsAs("other"))
 		}, ruleStale},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStory(t)
-			installed(s)
-			test.tell(s)
-			broken, _ := s.judged()
-			if len(broken) > 1 || test.want == "" && len(broken) > 0 || test.want != "" && broken[test.want] != 1 {
-				t.Errorf("broken are %v, want %q", broken, test.want)
-			}
-		})
-	}
+	judgeStories(t, tests)
 }
 
 // revert has the operator undo a change with the rights of a user; with its own for none.

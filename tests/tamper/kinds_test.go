@@ -23,15 +23,7 @@ import (
 // Kubernetes' own stubs, with those of testdata/kinds for gaps in the stubs, and the changes are derived from the
 // schemas.
 func TestEveryKind(t *testing.T) {
-	t.Logf("seed %d, full %t", *seed, *full)
-	r, passes := &report{}, 1
-	if *full {
-		passes = 2
-	}
-	for pass := range passes {
-		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { everyKind(t, pass, r) })
-	}
-	r.print(t)
+	passes(t, everyKind)
 }
 
 func everyKind(t *testing.T, pass int, r *report) {
@@ -134,12 +126,7 @@ func kindsOf(client discovery.DiscoveryInterface) (map[schema.GroupVersionResour
 func (w *fixture) restoresBlanks(t *testing.T, ch *chart, r *result) {
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		g := x.generator(x.before)
-		for _, m := range g.some(g.blanks(), x.size.of(blank)) {
-			if err := x.edit(ctx, m); err != nil {
-				return err
-			}
-		}
-		return nil
+		return x.edits(ctx, g.some(g.blanks(), x.size.of(blank)))
 	})
 	w.wantNoStrayWrites(t)
 }
@@ -147,15 +134,7 @@ func (w *fixture) restoresBlanks(t *testing.T, ch *chart, r *result) {
 // isStrict turns scope Strict on, changes undeclared values, and makes all additions allowed by the schema.
 func (w *fixture) isStrict(t *testing.T, ch *chart, r *result) {
 	w.beStrict(t, ch)
-	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
-	check.NoError(t, err)
-	known, err := newShapes(client)
-	check.NoError(t, err)
-	shapes := map[*object]shape{}
-	for _, o := range ch.objects {
-		shapes[o], err = known.of(o.declared.GroupVersionKind())
-		check.NoError(t, err)
-	}
+	shapes := w.shapesOf(t, ch.objects)
 	w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error {
 		if len(x.before.GetManagedFields()) == 0 {
 			// A blank in a keyed list has made the API server drop them: docs/reference.md describes Strict without
@@ -164,13 +143,8 @@ func (w *fixture) isStrict(t *testing.T, ch *chart, r *result) {
 			return nil
 		}
 		g := x.generator(x.before)
-		for _, m := range slices.Concat(g.some(g.changedDefaults(), x.size.of(undeclared)),
-			g.some(g.anywhere(shapes[x.object]), x.size.of(strict))) {
-			if err := x.edit(ctx, m); err != nil {
-				return err
-			}
-		}
-		return nil
+		return x.edits(ctx, slices.Concat(g.some(g.changedDefaults(), x.size.of(undeclared)),
+			g.some(g.anywhere(shapes[x.object]), x.size.of(strict))))
 	})
 	w.wantNoStrayWrites(t)
 }

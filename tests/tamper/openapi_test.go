@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/discovery"
@@ -24,6 +26,21 @@ func newShapes(client discovery.DiscoveryInterface) (*shapes, error) {
 		return nil, fmt.Errorf("list the schemas: %w", err)
 	}
 	return &shapes{paths: paths, read: map[string]map[string]any{}}, nil
+}
+
+// shapesOf returns the schemas of objects.
+func (w *fixture) shapesOf(t *testing.T, objects []*object) map[*object]shape {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
+	check.NoError(t, err)
+	known, err := newShapes(client)
+	check.NoError(t, err)
+	found := map[*object]shape{}
+	for _, o := range objects {
+		found[o], err = known.of(o.declared.GroupVersionKind())
+		check.NoError(t, err)
+	}
+	return found
 }
 
 // shape is the schema of a value, with the schemas it references.

@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/discovery"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -21,20 +20,10 @@ import (
 
 // restoresRefused changes objects so that the API server refuses their plain revert.
 func (w *fixture) restoresRefused(t *testing.T, each forEach) {
-	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
-	check.NoError(t, err)
-	known, err := newShapes(client)
-	check.NoError(t, err)
 	f := &forbidder{}
 	each("RestoresBesideForbidding", func(t *testing.T, ch *chart, r *result) {
-		shapes := map[*object]shape{}
-		for _, o := range ch.objects {
-			if o.isDefinition() {
-				continue // to write a definition takes long
-			}
-			shapes[o], err = known.of(o.declared.GroupVersionKind())
-			check.NoError(t, err)
-		}
+		// To write a definition takes long.
+		shapes := w.shapesOf(t, slices.DeleteFunc(slices.Clone(ch.objects), (*object).isDefinition))
 		w.onEach(t, ch, r, func(ctx context.Context, x *tampering) error { return f.forbid(ctx, x, shapes[x.object]) })
 		w.wantNoStrayWrites(t)
 	})

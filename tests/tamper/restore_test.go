@@ -55,10 +55,8 @@ func (x *tampering) all(ctx context.Context) error {
 		return err
 	}
 	x.result.exempted(exempt)
-	for _, m := range harms {
-		if err := x.edit(ctx, m); err != nil {
-			return err
-		}
+	if err := x.edits(ctx, harms); err != nil {
+		return err
 	}
 	if err := x.takeOver(ctx); err != nil {
 		return err
@@ -72,12 +70,7 @@ func (x *tampering) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range takeovers {
-		if err := x.edit(ctx, m); err != nil {
-			return err
-		}
-	}
-	return nil
+	return x.edits(ctx, takeovers)
 }
 
 // letGo releases the shared ownership after a server-side apply that changed no value of an object of Helm 3: it is no
@@ -151,6 +144,16 @@ func isRefusal(err error) bool {
 	}
 	code := status.Status().Code
 	return code >= http.StatusBadRequest && code <= http.StatusInternalServerError && code != http.StatusTooManyRequests
+}
+
+// edits makes mutations, one after the other.
+func (x *tampering) edits(ctx context.Context, all []mutation) error {
+	for _, m := range all {
+		if err := x.edit(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // edit makes a mutation and waits until it is reverted.

@@ -25,13 +25,19 @@ import (
 // has a second pass, in which the charts of the corpus are installed by the other Helm. README.md describes
 // it.
 func TestTamper(t *testing.T) {
+	passes(t, tamper)
+}
+
+// passes makes one pass, or two in the full form, and prints the report about them.
+func passes(t *testing.T, make func(t *testing.T, pass int, r *report)) {
+	t.Helper()
 	t.Logf("seed %d, full %t", *seed, *full)
-	r, passes := &report{}, 1
+	r, n := &report{}, 1
 	if *full {
-		passes = 2
+		n = 2
 	}
-	for pass := range passes {
-		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { tamper(t, pass, r) })
+	for pass := range n {
+		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { make(t, pass, r) })
 	}
 	r.print(t)
 }

@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) != 1 {
 		return errors.New("usage: cluster-cmd up|down|build|bin|versions")
 	}
-	root, err := repository()
+	root, err := cluster.Root()
 	if err != nil {
 		return err
 	}
@@ -107,20 +107,4 @@ func up(ctx context.Context, root, dir string, out, log io.Writer) error {
 	}
 	fmt.Fprintf(log, "started in %s\n", time.Since(started).Round(100*time.Millisecond))
 	return instructions(out, root, dir, binaries)
-}
-
-// repository returns the top directory of the repository around the working directory.
-func repository() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find the working directory: %w", err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "tests", "controlplane", "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("run this inside the repository: tests/controlplane was not found")
-		}
-	}
 }

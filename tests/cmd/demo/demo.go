@@ -67,7 +67,7 @@ type demo struct {
 
 // run runs the demo and always removes everything it created.
 func run(ctx context.Context, s *screen) (err error) {
-	repository, err := findRepository()
+	repository, err := cluster.Root()
 	if err != nil {
 		return err
 	}
@@ -157,6 +157,12 @@ func (d *demo) play(ctx context.Context) error {
 	return err
 }
 
+// record prints a result of the demo's watch, and adds it to the summary.
+func (d *demo) record(row result, seen string) {
+	d.screen.verdict(row.ok, "watch", seen, row.note)
+	d.summary.add(row)
+}
+
 // observe starts the demo's own watches.
 func (d *demo) observe(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(d.cluster.RESTConfig())
@@ -186,25 +192,9 @@ func (d *demo) await(ctx context.Context, r release, condition string) error {
 
 // list shows the HelmReleases by kubectl.
 func (d *demo) list(ctx context.Context) error {
-	out, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "get", "helmreleases")
+	out, err := d.shell.show(ctx, "kubectl", "-n", operatorNamespace, "get", "helmreleases")
 	d.screen.output(out)
 	return err
-}
-
-// findRepository returns the top of the repository around the working directory.
-func findRepository() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("find the working directory: %w", err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "tests", "cmd", "demo", "helmreleases.yaml")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("run this inside the repository: tests/cmd/demo was not found")
-		}
-	}
 }
 
 func firstLine(err error) string {

@@ -44,7 +44,7 @@ func (d *demo) forge(ctx context.Context) error {
 		{"kubectl", "-n", shop.namespace, "create", "rolebinding", "ci", "--clusterrole=system:aggregate-to-edit",
 			"--serviceaccount=apps:ci"},
 	} {
-		if _, err := d.shell.show(ctx, "person", "", args...); err != nil {
+		if _, err := d.shell.show(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -55,14 +55,14 @@ func (d *demo) forge(ctx context.Context) error {
 	if _, err := d.shell.run(ctx, "kubectl", "--as="+forger, "create", "-f", file); err != nil {
 		return err
 	}
-	d.screen.command("person", "kubectl --as="+forger+" create -f forged-record.yaml")
+	d.screen.command("kubectl --as=" + forger + " create -f forged-record.yaml")
 	if err := d.await(ctx, shop, "jsonpath={.status.trust.revision}=4"); err != nil {
 		return err
 	}
 	if err := d.await(ctx, shop, "jsonpath={.status.trust.state}=NotTrusted"); err != nil {
 		return err
 	}
-	out, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "get", "hlr", shop.name, "-o",
+	out, err := d.shell.show(ctx, "kubectl", "-n", operatorNamespace, "get", "hlr", shop.name, "-o",
 		`jsonpath={.status.conditions[?(@.type=="Locked")].message}`)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (d *demo) forge(ctx context.Context) error {
 		row.note = "its writer is an administrator"
 	}
 	d.summary.add(row)
-	if _, err := d.shell.show(ctx, "person", "", "kubectl", "-n", shop.namespace, "delete",
+	if _, err := d.shell.show(ctx, "kubectl", "-n", shop.namespace, "delete",
 		"secret/sh.helm.release.v1.shop.v4"); err != nil {
 		return err
 	}

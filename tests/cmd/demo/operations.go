@@ -55,7 +55,7 @@ func (d *demo) helm(ctx context.Context, r release, revision int, want expectati
 		return err
 	}
 	began := time.Now()
-	if _, err := d.shell.show(ctx, "person", "", append(append([]string{r.helm}, args...), "--namespace",
+	if _, err := d.shell.show(ctx, append(append([]string{r.helm}, args...), "--namespace",
 		r.namespace)...); err != nil {
 		return d.disturbed(r, args[0], firstLine(err))
 	}
@@ -82,7 +82,7 @@ func (d *demo) helm(ctx context.Context, r release, revision int, want expectati
 	}
 	d.screen.line("watch", fmt.Sprintf("%s has %s; Helm took %.1f s; revision %d is locked", want.object, got,
 		took.Seconds(), revision))
-	d.screen.good("audit", "", "0 writes by the operator, no object went back and forth")
+	d.screen.verdict(true, "audit", "", "0 writes by the operator, no object went back and forth")
 	d.summary.add(result{what: r.helm + " " + args[0], release: r.String(), ok: true,
 		note: "undisturbed: 0 writes by the operator, no flap"})
 	_, err = d.watch.Remember(ctx, r.namespace)
@@ -91,7 +91,7 @@ func (d *demo) helm(ctx context.Context, r release, revision int, want expectati
 
 // disturbed records a disturbed Helm operation. The demo continues.
 func (d *demo) disturbed(r release, operation, why string) error {
-	d.screen.bad("audit", "", "DISTURBED: "+why)
+	d.screen.verdict(false, "audit", "", "DISTURBED: "+why)
 	d.summary.add(result{what: r.helm + " " + operation, release: r.String(), note: why})
 	return nil
 }
@@ -103,7 +103,7 @@ func (d *demo) suspend(ctx context.Context) error {
 		return []string{"kubectl", "-n", operatorNamespace, "patch", "hlr/shop", "--type=merge", "-p",
 			fmt.Sprintf(`{"spec":{"suspend":%t}}`, on)}
 	}
-	if _, err := d.shell.show(ctx, "person", "", set(true)...); err != nil {
+	if _, err := d.shell.show(ctx, set(true)...); err != nil {
 		return err
 	}
 	if err := d.await(ctx, shop, "condition=Locked=false"); err != nil {
@@ -112,11 +112,11 @@ func (d *demo) suspend(ctx context.Context) error {
 	t := tampering{what: "edit while suspended", kind: "ConfigMap", name: "shop",
 		args: patch(shop, "configmap/shop", `{"data":{"greeting":"Maintenance"}}`)}
 	since := d.watch.Now()
-	if _, err := d.shell.show(ctx, "person", "", t.args...); err != nil {
+	if _, err := d.shell.show(ctx, t.args...); err != nil {
 		return err
 	}
 	resumed := time.Now()
-	if _, err := d.shell.show(ctx, "person", "", set(false)...); err != nil {
+	if _, err := d.shell.show(ctx, set(false)...); err != nil {
 		return err
 	}
 	wait, cancel := context.WithTimeout(ctx, patience)
@@ -127,13 +127,10 @@ func (d *demo) suspend(ctx context.Context) error {
 	}
 	row := result{what: t.what, release: shop.String(), ok: err == nil && episode.Restored.After(resumed),
 		note: "stayed until the release was resumed"}
-	if row.ok {
-		d.screen.good("watch", episode.ID.String(), row.note+", then reverted")
-	} else {
+	if !row.ok {
 		row.note = "did not stay, or was not reverted"
-		d.screen.bad("watch", episode.ID.String(), row.note)
 	}
-	d.summary.add(row)
+	d.record(row, episode.ID.String())
 	return d.await(ctx, shop, "condition=Locked")
 }
 
@@ -146,7 +143,7 @@ func (d *demo) uninstall(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := d.shell.show(ctx, "person", "", r.helm, "uninstall", r.name, "--namespace", r.namespace); err != nil {
+		if _, err := d.shell.show(ctx, r.helm, "uninstall", r.name, "--namespace", r.namespace); err != nil {
 			return err
 		}
 		if err := d.await(ctx, r, "jsonpath={.status.state}=SecretNotFound"); err != nil {
@@ -172,12 +169,9 @@ func (d *demo) gone(ctx context.Context, since observe.Mark, r release, writesBe
 	flaps := d.watch.Flaps(since, r.namespace)
 	row := result{what: r.helm + " uninstall", release: r.String(), ok: len(left)+len(flaps)+
 		len(writes)-writesBefore == 0, note: "nothing left, nothing re-created"}
-	if row.ok {
-		d.screen.good("watch", "", row.note)
-	} else {
+	if !row.ok {
 		row.note = fmt.Sprintf("left: %v, came back: %v, written by the operator: %v", left, flaps, writes[writesBefore:])
-		d.screen.bad("watch", "", row.note)
 	}
-	d.summary.add(row)
+	d.record(row, "")
 	return nil
 }

@@ -45,14 +45,15 @@ func (s *screen) line(who, text string) {
 	fmt.Fprintf(s.out, "%s  %-8s  %s\n", s.style(styleDim, time.Now().Format("15:04:05.000")), who, text)
 }
 
-// command prints a command line.
-func (s *screen) command(who, commandLine string) { s.line(who, s.style(styleCyan, "$ "+commandLine)) }
+// command prints a command line of the person.
+func (s *screen) command(commandLine string) { s.line("person", s.style(styleCyan, "$ "+commandLine)) }
 
-// good and bad print an observation and its result.
-func (s *screen) good(who, seen, verdict string) { s.verdict(styleGreen, who, seen, verdict) }
-func (s *screen) bad(who, seen, verdict string)  { s.verdict(styleRed, who, seen, verdict) }
-
-func (s *screen) verdict(style, who, seen, verdict string) {
+// verdict prints an observation and its result.
+func (s *screen) verdict(ok bool, who, seen, verdict string) {
+	style := styleRed
+	if ok {
+		style = styleGreen
+	}
 	if seen != "" {
 		seen += "  "
 	}

@@ -10,7 +10,7 @@ import (
 func (d *demo) install(ctx context.Context) error {
 	d.screen.act("Install two charts, with Helm 3 and with Helm 4")
 	for _, r := range []release{shop, bakery} {
-		if _, err := d.shell.show(ctx, "person", "", r.helm, "install", r.name, "tests/cmd/demo/charts/"+r.name,
+		if _, err := d.shell.show(ctx, r.helm, "install", r.name, "tests/cmd/demo/charts/"+r.name,
 			"--namespace", r.namespace, "--create-namespace"); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (d *demo) lock(ctx context.Context) error {
 		{"kubectl", "create", "clusterrolebinding", "helm-locker", "--clusterrole=cluster-admin", "--serviceaccount=" +
 			operatorNamespace + ":helm-locker"},
 	} {
-		if _, err := d.shell.show(ctx, "person", "", args...); err != nil {
+		if _, err := d.shell.show(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -57,10 +57,10 @@ func (d *demo) lock(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := d.shell.show(ctx, "person", "", "kubectl", "apply", "-f", "tests/cmd/demo/helmreleases.yaml"); err != nil {
+	if _, err := d.shell.show(ctx, "kubectl", "apply", "-f", "tests/cmd/demo/helmreleases.yaml"); err != nil {
 		return err
 	}
-	if _, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "wait", "--for=condition=Ready",
+	if _, err := d.shell.show(ctx, "kubectl", "-n", operatorNamespace, "wait", "--for=condition=Ready",
 		"helmreleases", "--all", "--timeout="+patience.String()); err != nil {
 		return err
 	}
@@ -96,6 +96,6 @@ func (d *demo) configureOperator(ctx context.Context) error {
 }
 
 func (d *demo) startOperator(ctx context.Context) error {
-	d.screen.command("person", "helm-locker operator --kubeconfig helm-locker.kubeconfig &")
+	d.screen.command("helm-locker operator --kubeconfig helm-locker.kubeconfig &")
 	return d.operator.Start(ctx)
 }

@@ -37,13 +37,12 @@ func newShell(s *screen, c *cluster.Cluster, repository, home string) *shell {
 	}
 }
 
-// show displays a command of an actor, runs it and returns its output. A nonempty secret is hidden.
-func (s *shell) show(ctx context.Context, who, secret string, args ...string) (string, error) {
-	shown := commandLine(args)
-	if secret != "" {
-		shown = strings.ReplaceAll(shown, secret, "****")
-	}
-	s.screen.command(who, shown)
+// secret is hidden in commands.
+const secret = "hunter2"
+
+// show displays a command, runs it and returns its output.
+func (s *shell) show(ctx context.Context, args ...string) (string, error) {
+	s.screen.command(strings.ReplaceAll(commandLine(args), secret, "****"))
 	return s.run(ctx, args...)
 }
 

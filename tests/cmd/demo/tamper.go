@@ -11,11 +11,10 @@ import (
 
 // tampering is one change to a locked object, as a person would make it.
 type tampering struct {
-	what   string
-	kind   string
-	name   string
-	secret string // what is not shown of the command
-	args   []string
+	what string
+	kind string
+	name string
+	args []string
 }
 
 func (t tampering) object(r release) observe.ID {
@@ -38,8 +37,8 @@ func (d *demo) tamperWithShop(ctx context.Context) error {
 	err := d.tamper(ctx, shop,
 		tampering{what: "edit a ConfigMap key", kind: "ConfigMap", name: "shop",
 			args: patch(shop, "configmap/shop", `{"data":{"greeting":"Closed"}}`)},
-		tampering{what: "edit a Secret key", kind: "Secret", name: "shop", secret: "hunter2",
-			args: patch(shop, "secret/shop", `{"stringData":{"password":"hunter2"}}`)},
+		tampering{what: "edit a Secret key", kind: "Secret", name: "shop",
+			args: patch(shop, "secret/shop", `{"stringData":{"password":"`+secret+`"}}`)},
 		tampering{what: "change an image", kind: "Deployment", name: "shop-web",
 			args: kubectl("set", "image", "deployment/shop-web", "web=evil.example/miner")},
 		tampering{what: "scale (/scale)", kind: "Deployment", name: "shop-web",
@@ -87,7 +86,7 @@ func (d *demo) tamperWithBakery(ctx context.Context) error {
 func (d *demo) tamper(ctx context.Context, r release, tamperings ...tampering) error {
 	for _, t := range tamperings {
 		since := d.watch.Now()
-		if _, err := d.shell.show(ctx, "person", t.secret, t.args...); err != nil {
+		if _, err := d.shell.show(ctx, t.args...); err != nil {
 			return err
 		}
 		if err := d.reverted(ctx, since, r, t); err != nil {
@@ -107,18 +106,15 @@ func (d *demo) reverted(ctx context.Context, since observe.Mark, r release, t ta
 		return ctx.Err()
 	}
 	row := result{what: t.what, release: r.String(), ok: err == nil}
-	seen := episode.ID.String() + "  " + summarize(episode.Changes)
 	if row.ok {
 		if row.lived, err = d.lived(episode); err != nil {
 			return err
 		}
 		row.note = "reverted in " + milliseconds(row.lived)
-		d.screen.good("watch", seen, row.note)
 	} else {
 		row.note = "not reverted within " + patience.String()
-		d.screen.bad("watch", seen, row.note)
 	}
-	d.summary.add(row)
+	d.record(row, episode.ID.String()+"  "+summarize(episode.Changes))
 	return nil
 }
 
@@ -147,7 +143,7 @@ func summarize(changes []string) string {
 
 // history shows the recent drift in a HelmRelease's status.
 func (d *demo) history(ctx context.Context, r release) error {
-	out, err := d.shell.show(ctx, "person", "", "kubectl", "-n", operatorNamespace, "get", "hlr", r.name, "-o",
+	out, err := d.shell.show(ctx, "kubectl", "-n", operatorNamespace, "get", "hlr", r.name, "-o",
 		`go-template={{range .status.recentDrift}}{{.action}} {{.object.kind}}/{{.object.name}} {{.paths}} {{.fieldManager}}{{"\n"}}{{end}}`)
 	d.screen.output(strings.ReplaceAll(out, "<no value>", "-"))
 	return err
@@ -156,7 +152,7 @@ func (d *demo) history(ctx context.Context, r release) error {
 // tamperDuringDowntime stops the operator, tampers, and starts it again.
 func (d *demo) tamperDuringDowntime(ctx context.Context) error {
 	d.screen.act("Tamper while the operator is down")
-	d.screen.command("person", "kill -TERM %1; wait %1")
+	d.screen.command("kill -TERM %1; wait %1")
 	began := time.Now()
 	if err := d.operator.Stop(); err != nil {
 		return err
@@ -173,7 +169,7 @@ func (d *demo) tamperDuringDowntime(ctx context.Context) error {
 				"worker=evil.example/miner"}},
 	}
 	for _, t := range tamperings {
-		if _, err := d.shell.show(ctx, "person", "", t.args...); err != nil {
+		if _, err := d.shell.show(ctx, t.args...); err != nil {
 			return err
 		}
 	}
@@ -200,11 +196,9 @@ func (d *demo) caughtUp(ctx context.Context, since observe.Mark, started time.Ti
 	row := result{what: t.what, release: shop.String(), ok: err == nil && episode.Restored.After(started)}
 	if row.ok {
 		row.note = fmt.Sprintf("reverted %s after the operator's start", milliseconds(episode.Restored.Sub(started)))
-		d.screen.good("watch", episode.ID.String(), row.note)
 	} else {
 		row.note = "not reverted by the operator's start"
-		d.screen.bad("watch", episode.ID.String(), row.note)
 	}
-	d.summary.add(row)
+	d.record(row, episode.ID.String())
 	return nil
 }

@@ -212,6 +212,12 @@ func inModule(ctx context.Context, module string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// Root returns the top directory of the repository.
+func Root() (string, error) {
+	source, err := sourceDir()
+	return filepath.Dir(filepath.Dir(source)), err
+}
+
 // sourceDir returns the path of tests/controlplane. It is searched from the working directory upwards first, because
 // with -trimpath the file names recorded at compile time name no real directory.
 func sourceDir() (string, error) {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -55,8 +54,7 @@ rules:
 // recording is the audit log of one control plane and every write to its etcd, in etcd's order.
 type recording struct {
 	dir    string
-	client *http.Client
-	url    string
+	etcd   etcdGateway
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the watch has ended; err is set before
 	err    error
@@ -121,10 +119,10 @@ func (r *recording) note(what map[string]any) error {
 // start records from etcd's first revision on.
 func (r *recording) start(client *http.Client, url string) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	r.client, r.url, r.cancel, r.ended = client, url, cancel, make(chan struct{})
+	r.etcd, r.cancel, r.ended = etcdGateway{client, url}, cancel, make(chan struct{})
 	body := map[string]any{"create_request": map[string]any{
 		"key": []byte("/registry/"), "range_end": []byte("/registry0"), "start_revision": "1"}}
-	response, err := r.post(ctx, "/v3/watch", body) //nolint:bodyclose // closed by the goroutine that reads it
+	response, err := r.etcd.post(ctx, "/v3/watch", body) //nolint:bodyclose // closed by the goroutine that reads it
 	if err != nil {
 		cancel()
 		return err
@@ -141,25 +139,6 @@ func (r *recording) start(client *http.Client, url string) error {
 	return nil
 }
 
-func (r *recording) post(ctx context.Context, path string, in any) (*http.Response, error) {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return nil, fmt.Errorf("encode a request for etcd: %w", err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("make a request for etcd: %w", err)
-	}
-	response, err := r.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("etcd: %s: %s", path, response.Status), response.Body.Close())
-	}
-	return response, nil
-}
-
 // stop returns when all writes to etcd are recorded.
 func (r *recording) stop() error {
 	if r.ended == nil {
@@ -168,7 +147,7 @@ func (r *recording) stop() error {
 	defer r.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	response, err := r.post(ctx, "/v3/kv/put", map[string]any{"key": []byte(endKey), "value": []byte("{}")})
+	response, err := r.etcd.post(ctx, "/v3/kv/put", map[string]any{"key": []byte(endKey), "value": []byte("{}")})
 	if err != nil {
 		return fmt.Errorf("end the recording: %w", err)
 	}
@@ -178,7 +157,7 @@ func (r *recording) stop() error {
 		r.cancel()
 		<-r.ended
 	}
-	r.client.CloseIdleConnections()
+	r.etcd.client.CloseIdleConnections()
 	return errors.Join(r.err, response.Body.Close(), r.notes.Close())
 }
 

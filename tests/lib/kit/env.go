@@ -26,11 +26,12 @@ import (
 
 // Common resources.
 var (
-	HelmReleases = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
-	ConfigMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	Secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	Services     = schema.GroupVersionResource{Version: "v1", Resource: "services"}
-	Deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	HelmReleases        = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleases"}
+	HelmReleasePolicies = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName)
+	ConfigMaps          = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	Secrets             = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	Services            = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	Deployments         = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
 // patience is the default timeout of Eventually. It is long enough for a busy machine; no measurement depends on it.
