@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,11 +12,9 @@ import (
 // Each row of docs/behaviours.md links to its tests. Every test of tests/neighbours has a row there or in
 // docs/reference.md.
 func TestBehavioursAreShownByTests(t *testing.T) {
-	content, err := os.ReadFile(root + "/docs/behaviours.md")
-	check.NoError(t, err)
-	reference, err := os.ReadFile(root + "/docs/reference.md")
-	check.NoError(t, err)
-	page, _, _ := strings.Cut(string(content), "\n## What is real\n")
+	content := read(t, "docs/behaviours.md")
+	reference := read(t, "docs/reference.md")
+	page, _, _ := strings.Cut(content, "\n## What is real\n")
 	link, shown := regexp.MustCompile("\\[`(Test\\w+)`\\]\\(([\\w./]+)\\)"), map[string]bool{}
 	for line := range strings.Lines(page) {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| | ") {
@@ -27,16 +24,15 @@ func TestBehavioursAreShownByTests(t *testing.T) {
 		check.That(t, len(links) > 0, "no test shows %s", line)
 		for _, m := range links {
 			shown[m[1]] = true
-			code, err := os.ReadFile(filepath.Join(root, "docs", m[2]))
-			check.NoError(t, err)
-			if !strings.Contains(string(code), "\nfunc "+m[1]+"(") {
+			code := read(t, filepath.Join("docs", m[2]))
+			if !strings.Contains(code, "\nfunc "+m[1]+"(") {
 				t.Errorf("%s is not in %s", m[1], m[2])
 			}
 		}
 	}
 	walk(t, ".go", func(path, content string) {
 		for _, m := range regexp.MustCompile(`(?m)^func (TestNeighbour_\w+)`).FindAllStringSubmatch(content, -1) {
-			if !shown[m[1]] && !strings.Contains(string(reference), "`"+m[1]+"`") {
+			if !shown[m[1]] && !strings.Contains(reference, "`"+m[1]+"`") {
 				t.Errorf("docs/behaviours.md and docs/reference.md do not name %s of %s", m[1], path)
 			}
 		}

@@ -71,13 +71,12 @@ var (
 // notRun lists the commands of a block that is not run. The existence of the called programs can still be checked.
 func (p *page) notRun(t *testing.T, b *block) []string {
 	t.Helper()
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	check.NoError(t, err)
+	makefile := read(t, "Makefile")
 	var list []string
 	for _, c := range b.commands {
 		list = append(list, fmt.Sprintf("  %s:%d: %s (%s)", p.path, c.line, strings.Split(c.text, "\n")[0], b.notRun))
 		for _, m := range makeTarget.FindAllStringSubmatch(c.text, -1) {
-			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+			if !strings.Contains(makefile, "\n"+m[1]+":") {
 				t.Errorf("%s:%d: the Makefile has no target %s", p.path, c.line, m[1])
 			}
 		}

@@ -50,6 +50,14 @@ func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
 	})
 }
 
+// read returns a file of the repository.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, name)) // #nosec G304 -- files of this repository
+	check.NoError(t, err)
+	return string(content)
+}
+
 // walk passes every file of the repository with a suffix.
 func walk(t *testing.T, suffix string, visit func(path, content string)) {
 	t.Helper()

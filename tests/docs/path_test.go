@@ -1,9 +1,7 @@
 package docs
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,9 +11,8 @@ import (
 
 // The table of the packages names all of them, and each imports only packages of its own row or below.
 func TestImportsPointDown(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
-	check.NoError(t, err)
-	_, section, _ := strings.Cut(string(page), "\n## The packages\n")
+	page := read(t, "docs/architecture.md")
+	_, section, _ := strings.Cut(page, "\n## The packages\n")
 	rows := map[string]int{}
 	name := regexp.MustCompile("`(pkg/[^`]+)`")
 	for i, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(section, -1) {
@@ -23,12 +20,9 @@ func TestImportsPointDown(t *testing.T) {
 			rows[m[1]] = i
 		}
 	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./pkg/...")
-	list.Dir = root
-	out, err := list.Output()
-	check.NoError(t, err)
+	out := goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./pkg/...")
 	ours := regexp.MustCompile(`\bgithub\.com/rancher/helm-locker/(pkg/\w+)`)
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		packages := ours.FindAllStringSubmatch(line, -1)
 		importer := packages[0][1]
 		_, ok := rows[importer]
@@ -41,13 +35,20 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// Code for people alone is not in the operator's process, by any import.
-func TestTheOperatorImportsNothingThatShows(t *testing.T) {
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./pkg/operator")
+// goList returns the output of go list.
+func goList(t *testing.T, args ...string) string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
 	list.Dir = root
 	out, err := list.Output()
 	check.NoError(t, err)
-	for line := range strings.Lines(string(out)) {
+	return string(out)
+}
+
+// Code for people alone is not in the operator's process, by any import.
+func TestTheOperatorImportsNothingThatShows(t *testing.T) {
+	out := goList(t, "-deps", "./pkg/operator")
+	for line := range strings.Lines(out) {
 		_, ours, _ := strings.Cut(strings.TrimSpace(line), "helm-locker/pkg/")
 		switch ours {
 		case "bucket", "page", "inspect", "report", "notify", "follow", "policies", "policy", "severity", "evidence", "period", "history":
@@ -59,10 +60,7 @@ func TestTheOperatorImportsNothingThatShows(t *testing.T) {
 // The client of a bucket is in the program of the notifications alone.
 func TestOneProgramHasTheClientOfABucket(t *testing.T) {
 	for program, has := range map[string]bool{".": false, "./cmd/helm-locker": false, "./cmd/helm-locker-notifications": true} {
-		list := exec.CommandContext(t.Context(), "go", "list", "-deps", program)
-		list.Dir = root
-		out, err := list.Output()
-		check.NoError(t, err)
-		check.Equal(t, strings.Contains(string(out), "github.com/minio/"), has, "%s: it has the client: %v", program, !has)
+		out := goList(t, "-deps", program)
+		check.Equal(t, strings.Contains(out, "github.com/minio/"), has, "%s: it has the client: %v", program, !has)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,27 +14,25 @@ import (
 
 // Users look a condition reason or an event up in docs/troubleshooting.md.
 func TestEveryReasonIsInTroubleshooting(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
-	check.NoError(t, err)
+	text := read(t, "docs/troubleshooting.md")
 	reasons := constants(t, "Reason")
 	events := constants(t, "EventReason")
 	check.Must(t, len(reasons) >= 20 && len(events) >= 15, "found only %d reasons and %d events", len(reasons),
 		len(events))
 	for name, value := range reasons {
-		check.That(t, strings.Contains(string(text), "\n### "+value+"\n"),
+		check.That(t, strings.Contains(text, "\n### "+value+"\n"),
 			"docs/troubleshooting.md has no section about %s (%s): what it means, and what to do", value, name)
 	}
 	for name, value := range events {
-		check.That(t, strings.Contains(string(text), "`"+value+"`"),
+		check.That(t, strings.Contains(text, "`"+value+"`"),
 			"docs/troubleshooting.md does not have the event %s (%s)", value, name)
 	}
 }
 
 // Sections about removed reasons are removed.
 func TestTroubleshootingHasNoOtherReasons(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
-	check.NoError(t, err)
-	_, section, _ := strings.Cut(string(text), "\n## Condition reasons\n")
+	text := read(t, "docs/troubleshooting.md")
+	_, section, _ := strings.Cut(text, "\n## Condition reasons\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	known := map[string]bool{}
 	for _, value := range constants(t, "Reason") {

@@ -94,14 +94,12 @@ func helmRelease(object map[string]any) bool {
 
 // The Go code of the page about embedding is compiled, as a part of an example.
 func TestTheCodeForEmbeddersCompiles(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
-	check.NoError(t, err)
-	example, err := os.ReadFile(filepath.Join(root, "pkg", "operator", "example_test.go"))
-	check.NoError(t, err)
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	page := read(t, "docs/embedding.md")
+	example := read(t, "pkg/operator/example_test.go")
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page, -1)
 	check.Must(t, len(blocks) >= 2, "docs/embedding.md has %d blocks of Go", len(blocks))
 	for _, block := range blocks {
-		if !strings.Contains(string(example), block[1]) {
+		if !strings.Contains(example, block[1]) {
 			t.Errorf("this code of docs/embedding.md is not in pkg/operator/example_test.go, which compiles it:\n%s", block[1])
 		}
 	}
@@ -109,10 +107,9 @@ func TestTheCodeForEmbeddersCompiles(t *testing.T) {
 
 // The page for embedders contains every option.
 func TestEveryOptionIsInThePageForEmbedders(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "embedding.md"))
-	check.NoError(t, err)
+	page := read(t, "docs/embedding.md")
 	for field := range reflect.TypeFor[operator.ControllerOptions]().Fields() {
-		if field.IsExported() && !strings.Contains(string(page), "`"+field.Name+"`") {
+		if field.IsExported() && !strings.Contains(page, "`"+field.Name+"`") {
 			t.Errorf("docs/embedding.md does not have the option %s", field.Name)
 		}
 	}

@@ -181,21 +181,18 @@ func (b *bench) refusedWrites(ctx context.Context, sides [2][]object) error {
 // writeBoth measures a write to objects of both sides by turns.
 func (b *bench) writeBoth(ctx context.Context, sides [2][]object, t turns) error {
 	progress("%s: %d rounds", t.name, t.rounds)
-	var times [2][]time.Duration
-	for round := range warmUp + t.rounds {
-		for turn := range 2 {
-			if err := process.Sleep(ctx, t.gap); err != nil {
-				return err
-			}
-			which := (turn + round) % 2
-			begun := time.Now()
-			if err := t.tamper(ctx, sides[which][round%len(sides[which])]); err != nil {
-				return fmt.Errorf("%s, round %d: %w", t.name, round, err)
-			}
-			if round >= warmUp {
-				times[which] = append(times[which], time.Since(begun))
-			}
-		}
+	write := func(which, round int) (time.Duration, error) {
+		begun := time.Now()
+		err := t.tamper(ctx, sides[which][round%len(sides[which])])
+		return time.Since(begun), err
+	}
+	_, err := alternate(ctx, warmUp, t.gap, write)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.name, err)
+	}
+	times, err := alternate(ctx, t.rounds, t.gap, write)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.name, err)
 	}
 	b.section.guard(t.name, times)
 	return nil

@@ -106,32 +106,21 @@ type turns struct {
 	quantiles func([2][]time.Duration)
 }
 
-// turns measures rounds of one restoration each by the floor and the operator, in alternating order.
+// turns measures rounds of one restoration each by the floor and the operator.
 func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 	progress("%s: %d rounds", t.name, t.rounds)
-	times := [2][]time.Duration{}
 	sides := w.sides()
-	var mark int64
-	for round := range warmUp + t.rounds {
-		if round == warmUp {
-			var err error
-			if mark, err = b.audit.mark(); err != nil {
-				return err
-			}
-		}
-		for turn := range 2 {
-			if err := process.Sleep(ctx, t.gap); err != nil {
-				return err
-			}
-			which := (turn + round) % 2
-			took, err := b.once(ctx, t.pick(sides[which].objects), t.tamper)
-			if err != nil {
-				return fmt.Errorf("round %d: %w", round, err)
-			}
-			if round >= warmUp {
-				times[which] = append(times[which], took)
-			}
-		}
+	restore := func(which, _ int) (time.Duration, error) { return b.once(ctx, t.pick(sides[which].objects), t.tamper) }
+	if _, err := alternate(ctx, warmUp, t.gap, restore); err != nil {
+		return err
+	}
+	mark, err := b.audit.mark()
+	if err != nil {
+		return err
+	}
+	times, err := alternate(ctx, t.rounds, t.gap, restore)
+	if err != nil {
+		return err
 	}
 	if t.quantiles != nil {
 		t.quantiles(times)
@@ -144,6 +133,26 @@ func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 	b.section.latency(t.name, times[0], times[1])
 	b.section.requests(t.name, counted, t.rounds)
 	return nil
+}
+
+// alternate calls a measurement for both sides in rounds, in alternating order and after a gap, and returns the times.
+func alternate(
+	ctx context.Context, rounds int, gap time.Duration, once func(which, round int) (time.Duration, error),
+) (times [2][]time.Duration, err error) {
+	for round := range rounds {
+		for turn := range 2 {
+			if err := process.Sleep(ctx, gap); err != nil {
+				return times, err
+			}
+			which := (turn + round) % 2
+			took, err := once(which, round)
+			if err != nil {
+				return times, fmt.Errorf("round %d: %w", round, err)
+			}
+			times[which] = append(times[which], took)
+		}
+	}
+	return times, nil
 }
 
 // once tampers with one object and returns how long, from the answer to the tampering, it took until it was restored.

@@ -71,27 +71,24 @@ func (b *bench) deploy(ctx context.Context, w *world, number int) error {
 // recordBoth stores revisions after the given one, each twice.
 func (b *bench) recordBoth(ctx context.Context, w *world, number int) error {
 	progress("%s: %d rounds", trustName, b.Rounds)
-	var times [2][]time.Duration
-	for round := range warmUp + b.Rounds {
-		number++
-		for turn := range 2 {
-			which := (turn + round) % 2
-			r := revision{release: w.releases[0], number: number, objects: w.locked, labelled: true}
-			r.unasked = which == 0
-			begun := time.Now()
-			if err := b.setup.record(r); err != nil {
-				return fmt.Errorf("%s, round %d: %w", trustName, round, err)
-			}
-			if round >= warmUp {
-				times[which] = append(times[which], time.Since(begun))
-			}
-			if which == 0 {
-				continue
-			}
-			if err := b.releases.waitRevision(ctx, w.releases[0].Name, number); err != nil {
-				return err
-			}
+	record := func(which, round int) (time.Duration, error) {
+		r := revision{release: w.releases[0], number: number + 1 + round, objects: w.locked, labelled: true}
+		r.unasked = which == 0
+		begun := time.Now()
+		err := b.setup.record(r)
+		took := time.Since(begun)
+		if err == nil && !r.unasked {
+			err = b.releases.waitRevision(ctx, w.releases[0].Name, r.number)
 		}
+		return took, err
+	}
+	if _, err := alternate(ctx, warmUp, 0, record); err != nil {
+		return fmt.Errorf("%s: %w", trustName, err)
+	}
+	number += warmUp
+	times, err := alternate(ctx, b.Rounds, 0, record)
+	if err != nil {
+		return fmt.Errorf("%s: %w", trustName, err)
 	}
 	b.section.trust(trustName, times)
 	return nil
