@@ -42,8 +42,9 @@ func TestNotificationsKeepWorkingWithTheChart(t *testing.T) {
 			install(e, h, freePorts(t), base, values)
 			notifier := startDeployment(e, kit.Shared, "helm-locker-notifications")
 			holds(e, helmRelease)
-			e.Eventually("the drift is notified", func() error { return inbox.Contain("io.cattle.helm.drift.recreated") })
-			e.Eventually("its severity is notified", func() error { return inbox.Contain(`"severity":"`) })
+			for _, part := range []string{"io.cattle.helm.drift.recreated", `"severity":"`} {
+				e.Eventually(part+" is notified", func() error { return inbox.Contain(part) })
+			}
 			check.Report(t, get(notifier.metrics))
 			notifier.stop()
 			const name = "helm-locker-notifications"
