@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -139,3 +140,6 @@ func (l *Line) complete(cluster, previous string, now time.Time) ([]byte, error)
 	}
 	return text, nil
 }
+
+// ErrInUse is the error for a directory to which another process writes. Two chains in it would fork.
+var ErrInUse = errors.New("another process writes evidence to the directory")

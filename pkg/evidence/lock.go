@@ -10,9 +10,6 @@ import (
 // lockName is the name of the file whose lock a process holds that writes to the directory.
 const lockName = "evidence.lock"
 
-// ErrInUse is the error for a directory to which another process writes. Two chains in it would fork.
-var ErrInUse = errors.New("another process writes evidence to the directory")
-
 // lockDirectory returns the locked file of a directory. The end of the process unlocks it, too.
 func lockDirectory(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)

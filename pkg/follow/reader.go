@@ -15,14 +15,52 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/lease"
 	"github.com/rancher/helm-locker/pkg/message"
 )
+
+// Options select the operators.
+type Options struct {
+	// Config is for the API server. The operators get its bearer token, too.
+	Config *rest.Config
+	// Namespace and Controller are those of the operators.
+	Namespace, Controller string
+	// Shard selects one operator of the controller name; nil selects all.
+	Shard labels.Selector
+	// Resume has the last position in the stream of each Lease, by its name. Without an entry the reader begins with
+	// the oldest event in memory.
+	Resume map[string]message.Position
+	// Handle gets each event with its position in the stream of a Lease, and nil at the end of a leader. It must not
+	// wait. The streams of several Leases call it at the same time.
+	Handle func(lease string, at message.Position, m *message.Message)
+	// Connected gets the position at which an operator begins to answer, and Alive each sign of life of it. They must
+	// not wait either; nil leaves them out.
+	Connected func(lease string, from message.Position)
+	Alive     func(lease string)
+	Clock     clock.WithTicker
+	Log       logrus.FieldLogger
+}
+
+// Follower reads the streams of operators.
+type Follower struct {
+	Options
+	listed chan struct{}
+
+	mu      sync.Mutex         // guards the rest
+	readers map[string]*reader // by the name of the Lease
+}
+
+// Back-off between attempts to reach an operator.
+const firstRetry, lastRetry = 250 * time.Millisecond, 10 * time.Second
 
 const (
 	// silence bounds the silence of a stream: an operator gives a sign of life every 5 seconds.

@@ -56,7 +56,7 @@ func (c *Cluster) DefinitionGaps(ctx context.Context, record release.Record) ([]
 			gaps = append(gaps, fmt.Sprintf("%s of the chart cannot be read: %v", file.Name, err))
 		}
 		for _, want := range definitions {
-			gap, err := c.definitionGap(ctx, want)
+			gap, err := definitionGap(ctx, c, want)
 			if err != nil {
 				return nil, err
 			}
@@ -94,7 +94,7 @@ func definitionsIn(text []byte) (found []*apiextensionsv1.CustomResourceDefiniti
 	}
 }
 
-func (c *Cluster) definitionGap(ctx context.Context, want *apiextensionsv1.CustomResourceDefinition) (string, error) {
+func definitionGap(ctx context.Context, c *Cluster, want *apiextensionsv1.CustomResourceDefinition) (string, error) {
 	live, err := c.Dynamic.Resource(definitionsGVR).Get(ctx, want.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return fmt.Sprintf("CustomResourceDefinition %s does not exist", want.Name), nil

@@ -115,12 +115,12 @@ func (c *Cluster) Declares(ctx context.Context, other release.Key, id manifest.I
 		stored, err = c.enforcer.Elsewhere(ctx, other)
 	}
 	return err == nil && slices.ContainsFunc(stored, func(record release.Record) bool {
-		return c.declares(ctx, record, other, id)
+		return declaredBy(ctx, c, record, other, id)
 	})
 }
 
-// declares reports whether a record of the named release declares an object.
-func (c *Cluster) declares(ctx context.Context, record release.Record, named release.Key, id manifest.ID) bool {
+// declaredBy reports whether a record of the named release declares an object.
+func declaredBy(ctx context.Context, c *Cluster, record release.Record, named release.Key, id manifest.ID) bool {
 	details, err := c.Read(ctx, record)
 	if err != nil || details.Key != named {
 		return false

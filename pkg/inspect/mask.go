@@ -69,19 +69,3 @@ func (s *liveSecrets) values(declared []manifest.Object) (report.Values, error) 
 	}
 	return report.ValuesOf(s.secrets...), nil
 }
-
-// mask takes the values of all Secrets of the release, declared and live ones, out of both sides of every difference.
-func (c *comparer) mask(declared []manifest.Object) error {
-	if c.options.Masker.Show || len(c.Differences) == 0 {
-		return nil
-	}
-	values, err := c.secrets.values(declared)
-	if err != nil {
-		return fmt.Errorf("release %s: %w", c.Release.Key, err)
-	}
-	for i := range c.Differences {
-		d := &c.Differences[i]
-		d.Want, d.Have = c.options.Masker.Object(d.Want, values), c.options.Masker.Object(d.Have, values)
-	}
-	return nil
-}

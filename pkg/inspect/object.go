@@ -3,8 +3,6 @@ package inspect
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,17 +16,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/revert"
 	"github.com/rancher/helm-locker/pkg/salvage"
 )
-
-// answer is the result of comparing one object.
-type answer struct {
-	difference *Difference // nil for none
-	// additions is set when others added fields, and scope Declared ignores them.
-	additions bool
-	// left is the reason why the object is left alone; empty when it is not.
-	left string
-	// local is the reason for the lack of a dry run; empty when there was one, or none was needed.
-	local string
-}
 
 // object compares one object and records the result.
 func (c *comparer) object(ctx context.Context, o *judge.Object) {
@@ -157,41 +144,4 @@ func (c *comparer) schemaOf(ctx context.Context, gvk schema.GroupVersionKind) dr
 	c.custom[gvk] = compiled
 	c.mu.Unlock()
 	return compiled
-}
-
-// answer turns a judgement into the answer for the caller.
-func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Result) answer {
-	switch found.State {
-	case judge.NotRecreated:
-		return answer{left: found.Why}
-	case judge.Missing:
-		return answer{difference: &Difference{ID: in.ID, State: StateMissing, Want: found.Desired}}
-	}
-	additions := in.HasAdditions(found, in.Live)
-	switch found.State {
-	case judge.InSync:
-		return answer{additions: additions}
-	case judge.BeingDeleted:
-		return answer{additions: additions, difference: &Difference{
-			ID: in.ID, State: StateDeleting, Note: found.Deletion, Want: in.Live.Object, Have: in.Live.Object,
-		}}
-	}
-	if other := found.Claimant; other != (release.Key{}) && c.source.Declares(ctx, other, in.ID) {
-		return answer{left: "it belongs to Helm release " + other.String() + ", whose manifest declares it too"}
-	}
-	d := &Difference{ID: in.ID, State: StateModified, Want: found.Target, Have: in.Live.Object}
-	if found.Deletion != "" {
-		d.State, d.Note = StateDeleting, found.Deletion
-	}
-	for _, by := range drift.Attribute(in.Live.GetManagedFields(), found.Desired, in.Live.Object, found.Changes,
-		found.Owner) {
-		for _, change := range by.Changes {
-			d.Changes = append(d.Changes, Change{Change: change, Author: by.Author})
-		}
-	}
-	if len(found.Changes) > 0 && found.Changes[0].Op == drift.Shared { // then all of them
-		d.Note = "the content is as declared, and another field manager owns " + drift.Describe(found.Changes, 3)
-	}
-	slices.SortStableFunc(d.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return answer{additions: additions, difference: d}
 }

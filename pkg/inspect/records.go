@@ -128,14 +128,14 @@ func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (rele
 	record, err := pick(key, records, revision)
 	var missing *NotFoundError
 	if errors.As(err, &missing) && missing.Revision == 0 {
-		missing.Similar, missing.Storages, missing.Elsewhere = c.similar(ctx, key), c.storages, c.elsewhere(ctx, key)
+		missing.Similar, missing.Storages, missing.Elsewhere = similarTo(ctx, c, key), c.storages, elsewhereOf(ctx, c, key)
 	}
 	return record, err
 }
 
-// elsewhere returns the name of a release's record outside of the configured storages; empty for none. It completes an
-// error message, so it ignores errors.
-func (c *Cluster) elsewhere(ctx context.Context, key release.Key) string {
+// elsewhereOf returns the name of a release's record outside of the configured storages; empty for none. It completes
+// an error message, so it ignores errors.
+func elsewhereOf(ctx context.Context, c *Cluster, key release.Key) string {
 	for _, storage := range release.Unread(c.storages) {
 		records, err := proof.Records(ctx, c.metadata, storage, key)
 		if newest, found := release.Newest(records); err == nil && found {
@@ -204,7 +204,7 @@ const (
 )
 
 // similar suggests releases for an error message. It ignores errors, and returns none where it may not list records.
-func (c *Cluster) similar(ctx context.Context, key release.Key) []release.Key {
+func similarTo(ctx context.Context, c *Cluster, key release.Key) []release.Key {
 	records, err := c.Records(ctx, "", "")
 	if apierrors.IsForbidden(err) {
 		records, err = c.Records(ctx, key.Namespace, "")

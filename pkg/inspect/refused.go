@@ -12,6 +12,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
+	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/salvage"
 )
 
@@ -76,4 +77,52 @@ func (a *answer) note(text string) {
 	}
 	texts := []string{Describe(a.difference.Changes, 3), a.difference.Note, text}
 	a.difference.Note = strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
+}
+
+// answer is the result of comparing one object.
+type answer struct {
+	difference *Difference // nil for none
+	// additions is set when others added fields, and scope Declared ignores them.
+	additions bool
+	// left is the reason why the object is left alone; empty when it is not.
+	left string
+	// local is the reason for the lack of a dry run; empty when there was one, or none was needed.
+	local string
+}
+
+// answer turns a judgement into the answer for the caller.
+func (c *comparer) answer(ctx context.Context, in judge.Input, found judge.Result) answer {
+	switch found.State {
+	case judge.NotRecreated:
+		return answer{left: found.Why}
+	case judge.Missing:
+		return answer{difference: &Difference{ID: in.ID, State: StateMissing, Want: found.Desired}}
+	}
+	additions := in.HasAdditions(found, in.Live)
+	switch found.State {
+	case judge.InSync:
+		return answer{additions: additions}
+	case judge.BeingDeleted:
+		return answer{additions: additions, difference: &Difference{
+			ID: in.ID, State: StateDeleting, Note: found.Deletion, Want: in.Live.Object, Have: in.Live.Object,
+		}}
+	}
+	if other := found.Claimant; other != (release.Key{}) && c.source.Declares(ctx, other, in.ID) {
+		return answer{left: "it belongs to Helm release " + other.String() + ", whose manifest declares it too"}
+	}
+	d := &Difference{ID: in.ID, State: StateModified, Want: found.Target, Have: in.Live.Object}
+	if found.Deletion != "" {
+		d.State, d.Note = StateDeleting, found.Deletion
+	}
+	for _, by := range drift.Attribute(in.Live.GetManagedFields(), found.Desired, in.Live.Object, found.Changes,
+		found.Owner) {
+		for _, change := range by.Changes {
+			d.Changes = append(d.Changes, Change{Change: change, Author: by.Author})
+		}
+	}
+	if len(found.Changes) > 0 && found.Changes[0].Op == drift.Shared { // then all of them
+		d.Note = "the content is as declared, and another field manager owns " + drift.Describe(found.Changes, 3)
+	}
+	slices.SortStableFunc(d.Changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return answer{additions: additions, difference: d}
 }

@@ -53,7 +53,7 @@ const (
 func (c *Cluster) Unowned(
 	ctx context.Context, namespace string, ofRelease func(manifest.ID) bool,
 ) (*Inventory, error) {
-	resources, err := c.listed()
+	resources, err := listedResources(c)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +90,9 @@ type listedResource struct {
 	kind schema.GroupKind
 }
 
-// listed returns the resources in namespaces that can be listed, each in its group's preferred version. Groups whose
-// server does not answer are left out.
-func (c *Cluster) listed() (resources []listedResource, err error) {
+// listedResources returns the resources in namespaces that can be listed, each in its group's preferred version. Groups
+// whose server does not answer are left out.
+func listedResources(c *Cluster) (resources []listedResource, err error) {
 	lists, err := discovery.ServerPreferredNamespacedResources(c.Discovery)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("ask for the API resources: %w", err)

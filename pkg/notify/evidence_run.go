@@ -10,22 +10,9 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/bucket"
-	"github.com/rancher/helm-locker/pkg/evidence"
 	"github.com/rancher/helm-locker/pkg/follow"
 	"github.com/rancher/helm-locker/pkg/message"
 )
-
-// EvidenceOptions are for keeping the events as evidence.
-type EvidenceOptions struct {
-	// Directory gets the files; no evidence is kept when it is empty. One process may write to it at a time.
-	Directory string
-	// Cluster is the name of the cluster in each line.
-	Cluster string
-	// Bucket gets copies of the files; there are none when its URL is empty. The directory and the cluster are those
-	// above, and the transport is made for BucketCAFile, a PEM file of authorities to trust beside those of the system.
-	Bucket       bucket.Options
-	BucketCAFile string
-}
 
 // keeping is the part of the process that keeps evidence; a nil one keeps none.
 type keeping struct {
@@ -98,27 +85,15 @@ func (k *keeping) ready() error {
 	return k.sink.Ready()
 }
 
-// known continues the watch of a line, and records a refused request.
-func (s *sink) known(l *evidence.Line) {
-	if l.Type == evidence.Denied && l.Data.HelmRelease != nil && l.Data.Drift != nil {
-		key := *l.Data.HelmRelease
-		s.states.denied[key] = append(s.states.denied[key], *l.Data.Drift)
+// before runs source until ctx ends, and ends the sinks only then: an event is sent before its position is stored.
+func before(ctx context.Context, source func(context.Context) error, sinks ...func(context.Context) error) error {
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	parts, sending := errgroup.WithContext(sending)
+	for _, sink := range sinks {
+		parts.Go(func() error { return sink(sending) })
 	}
-	text := l.ID
-	if l.Data.Watched != nil {
-		text = l.Data.Watched.Position
-	}
-	at, err := message.ParsePosition(text)
-	if l.Lease == "" || err != nil {
-		return
-	}
-	w := s.watches[l.Lease]
-	if w == nil {
-		w = &watch{}
-		s.watches[l.Lease] = w
-	}
-	w.at = at
-	if l.Data.Watched != nil {
-		w.proven, w.until = l.Data.Watched.Until, l.Data.Watched.Until
-	}
+	err := source(ctx)
+	stop()
+	return errors.Join(err, parts.Wait())
 }

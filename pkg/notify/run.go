@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/pkg/follow"
@@ -18,27 +16,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/serving"
 	"github.com/rancher/helm-locker/pkg/version"
 )
-
-// RunOptions configure the process that sends notifications.
-type RunOptions struct {
-	Options
-	// Evidence keeps the events in files. Without receivers, they are only kept.
-	Evidence EvidenceOptions
-	// ClientConfig is for the API server. It needs a bearer token, which authenticates the reader to operators.
-	ClientConfig clientcmd.ClientConfig
-	// Namespace and ControllerName select the operators; ShardSelector selects one of several with the name, all when
-	// empty.
-	Namespace, ControllerName, ShardSelector string
-	// State is the ConfigMap in Namespace with the last positions in the streams; the controller name with
-	// "-notifications" when empty.
-	State string
-	// MetricsAddress serves /metrics and HealthAddress /healthz and /readyz; nothing is served when empty.
-	MetricsAddress, HealthAddress string
-	// Log receives all log lines.
-	Log *logrus.Logger
-	// Clock is for the time and for timers; the real one when nil.
-	Clock clock.WithTicker
-}
 
 // Run sends the events of operators to the receivers until ctx ends. It then sends the rest for some seconds, and
 // returns nil.
@@ -103,19 +80,6 @@ func Run(ctx context.Context, o RunOptions) error {
 			func(ctx context.Context) error { kept.run(ctx); return nil }, keeping.run)
 	})
 	return ending(ctx, group.Wait())
-}
-
-// before runs source until ctx ends, and ends the sinks only then: an event is sent before its position is stored.
-func before(ctx context.Context, source func(context.Context) error, sinks ...func(context.Context) error) error {
-	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	parts, sending := errgroup.WithContext(sending)
-	for _, sink := range sinks {
-		parts.Go(func() error { return sink(sending) })
-	}
-	err := source(ctx)
-	stop()
-	return errors.Join(err, parts.Wait())
 }
 
 // notifier returns the notifier of the options. Without receivers, evidence has to be kept.

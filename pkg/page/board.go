@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/report"
 )
 
 // mostLogged bounds the entries of the time line. A slow viewer misses the older ones.
@@ -55,48 +54,6 @@ type logged struct {
 	number int
 	id     driftID
 	entry  driftView
-}
-
-// rowEvent returns the event about a HelmRelease, and adds its new drift records to the time line. The board must
-// exist.
-func (p *Page) rowEvent(hr *v1alpha1.HelmRelease) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := keyOf(hr)
-	before := p.board.rows[key]
-	if before.hr == hr {
-		return before.event, nil
-	}
-	view := rowOf(hr, p.Clock.Now())
-	view.Message = report.Cut(view.Message, mostMessage)
-	event, err := encode("release", view)
-	if err != nil {
-		return "", err
-	}
-	p.board.rows[key] = row{hr, event}
-	p.board.add(key, hr.Spec.Release, hr.Status.RecentDrift...)
-	p.day.remember(p.Clock.Now(), hr)
-	return event, nil
-}
-
-func (p *Page) forget(key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.board.rows, key)
-}
-
-// newDrift returns the entries of the time line with numbers above sent, and the highest number.
-func (p *Page) newDrift(sent int) ([]driftView, int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.board.trim()
-	var entries []driftView
-	for _, l := range p.board.log {
-		if l.number > sent {
-			entries = append(entries, l.entry)
-		}
-	}
-	return entries, p.board.last
 }
 
 // add appends the new drift records of a HelmRelease to the time line.

@@ -46,7 +46,7 @@ func (p *Page) compareWithCluster(ctx context.Context, hr *v1alpha1.HelmRelease,
 	options := inspect.CompareOptions{
 		Masker: report.NewMasker(key), Strict: hr.Spec.Scope == v1alpha1.ScopeStrict, Most: mostDifferences,
 		Withhold: func(ctx context.Context, objects []manifest.Object) (map[manifest.ID]string, error) {
-			return p.withhold(ctx, cluster, objects, account)
+			return p.rights().withhold(ctx, cluster, objects, account)
 		},
 	}
 	if options.Rules, err = rules.Compile(hr.Spec.IgnoredAt(p.Clock.Now())); err != nil {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/history"
 	"github.com/rancher/helm-locker/pkg/report"
@@ -39,45 +37,6 @@ func (d *day) remember(now time.Time, hr *v1alpha1.HelmRelease) {
 	}
 }
 
-// Connected reports that the stream of an operator is read, by the name of its Lease. The chart is complete from the
-// first connection on.
-func (p *Page) Connected(lease string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.day.leases[lease] {
-		p.day.leases[lease] = true
-		p.day.complete = p.Clock.Now()
-	}
-}
-
-// missed reports that a stream has lost changes.
-func (p *Page) missed() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.day.complete = p.Clock.Now()
-}
-
-// chartNow returns the chart of the releases on the page. A release without a HelmRelease is not named: the viewers may
-// read those only.
-func (p *Page) chartNow() *history.Chart {
-	all, err := p.Releases.List(p.Namespace, labels.Everything())
-	if err != nil {
-		p.Log.Errorf("page: list HelmReleases: %v", err)
-	}
-	onPage := make(map[string]bool, len(all))
-	for _, hr := range all {
-		onPage[history.Name(hr.Spec.Release.String())] = true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.Clock.Now()
-	chart := p.day.Chart(now, func(release string) bool { return onPage[release] })
-	if chart != nil {
-		chart.Notes = append(chart.Notes, p.day.covers(now))
-	}
-	return chart
-}
-
 // covers describes the changes that the chart has.
 func (d *day) covers(now time.Time) string {
 	switch {
@@ -89,17 +48,4 @@ func (d *day) covers(now time.Time) string {
 			"the ones that operators and statuses still had then.", report.Time(d.complete))
 	}
 	return "Every change is counted."
-}
-
-// chart sends the chart if it is another one than before.
-func (s *stream) chart() {
-	chart := s.chartNow()
-	text, err := encode("chart", chart)
-	if err != nil {
-		s.err = err
-	}
-	if text != s.drawn && (chart != nil || s.drawn != "") {
-		s.write(text)
-		s.drawn = text
-	}
 }

@@ -54,7 +54,7 @@ type differenceView struct {
 	TooLarge bool     `json:"tooLarge,omitempty"`
 }
 
-func (p *Page) refuse(w http.ResponseWriter, status int, message string) {
+func refuse(w http.ResponseWriter, status int, message string) {
 	answer(w, status, map[string]string{"error": plain.Line(message)})
 }
 

@@ -1,11 +1,14 @@
 package page
 
 import (
+	"context"
 	"embed"
 	"net/http"
 	"path"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/serving"
+	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
 //go:embed assets
@@ -33,15 +36,17 @@ func (p *Page) handler() http.Handler {
 	mux.HandleFunc("GET /events", p.events)
 	mux.HandleFunc("GET /release", p.release)
 	mux.HandleFunc("GET /objects", p.costly(p.objects))
-	mux.HandleFunc("GET /diff", p.costly(p.compared))
-	return p.guard(mux)
+	mux.HandleFunc("GET /diff", p.costly(func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error) {
+		return p.compare(ctx, hr, by)
+	}))
+	return guard(p.Hosts, mux)
 }
 
 // guard sets the common headers and turns away requests for foreign hosts and from foreign origins. Without a sign-in,
 // no other site may make a browser read the page for it: neither under a host name of its own (DNS rebinding) nor from
 // a document of its own.
-func (p *Page) guard(next http.Handler) http.Handler {
-	known := serving.ForHosts(p.Hosts, "--page-host", next)
+func guard(hosts []string, next http.Handler) http.Handler {
+	known := serving.ForHosts(hosts, "--page-host", next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", contentPolicy)

@@ -11,6 +11,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
+	"github.com/rancher/helm-locker/pkg/version"
 )
 
 const (
@@ -18,13 +19,6 @@ const (
 	mostOperators = 20
 	checkTimeout  = 5 * time.Second
 )
-
-// stoppedView is an operator that manages HelmReleases of the page, and does not run.
-type stoppedView struct {
-	// Lease is its name, as in rows. Text names the operator and the time of its last renewal.
-	Lease string `json:"lease"`
-	Text  string `json:"text"`
-}
 
 // checkOperators finds the stopped operators among those that manage HelmReleases, for all viewers. A missed renewal of
 // a Lease sends no watch event, so the beats of viewers trigger the check. An operator without a readable Lease counts
@@ -66,10 +60,10 @@ func (p *Page) checkOperators(ctx context.Context) {
 }
 
 // operators returns the Leases of the operators that manage HelmReleases. Each comes with one of its HelmReleases.
-func (p *Page) operators() map[string]*v1alpha1.HelmRelease {
-	all, err := p.Releases.List(p.Namespace, labels.Everything())
+func (o *Options) operators() map[string]*v1alpha1.HelmRelease {
+	all, err := o.Releases.List(o.Namespace, labels.Everything())
 	if err != nil {
-		p.Log.Errorf("page: list HelmReleases: %v", err)
+		o.Log.Errorf("page: list HelmReleases: %v", err)
 	}
 	found := map[string]*v1alpha1.HelmRelease{}
 	for _, hr := range all {
@@ -78,4 +72,20 @@ func (p *Page) operators() map[string]*v1alpha1.HelmRelease {
 		}
 	}
 	return found
+}
+
+func (p *Page) operatorNow() operatorView {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	view := operatorView{
+		Namespace: plain.Line(p.Namespace), Controller: plain.Line(p.ControllerName),
+		Version:  plain.Line(version.String()),
+		Compares: p.Viewers != nil, Stopped: p.stopped, Now: p.Clock.Now().UTC(),
+	}
+	select {
+	case <-p.Ready:
+		view.Ready = true
+	default:
+	}
+	return view
 }

@@ -10,8 +10,6 @@ package page
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"sync"
 	"time"
 
@@ -24,9 +22,9 @@ import (
 	"github.com/rancher/helm-locker/pkg/accounts"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/fair"
+	"github.com/rancher/helm-locker/pkg/history"
 	"github.com/rancher/helm-locker/pkg/inspect"
-	"github.com/rancher/helm-locker/pkg/message"
-	"github.com/rancher/helm-locker/pkg/serving"
+	"github.com/rancher/helm-locker/pkg/report"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
 
@@ -80,10 +78,9 @@ const (
 // Page is the page of one namespace.
 type Page struct {
 	Options
-	compare   func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error)
-	comparing *fair.Semaphore
-	budget    *rate.Limiter
-	timeout   time.Duration
+	compare func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (*comparison, error)
+	turns   turns
+	timeout time.Duration
 
 	// checking is held while Leases are read, and guards when they were.
 	checking sync.Mutex
@@ -96,51 +93,8 @@ type Page struct {
 	board   *board // nil without viewers
 }
 
-// New returns a page; nothing is served before Run.
-func New(o Options) *Page {
-	p := &Page{
-		Options:   o,
-		comparing: fair.NewSemaphore(fair.Limits{All: comparedTogether, Each: comparedForOne, Most: comparedForOne}),
-		budget:    rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
-		timeout:   answerTimeout, viewers: map[*listener]struct{}{}, day: newDay(),
-	}
-	p.compare = p.compareWithCluster
-	return p
-}
-
-// Run serves the page until ctx ends. The error is about the address.
-func (p *Page) Run(ctx context.Context) error {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", p.Address)
-	if err != nil {
-		return fmt.Errorf("page address: %w", err)
-	}
-	p.Log.Infof("page on http://%s/", listener.Addr())
-	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && p.Viewers == nil && !tcp.IP.IsLoopback() {
-		p.Log.Warnf("the page has no login: every client with access to %s reads it; --page-auth requires a token",
-			listener.Addr())
-	}
-	return p.serve(ctx, listener)
-}
-
-func (p *Page) serve(ctx context.Context, listener net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	limits := serving.Standard()
-	limits.Write = p.timeout
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		select {
-		case <-p.Ready:
-			p.operatorChanged()
-		case <-ctx.Done():
-		}
-	})
-	err := serving.Run(ctx, listener, p.handler(), limits, p.Log)
-	cancel() // the listener may have failed
-	waiting.Wait()
-	return err
-}
+// rights returns the rights of viewers on the page.
+func (p *Page) rights() rights { return rights{p.Viewers, p.Namespace} }
 
 // Changed reports a created, changed or deleted HelmRelease. Key is its namespace and name with a slash between them.
 // Without viewers Changed does nothing.
@@ -148,27 +102,183 @@ func (p *Page) Changed(key string) {
 	p.eachViewer(func(v *listener) { v.changed[key] = true })
 }
 
-// Happened counts a drift that an operator reported, and adds it to the time line before it appears in the status.
-// Messages about lost ones are counted, too; others do nothing. Without viewers there is no time line, because a viewer
-// begins with the drift records of the status.
-func (p *Page) Happened(m *message.Message) {
-	if m != nil && m.Lost != nil {
-		p.missed()
-	}
-	if m == nil || m.Drift == nil || m.Release == nil || m.HelmRelease == nil ||
-		m.HelmRelease.Namespace != p.Namespace {
-		return
-	}
-	of := v1alpha1.ReleaseReference{Namespace: m.Release.Namespace, Name: m.Release.Name}
-	p.mu.Lock()
-	p.day.add(p.Clock.Now(), of, m.Drift)
-	if p.board != nil {
-		p.board.add(m.HelmRelease.Namespace+"/"+m.HelmRelease.Name, of, *m.Drift)
-	}
-	p.mu.Unlock()
-	p.eachViewer(func(v *listener) { v.drifted = true })
-}
-
 func (p *Page) operatorChanged() {
 	p.eachViewer(func(v *listener) { v.operator = true })
+}
+
+func (p *Page) eachViewer(update func(*listener)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for v := range p.viewers {
+		update(v)
+		select {
+		case v.wake <- struct{}{}:
+		default: // it is awake
+		}
+	}
+}
+
+// join adds a stream of a viewer, with everything pending. It returns nil when there are too many.
+func (p *Page) join(by string) *listener {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.viewers) >= maxStreams {
+		leaves := p.crowding(by)
+		if leaves == nil {
+			return nil
+		}
+		delete(p.viewers, leaves)
+		close(leaves.ended)
+	}
+	v := &listener{by: by, ended: make(chan struct{}), all: true, operator: true, changed: map[string]bool{},
+		wake: make(chan struct{}, 1)}
+	v.wake <- struct{}{}
+	p.viewers[v] = struct{}{}
+	if p.board == nil {
+		p.board = newBoard()
+	}
+	return v
+}
+
+// crowding returns a stream to close in favour of one more stream of a viewer, or nil. The stream belongs to the viewer
+// with the most streams. That viewer must still have at least as many as the other one afterwards. p.mu is held.
+func (p *Page) crowding(by string) (leaves *listener) {
+	streams := map[string]int{}
+	for v := range p.viewers {
+		streams[v.by]++
+	}
+	for v := range p.viewers {
+		if streams[v.by] > streams[by]+1 && (leaves == nil || streams[v.by] > streams[leaves.by]) {
+			leaves = v
+		}
+	}
+	return leaves
+}
+
+func (p *Page) leave(v *listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if delete(p.viewers, v); len(p.viewers) == 0 {
+		p.board = nil
+	}
+}
+
+// full reports whether there is no room for one more stream of a viewer.
+func (p *Page) full(by string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.viewers) >= maxStreams && p.crowding(by) == nil
+}
+
+func (p *Page) take(v *listener) due {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := due{v.all, v.drifted, v.operator, v.changed}
+	v.all, v.drifted, v.operator, v.changed = false, false, false, map[string]bool{}
+	return d
+}
+
+// rowEvent returns the event about a HelmRelease, and adds its new drift records to the time line. The board must
+// exist.
+func (p *Page) rowEvent(hr *v1alpha1.HelmRelease) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := keyOf(hr)
+	before := p.board.rows[key]
+	if before.hr == hr {
+		return before.event, nil
+	}
+	view := rowOf(hr, p.Clock.Now())
+	view.Message = report.Cut(view.Message, mostMessage)
+	event, err := encode("release", view)
+	if err != nil {
+		return "", err
+	}
+	p.board.rows[key] = row{hr, event}
+	p.board.add(key, hr.Spec.Release, hr.Status.RecentDrift...)
+	p.day.remember(p.Clock.Now(), hr)
+	return event, nil
+}
+
+func (p *Page) forget(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.board.rows, key)
+}
+
+// newDrift returns the entries of the time line with numbers above sent, and the highest number.
+func (p *Page) newDrift(sent int) ([]driftView, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.board.trim()
+	var entries []driftView
+	for _, l := range p.board.log {
+		if l.number > sent {
+			entries = append(entries, l.entry)
+		}
+	}
+	return entries, p.board.last
+}
+
+// Connected reports that the stream of an operator is read, by the name of its Lease. The chart is complete from the
+// first connection on.
+func (p *Page) Connected(lease string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.day.leases[lease] {
+		p.day.leases[lease] = true
+		p.day.complete = p.Clock.Now()
+	}
+}
+
+// chartNow returns the chart of the releases on the page. A release without a HelmRelease is not named: the viewers may
+// read those only.
+func (p *Page) chartNow() *history.Chart {
+	all, err := p.Releases.List(p.Namespace, labels.Everything())
+	if err != nil {
+		p.Log.Errorf("page: list HelmReleases: %v", err)
+	}
+	onPage := make(map[string]bool, len(all))
+	for _, hr := range all {
+		onPage[history.Name(hr.Spec.Release.String())] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.Clock.Now()
+	chart := p.day.Chart(now, func(release string) bool { return onPage[release] })
+	if chart != nil {
+		chart.Notes = append(chart.Notes, p.day.covers(now))
+	}
+	return chart
+}
+
+// turns are those of the viewers at costly work.
+type turns struct {
+	comparing *fair.Semaphore
+	budget    *rate.Limiter
+}
+
+// inTurn does some work for a viewer when it is the viewer's turn. The error is viewer.ErrTooMany when it does not
+// come.
+func (t *turns) inTurn(
+	ctx context.Context, by viewer.User, do func(context.Context) (any, error),
+) (found any, err error) {
+	waiting, stop := context.WithTimeout(ctx, comparisonWait)
+	defer stop()
+	begun := false
+	err = t.comparing.Do(waiting, by.Name(), func() error {
+		if err := t.budget.Wait(waiting); err != nil {
+			return err
+		}
+		begun = true
+		working, cancel := context.WithTimeout(ctx, comparisonTimeout)
+		defer cancel()
+		var err error
+		found, err = do(working)
+		return err
+	})
+	if err != nil && !begun {
+		return nil, viewer.ErrTooMany
+	}
+	return found, err
 }

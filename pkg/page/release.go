@@ -23,25 +23,25 @@ const (
 
 // release answers with the status of one HelmRelease, to viewers with access to the list.
 func (p *Page) release(w http.ResponseWriter, r *http.Request) {
-	if _, refused := p.mayList(r); refused != nil {
-		p.refuse(w, refused.Status, refused.Message)
+	if _, refused := p.rights().mayList(r); refused != nil {
+		refuse(w, refused.Status, refused.Message)
 		return
 	}
-	if hr := p.named(w, r); hr != nil {
+	if hr := named(w, r, p.Releases); hr != nil {
 		answer(w, http.StatusOK, viewOf(hr, p.Clock.Now()))
 	}
 }
 
 // named returns the HelmRelease of a request. Without one on the page it refuses the request and returns nil.
-func (p *Page) named(w http.ResponseWriter, r *http.Request) *v1alpha1.HelmRelease {
+func named(w http.ResponseWriter, r *http.Request, among Releases) *v1alpha1.HelmRelease {
 	query := r.URL.Query()
-	hr, err := p.Releases.Get(query.Get("namespace"), query.Get("name"))
+	hr, err := among.Get(query.Get("namespace"), query.Get("name"))
 	switch {
 	case apierrors.IsNotFound(err):
-		p.refuse(w, http.StatusNotFound, "there is no such HelmRelease any more")
+		refuse(w, http.StatusNotFound, "there is no such HelmRelease any more")
 		return nil
 	case err != nil:
-		p.refuse(w, http.StatusInternalServerError, err.Error())
+		refuse(w, http.StatusInternalServerError, err.Error())
 		return nil
 	}
 	return hr
@@ -55,12 +55,12 @@ type work func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (a
 func (p *Page) costly(do work) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
-		by, refused := p.mayCompare(r, query.Get("namespace"), query.Get("name"))
+		by, refused := p.rights().mayCompare(r, query.Get("namespace"), query.Get("name"))
 		if refused != nil {
-			p.refuse(w, refused.Status, refused.Message)
+			refuse(w, refused.Status, refused.Message)
 			return
 		}
-		hr := p.named(w, r)
+		hr := named(w, r, p.Releases)
 		if hr == nil || r.Method == http.MethodHead {
 			return
 		}
@@ -68,51 +68,22 @@ func (p *Page) costly(do work) http.HandlerFunc {
 		// disconnects.
 		to := http.NewResponseController(w)
 		if to.SetReadDeadline(time.Time{}) != nil || to.SetWriteDeadline(time.Time{}) != nil {
-			p.refuse(w, http.StatusInternalServerError, "this connection has no time limits")
+			refuse(w, http.StatusInternalServerError, "this connection has no time limits")
 			return
 		}
-		found, err := p.inTurn(r.Context(), by, func(ctx context.Context) (any, error) { return do(ctx, hr, by) })
+		found, err := p.turns.inTurn(r.Context(), by, func(ctx context.Context) (any, error) { return do(ctx, hr, by) })
 		if to.SetWriteDeadline(time.Now().Add(p.timeout)) != nil {
 			return
 		}
 		switch {
 		case errors.Is(err, viewer.ErrTooMany):
-			p.refuse(w, http.StatusTooManyRequests, err.Error())
+			refuse(w, http.StatusTooManyRequests, err.Error())
 		case err != nil:
-			p.refuse(w, http.StatusBadGateway, err.Error())
+			refuse(w, http.StatusBadGateway, err.Error())
 		default:
 			answer(w, http.StatusOK, found)
 		}
 	}
-}
-
-// inTurn does some work for a viewer when it is the viewer's turn. The error is viewer.ErrTooMany when it does not
-// come.
-func (p *Page) inTurn(
-	ctx context.Context, by viewer.User, do func(context.Context) (any, error),
-) (found any, err error) {
-	waiting, stop := context.WithTimeout(ctx, comparisonWait)
-	defer stop()
-	begun := false
-	err = p.comparing.Do(waiting, by.Name(), func() error {
-		if err := p.budget.Wait(waiting); err != nil {
-			return err
-		}
-		begun = true
-		working, cancel := context.WithTimeout(ctx, comparisonTimeout)
-		defer cancel()
-		var err error
-		found, err = do(working)
-		return err
-	})
-	if err != nil && !begun {
-		return nil, viewer.ErrTooMany
-	}
-	return found, err
-}
-
-func (p *Page) compared(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error) {
-	return p.compare(ctx, hr, by)
 }
 
 // objectsView lists the names of the objects that a release declares.

@@ -18,29 +18,35 @@ import (
 // helmReleases is the resource for the authorization of viewers.
 const helmReleases = "helmreleases"
 
-// mayList returns the user if they may list the HelmReleases, and a refusal otherwise. Without Viewers every client
+// rights are those of viewers in a namespace.
+type rights struct {
+	viewers   *viewer.Reviewer // nil without authentication
+	namespace string
+}
+
+// mayList returns the user if they may list the HelmReleases, and a refusal otherwise. Without viewers every client
 // may.
-func (p *Page) mayList(r *http.Request) (viewer.User, *viewer.Refusal) {
-	if p.Viewers == nil {
+func (r rights) mayList(by *http.Request) (viewer.User, *viewer.Refusal) {
+	if r.viewers == nil {
 		return viewer.User{}, nil
 	}
-	return p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+	return r.viewers.Require(by, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
 		Verb: "list", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version,
-		Resource: helmReleases, Namespace: p.Namespace,
+		Resource: helmReleases, Namespace: r.namespace,
 	}})
 }
 
 // mayCompare returns the user if they may compare the release of a HelmRelease, and a refusal otherwise. A comparison
-// shows the content of objects, so without Viewers no client may.
-func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
-	if p.Viewers == nil {
+// shows the content of objects, so without viewers no client may.
+func (r rights) mayCompare(by *http.Request, namespace, name string) (viewer.User, *viewer.Refusal) {
+	if r.viewers == nil {
 		return viewer.User{}, &viewer.Refusal{
 			Status: http.StatusForbidden,
 			Message: "comparisons are shown to authenticated viewers only (--page-auth); helm-locker diff makes " +
 				"them with your own rights",
 		}
 	}
-	return p.Viewers.Require(r, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+	return r.viewers.Require(by, viewer.Access{Resource: &authorizationv1.ResourceAttributes{
 		Verb: "get", Group: v1alpha1.SchemeGroupVersion.Group, Version: v1alpha1.SchemeGroupVersion.Version,
 		Resource:  helmReleases,
 		Namespace: namespace, Name: name,
@@ -50,7 +56,7 @@ func (p *Page) mayCompare(r *http.Request, namespace, name string) (viewer.User,
 // withhold returns the objects outside the rights of the release's account, each with the reason. They must not be
 // read: the release does not own them, and they must not appear as its drift. The API server itself refuses objects
 // that the viewer may not get.
-func (p *Page) withhold(
+func (r rights) withhold(
 	ctx context.Context, cluster *inspect.Cluster, objects []manifest.Object, account string,
 ) (map[manifest.ID]string, error) {
 	if account == "" {
@@ -67,7 +73,7 @@ func (p *Page) withhold(
 			Namespace: o.ID.Namespace, Name: o.ID.Name,
 		}
 	}
-	allowed, err := accounts.Rights(ctx, asked, p.mayPatch(account))
+	allowed, err := accounts.Rights(ctx, asked, r.mayPatch(account))
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +86,9 @@ func (p *Page) withhold(
 	return withheld, nil
 }
 
-func (p *Page) mayPatch(account string) accounts.Ask {
+func (r rights) mayPatch(account string) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
-		return p.Viewers.May(ctx, viewer.Account(account), viewer.Access{Resource: &authorizationv1.ResourceAttributes{
+		return r.viewers.May(ctx, viewer.Account(account), viewer.Access{Resource: &authorizationv1.ResourceAttributes{
 			Verb: "patch", Group: o.GVR.Group, Version: o.GVR.Version, Resource: o.GVR.Resource, Namespace: o.Namespace,
 			Name: o.Name,
 		}})

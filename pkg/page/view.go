@@ -1,6 +1,7 @@
 package page
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -11,8 +12,20 @@ import (
 	"github.com/rancher/helm-locker/pkg/inspect"
 	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/report"
-	"github.com/rancher/helm-locker/pkg/version"
 )
+
+// encode returns a server-sent event. JSON has no line ends, so its data fit on one line.
+func encode(event string, data any) (string, error) {
+	encoded, err := json.Marshal(data)
+	return "event: " + event + "\ndata: " + string(encoded) + "\n\n", err
+}
+
+// stoppedView is an operator that manages HelmReleases of the page, and does not run.
+type stoppedView struct {
+	// Lease is its name, as in rows. Text names the operator and the time of its last renewal.
+	Lease string `json:"lease"`
+	Text  string `json:"text"`
+}
 
 // mostMessage bounds the message of a row, in characters; all of it is with the release.
 const mostMessage = 300
@@ -30,22 +43,6 @@ type operatorView struct {
 	Compares bool `json:"compares"`
 	// Now lets a browser with a wrong clock compute ages.
 	Now time.Time `json:"now"`
-}
-
-func (p *Page) operatorNow() operatorView {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	view := operatorView{
-		Namespace: plain.Line(p.Namespace), Controller: plain.Line(p.ControllerName),
-		Version:  plain.Line(version.String()),
-		Compares: p.Viewers != nil, Stopped: p.stopped, Now: p.Clock.Now().UTC(),
-	}
-	select {
-	case <-p.Ready:
-		view.Ready = true
-	default:
-	}
-	return view
 }
 
 // rowView is a row of the list of HelmReleases. Texts are neutral (plain.Line), here and in all other views.

@@ -22,39 +22,6 @@ type Builder struct {
 	shared shared
 }
 
-// cluster is what the lines of a cluster say.
-type cluster struct {
-	watched map[string][]span // by Lease
-	gaps    []Gap
-	locks   map[message.Reference]*lock // by HelmRelease
-}
-
-// lock is what the lines about a HelmRelease say.
-type lock struct {
-	release message.Reference
-	stints  []stint
-	states  []state
-	changes []Change
-	denied  map[string]bool
-	flagged []Revision // stored by unexpected users
-}
-
-// stint is the time from which on an operator, by its Lease, has had a lock.
-type stint struct {
-	at    time.Time
-	lease string
-}
-
-// state is the state of a lock from a time on. A read one has the pause, the rules and the writer.
-type state struct {
-	at     time.Time
-	lock   message.Lock
-	read   bool
-	pause  *evidence.Pause
-	rules  evidence.Rules
-	writer string
-}
-
 // NewBuilder returns a builder for a period. until is not in it.
 func NewBuilder(since, until time.Time) *Builder {
 	return &Builder{since: since, until: until, clusters: map[string]*cluster{}, shared: shared{}}

@@ -8,42 +8,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/evidence"
 )
 
-// span is a time. until is not in it.
-type span struct{ from, until time.Time }
-
-// cut returns the part of a span in another one, and whether there is one.
-func (s span) cut(within span) (span, bool) {
-	if s.from.Before(within.from) {
-		s.from = within.from
-	}
-	if s.until.After(within.until) {
-		s.until = within.until
-	}
-	return s, s.from.Before(s.until)
-}
-
-// without returns the parts of a span that none of others covers.
-func (s span) without(others []span) []span {
-	others = slices.Clone(others)
-	slices.SortFunc(others, func(x, y span) int { return x.from.Compare(y.from) })
-	var left []span
-	for _, o := range others {
-		if !o.from.Before(s.until) {
-			break
-		}
-		if part, some := (span{s.from, o.from}).cut(s); some {
-			left = append(left, part)
-		}
-		if o.until.After(s.from) {
-			s.from = o.until
-		}
-	}
-	if s.from.Before(s.until) {
-		left = append(left, s)
-	}
-	return left
-}
-
 // missing returns the gaps of a cluster in a period: those with a line, and each other time in which an operator was
 // not watched. A time without any line is a gap.
 func (c *cluster) missing(name string, since, until time.Time) []Gap {

@@ -40,11 +40,6 @@ func (w *worker) reconcile(ctx context.Context) (again time.Time, err error) {
 	return earlier(again, w.ownWrites.unseenUntil()), err
 }
 
-// mine reports whether this process handles a policy: it is in its shard.
-func (w *worker) mine(p *v1alpha1.HelmReleasePolicy) bool {
-	return w.shard == nil || w.shard.Matches(labels.Set(p.Labels))
-}
-
 // input gathers the input of a plan. It is not ready during the first read of a part; the end of that is an event.
 func (w *worker) input(ctx context.Context) (in policy.Input, ready bool, err error) {
 	all, err := w.policies.Cache().List(w.Namespace, labels.Everything())

@@ -19,6 +19,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/watch"
 )
 
+// reportedPolicy is the last reported state of a policy.
+type reportedPolicy struct {
+	uid     types.UID
+	status  v1alpha1.HelmReleasePolicyStatus
+	written time.Time
+}
+
 const (
 	// policyDelay coalesces the events before a plan.
 	policyDelay = 100 * time.Millisecond
@@ -98,23 +105,6 @@ var (
 	policiesDefinition = v1alpha1.Resource(v1alpha1.PolicyResourceName).String()
 )
 
-// run follows the policies until ctx ends.
-func (w *worker) run(ctx context.Context) {
-	select {
-	case <-w.records.Synced():
-	case <-ctx.Done():
-		return
-	}
-	w.startCaches(ctx)
-	if ctx.Err() != nil {
-		return
-	}
-	close(w.ready)
-	w.Log.Infof("following the HelmReleasePolicies of namespace %s", w.Namespace)
-	for w.next(ctx) {
-	}
-}
-
 // lead starts or ends this replica's writes.
 func (w *worker) lead(leads bool) {
 	w.leading.Store(leads)
@@ -185,29 +175,4 @@ func (w *worker) startCaches(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// next makes a plan and carries it out.
-func (w *worker) next(ctx context.Context) bool {
-	key, shutdown := w.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer w.queue.Done(key)
-	begun := w.Clock.Now()
-	if wait := w.notBefore.Sub(begun); wait > 0 {
-		w.queue.AddAfter(key, wait)
-		return true
-	}
-	switch again, err := w.reconcile(ctx); {
-	case err != nil:
-		w.Log.Warnf("policies: %v; trying again", err)
-		w.queue.AddRateLimited(key)
-	default:
-		w.queue.Forget(key)
-		if !again.IsZero() {
-			w.queue.AddAfter(key, again.Sub(w.Clock.Now()))
-		}
-	}
-	return true
 }

@@ -2,7 +2,6 @@ package policies
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -13,12 +12,6 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/policy"
 )
-
-// errOvertaken reports that a HelmRelease has changed since the plan: its event, and another plan, will follow.
-var errOvertaken = errors.New("it has changed meanwhile")
-
-// errUnchanged reports that the API server stores a HelmRelease in another form than the written one.
-var errUnchanged = errors.New("the API server has kept it in another form")
 
 // write executes a result. It does not touch an object that has changed since the plan was made.
 func (w *worker) write(r policy.Result) error {

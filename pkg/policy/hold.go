@@ -2,13 +2,10 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
@@ -103,40 +100,4 @@ func heldSince(hr *v1alpha1.HelmRelease) (time.Time, bool) {
 // agreed reports whether a user has agreed to the revert of a release's drift, at the newest revision.
 func agreed(hr *v1alpha1.HelmRelease) bool {
 	return hr.Annotations[v1alpha1.EnforceRevisionAnnotation] == strconv.Itoa(hr.Status.Version)
-}
-
-// Pace describes when the releases of a policy are enforced; empty in mode Detect.
-func Pace(p *v1alpha1.HelmReleasePolicy) string {
-	r := p.Spec.Rollout
-	switch {
-	case modeOf(p) == v1alpha1.ModeDetect:
-		return ""
-	case r == nil:
-		return "at once, which reverts their drift; with spec.rollout a few at a time, and those with drift are held"
-	}
-	text := fmt.Sprintf("%d within %s, those without drift first; ", batchSize(r), duration.HumanDuration(interval(r)))
-	if r.Drifted == v1alpha1.DriftedRevert {
-		return text + "those with drift last, which reverts it"
-	}
-	text += "those with drift are held until it is over or a user agrees to the revert (helm-locker enforce)"
-	if r.HoldFor != nil {
-		text += ", or for " + duration.HumanDuration(r.HoldFor.Duration)
-	}
-	return text
-}
-
-// formatTime returns a time as an annotation has it.
-func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// earlier returns the earlier of two times; zero is never.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
-// joined joins the texts that are not empty.
-func joined(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }

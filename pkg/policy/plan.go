@@ -3,33 +3,12 @@ package policy
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
 )
-
-// Input is everything that determines a plan for the policies of a namespace.
-type Input struct {
-	// Namespace is the operator's own; HelmReleases and policies of others have no effect.
-	Namespace string
-	// Controller is the controller name of the operator. It must not change objects claimed by another one.
-	Controller string
-	// Bounded is set when the rights of an account or of the record's writer bound the operator's writes to a release.
-	// Without it a policy whose template names no account enforces with the operator's own rights.
-	Bounded bool
-	// Policies, Releases and HelmReleases are all of the cluster; they are not changed. A policy not stored yet may
-	// be among them: it counts as the youngest.
-	Policies     []*v1alpha1.HelmReleasePolicy
-	Releases     []Release
-	HelmReleases []*v1alpha1.HelmRelease
-	// Namespaces is needed when a policy selects by labels of namespaces. NamespacesErr is why they cannot be read.
-	Namespaces    Namespaces
-	NamespacesErr error
-	Now           time.Time
-}
 
 // Plan contains the decisions.
 type Plan struct {
@@ -68,40 +47,6 @@ func Make(in Input) Plan {
 		plan.Policies = append(plan.Policies, c.summary())
 	}
 	return plan
-}
-
-// candidate is a policy while a plan is made.
-type candidate struct {
-	*v1alpha1.HelmReleasePolicy
-	matcher *Matcher
-	problem Problem // why the policy changes nothing; empty when it does
-	// ownRights is set when the policy enforces with the operator's own rights.
-	ownRights bool
-
-	won      []won
-	over     map[release.Key]bool // what of won is over the bound
-	results  []Result
-	rollout  *v1alpha1.RolloutStatus
-	again    time.Time
-	previous []*v1alpha1.HelmRelease // what it made before
-}
-
-// won is a release that a policy may lock, with the policy's HelmRelease for it, nil for none.
-type won struct {
-	key      release.Key
-	existing *v1alpha1.HelmRelease
-}
-
-// planner is the work on a plan.
-type planner struct {
-	Input
-	policies    []*candidate // by name
-	byUID       map[types.UID]*candidate
-	byName      map[string]*v1alpha1.HelmRelease
-	handWritten map[release.Key]*v1alpha1.HelmRelease
-	made        map[release.Key]*v1alpha1.HelmRelease
-	decided     map[types.UID]bool   // the HelmReleases that a result is about
-	present     map[release.Key]bool // the releases that Helm has records of
 }
 
 func newPlanner(in Input) *planner {
@@ -265,13 +210,4 @@ func (pl *planner) why(c *candidate, hr *v1alpha1.HelmRelease, key release.Key) 
 		return "the HelmRelease of the policy is " + Name(key)
 	}
 	return "the policy does not match the release any more"
-}
-
-func (c *candidate) add(r Result) {
-	r.Policy = c.HelmReleasePolicy
-	c.results = append(c.results, r)
-}
-
-func compareKeys(a, b release.Key) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

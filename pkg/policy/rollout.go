@@ -11,26 +11,6 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
-// Defaults of spec.rollout.
-const (
-	defaultBatchSize = 10
-	defaultInterval  = time.Hour
-)
-
-// rolls reports whether a policy moves releases from mode Detect to Enforce a few at a time.
-func rolls(p *v1alpha1.HelmReleasePolicy) bool {
-	return p.Spec.Rollout != nil && modeOf(p) == v1alpha1.ModeEnforce
-}
-
-// enforced reports whether a HelmRelease has been moved to mode Enforce, also when a user set it to Detect since.
-func enforced(hr *v1alpha1.HelmRelease) bool {
-	if hr == nil {
-		return false
-	}
-	_, moved := enforcedSince(hr)
-	return moved || hr.Spec.Mode == v1alpha1.ModeEnforce
-}
-
 // rolled is the decision of a rollout about the releases of a policy.
 type rolled struct {
 	// moves are the releases that move to mode Enforce now.
@@ -129,15 +109,6 @@ func (pl *planner) next(c *candidate, moved []time.Time, left int) {
 	c.rollout.NextBatch = &at
 }
 
-// wholeSecond rounds a time up to the resolution of a status or an annotation.
-func wholeSecond(t time.Time) time.Time {
-	whole := t.UTC().Truncate(time.Second)
-	if whole.Before(t) {
-		whole = whole.Add(time.Second)
-	}
-	return whole
-}
-
 // nextBatch returns the time of the next batch in the status of a policy, zero for none. It ignores one of an earlier
 // generation, and one that is further away than an interval.
 func (pl *planner) nextBatch(p *v1alpha1.HelmReleasePolicy, interval time.Duration) time.Time {
@@ -147,22 +118,6 @@ func (pl *planner) nextBatch(p *v1alpha1.HelmReleasePolicy, interval time.Durati
 		return time.Time{}
 	}
 	return s.Rollout.NextBatch.Time
-}
-
-// watched reports whether a HelmRelease in mode Detect has compared all its objects.
-func watched(hr *v1alpha1.HelmRelease) bool {
-	if hr == nil || hr.Status.ObservedGeneration != hr.Generation {
-		return false
-	}
-	locked := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionLocked)
-	ready := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionReady)
-	drifted := meta.FindStatusCondition(hr.Status.Conditions, v1alpha1.ConditionDrifted)
-	if locked == nil || ready == nil || drifted == nil || drifted.Status == metav1.ConditionUnknown {
-		return false
-	}
-	// Beside an object with a difference there can be others that are not compared.
-	return locked.Reason == v1alpha1.ReasonDetectOnly && ready.Reason != v1alpha1.ReasonForbidden &&
-		ready.Reason != v1alpha1.ReasonConflict && ready.Reason != v1alpha1.ReasonLocking
 }
 
 // trouble returns the reason why no more releases may move, given the moved ones; empty when they may.
@@ -191,18 +146,4 @@ func trouble(moved []won, maxContended int) string {
 		return "objects are contended in " + some(contended)
 	}
 	return ""
-}
-
-func batchSize(r *v1alpha1.Rollout) int {
-	if r.BatchSize < 1 {
-		return defaultBatchSize
-	}
-	return r.BatchSize
-}
-
-func interval(r *v1alpha1.Rollout) time.Duration {
-	if r.Interval.Duration <= 0 {
-		return defaultInterval
-	}
-	return r.Interval.Duration
 }

@@ -3,35 +3,12 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
-
-// Problem is the reason why a policy changes nothing: its locks stay as they are. Reason is a condition reason of the
-// API package, empty for none.
-type Problem struct{ Reason, Message string }
-
-// Summary is the part of a plan about one policy as a whole.
-type Summary struct {
-	Policy  *v1alpha1.HelmReleasePolicy
-	Problem Problem
-	Counts  v1alpha1.PolicyCounts
-	// Rollout is nil when the policy does none.
-	Rollout *v1alpha1.RolloutStatus
-	// Others are the policies with releases that this one matches, and Taken the names of other HelmReleases; sorted.
-	Others, Taken []string
-	// OwnRights is set when the policy enforces with the operator's own rights.
-	OwnRights bool
-	// Again is when to plan again without any event; zero when only an event changes the plan.
-	Again time.Time
-
-	enforced int // HelmReleases that the policy has made and that have mode Enforce
-}
 
 // compile returns the Matcher of a policy, or why it changes nothing.
 func (pl *planner) compile(p *v1alpha1.HelmReleasePolicy) (*Matcher, Problem) {
@@ -89,13 +66,4 @@ func (c *candidate) summary() Summary {
 		*list = slices.Compact(*list)
 	}
 	return s
-}
-
-// some lists the first few of many.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }

@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+const (
+	// shortest is the length of the shortest value that is masked inside of other text. Shorter ones ("1", "yes") occur
+	// everywhere, and are masked only where they are the whole text.
+	shortest = 4
+	// shortestLine is the same for a single line of a value of several lines, such as an indented key.
+	shortestLine = 8
+)
+
 // pieceBytes is the length of the longest pattern. A longer text is searched for in pieces of that length, which bounds
 // the comparisons at each position.
 const pieceBytes = 4 << 10

@@ -38,13 +38,6 @@ func (d *Drift) HTML(style, icon string) (string, error) {
 	return b.String(), nil
 }
 
-func tone(bad bool) string {
-	if bad {
-		return "bad"
-	}
-	return "good"
-}
-
 // pill is a word in a colour.
 type pill struct{ Tone, Word string }
 

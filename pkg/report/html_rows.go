@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed" // the template
 	"slices"
 	"strings"
 
@@ -99,4 +100,11 @@ type htmlGroup struct {
 
 func groupOf(title string, c *history.Chart, g history.Group) htmlGroup {
 	return htmlGroup{Group: g, Title: title, From: c.From, Until: c.Until}
+}
+
+func tone(bad bool) string {
+	if bad {
+		return "bad"
+	}
+	return "good"
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -46,30 +45,6 @@ func (m Masker) Manifest(text string) string {
 	return out.String()
 }
 
-type document struct{ separator, text string }
-
-// documents cuts a manifest at every line that starts with three dashes, as Helm does. It returns false beyond
-// manifest.MaxDocuments.
-func documents(text string) ([]document, bool) {
-	var docs []document
-	separator, begin, at := "", 0, 0
-	for line := range strings.Lines(text) {
-		next := at + len(line)
-		if strings.HasPrefix(line, "---") {
-			docs = append(docs, document{separator: separator, text: text[begin:at]})
-			if len(docs) > manifest.MaxDocuments {
-				return nil, false
-			}
-			separator, begin = line, next
-		}
-		at = next
-	}
-	return append(docs, document{separator: separator, text: text[begin:]}), true
-}
-
-// marker is the marker of a value. No other value is searched for in it.
-type marker string
-
 func (m Masker) document(text string, values Values) string {
 	if !manifest.Decodable(text) {
 		return withheld
@@ -111,28 +86,6 @@ func source(text string) string {
 		return line + "\n"
 	}
 	return ""
-}
-
-// eachSecret calls do for every Secret in a decoded value, at any depth of Lists. Inherited is the kind of the items of
-// a typed list without a kind of their own.
-func eachSecret(value any, inherited string, do func(secret map[any]any)) {
-	switch v := value.(type) {
-	case map[any]any:
-		kind := inherited
-		if own, found := v["kind"]; found {
-			kind = fmt.Sprint(own)
-		}
-		if kind == "Secret" {
-			do(v)
-		}
-		for _, member := range v {
-			eachSecret(member, strings.TrimSuffix(kind, "List"), do)
-		}
-	case []any:
-		for _, element := range v {
-			eachSecret(element, inherited, do)
-		}
-	}
 }
 
 // maskSecret masks a Secret in place and reports whether it has values: a reference to a Secret has none.

@@ -10,6 +10,9 @@ import (
 	"slices"
 )
 
+// marker is the marker of a value. No other value is searched for in it.
+type marker string
+
 // Masker replaces values of Secrets by markers. A marker is a keyed hash of the value: it shows whether two values
 // agree in one run of the program, and nothing else about them. A Masker with Show masks nothing.
 type Masker struct {
@@ -103,13 +106,6 @@ func (m Masker) secretField(field string, value any) any {
 	}
 	return marked
 }
-
-var (
-	// secretFields are the fields of a Secret with values.
-	secretFields = [...]string{"data", "stringData"}
-	// copies are annotations with a copy of the whole object.
-	copies = [...]string{"kubectl.kubernetes.io/last-applied-configuration", "objectset.rio.cattle.io/applied"}
-)
 
 // markAny marks a value of any type. It decodes the base64 of data first, so equal values in data and stringData have
 // equal markers.

@@ -14,14 +14,6 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
-const (
-	// shortest is the length of the shortest value that is masked inside of other text. Shorter ones ("1", "yes") occur
-	// everywhere, and are masked only where they are the whole text.
-	shortest = 4
-	// shortestLine is the same for a single line of a value of several lines, such as an indented key.
-	shortestLine = 8
-)
-
 // Values are the values of Secrets to mask, plain and in base64. Each form is mapped to the value of its marker.
 type Values struct {
 	exact  map[string]string

@@ -7,33 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 )
-
-// Level is the severity of a change.
-type Level string
-
-// The levels.
-const (
-	Low    Level = "low"
-	Medium Level = "medium"
-	High   Level = "high"
-)
-
-var levels = []Level{Low, Medium, High}
-
-// Levels returns the names of the levels, the lowest first.
-func Levels() []string { return []string{string(Low), string(Medium), string(High)} }
-
-// AtLeast reports whether a level is another one or above it.
-func (l Level) AtLeast(other Level) bool {
-	return slices.Index(levels, l) >= slices.Index(levels, other)
-}
 
 // Table rates changes. It is the content of a file.
 type Table struct {
@@ -43,22 +22,6 @@ type Table struct {
 	Default Level  `json:"default"`
 	Rules   []Rule `json:"rules"`
 }
-
-// Rule gives a level to fields.
-type Rule struct {
-	Severity Level  `json:"severity"`
-	Reason   string `json:"reason,omitempty"`
-	// Kinds are KIND or KIND.GROUP, in which * is any text; every kind if there are none.
-	Kinds []string `json:"kinds,omitempty"`
-	// Paths are JSON pointers with * for any segment and ** for any number of segments. Each stands for the field and
-	// all below it.
-	Paths []string `json:"paths"`
-
-	segments [][]string // of Paths
-}
-
-// Object is the kind of an object.
-type Object struct{ Group, Kind string }
 
 // The identity of a file.
 const (
@@ -91,14 +54,6 @@ func Read(text []byte) (*Table, error) {
 		}
 	}
 	return t, nil
-}
-
-// Check returns an error for a level that does not exist.
-func (l Level) Check() error {
-	if !slices.Contains(levels, l) {
-		return fmt.Errorf("severity %q is none of %s", l, strings.Join(Levels(), ", "))
-	}
-	return nil
 }
 
 // complete checks a rule and parses its paths.

@@ -7,62 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"sync"
 
-	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rancher/helm-locker/pkg/metrics"
 	"github.com/rancher/helm-locker/pkg/process"
 	"github.com/rancher/helm-locker/pkg/version"
 	"github.com/rancher/helm-locker/pkg/viewer"
 )
-
-// DefaultLongestPause bounds a pause where no other bound is set.
-const DefaultLongestPause = time.Hour
-
-// Options configure the process.
-type Options struct {
-	// ClientConfig is for the API server. Required.
-	ClientConfig clientcmd.ClientConfig
-	// Namespace and ControllerName are those of the operator whose HelmReleases are shown; required.
-	Namespace, ControllerName string
-	// LongestPause bounds a pause, from the time of the request; DefaultLongestPause when zero. A minute is the least.
-	LongestPause time.Duration
-	// NodeName becomes part of events.
-	NodeName string
-
-	// MetricsAddress, HealthAddress, MetricsHosts, MetricsAuth and PprofEnabled are as those of an operator.
-	MetricsAddress, HealthAddress string
-	MetricsHosts                  []string
-	MetricsAuth, PprofEnabled     bool
-	// Log receives all log lines; text on standard error at level info when nil.
-	Log *logrus.Logger
-	// Clock is for the time and for timers; the real one when nil.
-	Clock clock.WithTicker
-}
-
-func (o Options) complete() (Options, error) {
-	if o.ClientConfig == nil || o.Namespace == "" || o.ControllerName == "" {
-		return o, errors.New("the process for teams needs ClientConfig, Namespace and ControllerName")
-	}
-	if o.LongestPause == 0 {
-		o.LongestPause = DefaultLongestPause
-	}
-	if o.LongestPause < time.Minute {
-		return o, fmt.Errorf("the longest pause, %s, must be a minute or more", o.LongestPause)
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.Log == nil {
-		o.Log = logrus.New()
-	}
-	return o, nil
-}
 
 // Run keeps the ReleaseLocks until ctx ends, and returns nil then. It returns an error when it cannot start. Several
 // replicas do no harm: each write names the version that it replaces.
@@ -132,4 +87,55 @@ func (w *worker) notReady() error {
 	default:
 		return errors.New("still reading HelmReleases and ReleaseLocks")
 	}
+}
+
+// run keeps the ReleaseLocks until ctx ends.
+func (w *worker) run(ctx context.Context) error {
+	for err := w.fill(ctx); err != nil && ctx.Err() == nil; err = w.fill(ctx) {
+		w.Log.Warnf("%v; trying again", err)
+		select {
+		case <-w.Clock.After(startRetry):
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		w.queue.ShutDown()
+		return ctx.Err()
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), w.operators.informer.HasSynced) {
+		w.queue.ShutDown()
+		return ctx.Err()
+	}
+	close(w.ready)
+	w.Log.Infof("showing the HelmReleases of namespace %s", w.Namespace)
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for w.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	w.queue.ShutDown()
+	running.Wait()
+	return nil
+}
+
+// next compares one ReleaseLock with its HelmRelease.
+func (w *worker) next(ctx context.Context) bool {
+	key, shutdown := w.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer w.queue.Done(key)
+	if ctx.Err() != nil {
+		return true
+	}
+	if err := w.reconcile(key); err != nil {
+		w.Log.WithField("releaselock", key.String()).Warnf("%v; trying again", err)
+		w.queue.AddRateLimited(key)
+		return true
+	}
+	w.queue.Forget(key)
+	return true
 }

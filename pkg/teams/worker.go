@@ -2,15 +2,18 @@ package teams
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/teams.helm.cattle.io/v1alpha1"
@@ -31,6 +34,49 @@ const (
 	// byRelease is the index of HelmReleases by the release that they name.
 	byRelease = "release"
 )
+
+// DefaultLongestPause bounds a pause where no other bound is set.
+const DefaultLongestPause = time.Hour
+
+// Options configure the process.
+type Options struct {
+	// ClientConfig is for the API server. Required.
+	ClientConfig clientcmd.ClientConfig
+	// Namespace and ControllerName are those of the operator whose HelmReleases are shown; required.
+	Namespace, ControllerName string
+	// LongestPause bounds a pause, from the time of the request; DefaultLongestPause when zero. A minute is the least.
+	LongestPause time.Duration
+	// NodeName becomes part of events.
+	NodeName string
+
+	// MetricsAddress, HealthAddress, MetricsHosts, MetricsAuth and PprofEnabled are as those of an operator.
+	MetricsAddress, HealthAddress string
+	MetricsHosts                  []string
+	MetricsAuth, PprofEnabled     bool
+	// Log receives all log lines; text on standard error at level info when nil.
+	Log *logrus.Logger
+	// Clock is for the time and for timers; the real one when nil.
+	Clock clock.WithTicker
+}
+
+func (o Options) complete() (Options, error) {
+	if o.ClientConfig == nil || o.Namespace == "" || o.ControllerName == "" {
+		return o, errors.New("the process for teams needs ClientConfig, Namespace and ControllerName")
+	}
+	if o.LongestPause == 0 {
+		o.LongestPause = DefaultLongestPause
+	}
+	if o.LongestPause < time.Minute {
+		return o, fmt.Errorf("the longest pause, %s, must be a minute or more", o.LongestPause)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Log == nil {
+		o.Log = logrus.New()
+	}
+	return o, nil
+}
 
 // clients are the connections to the API server.
 type clients struct {
@@ -131,55 +177,4 @@ func (w *worker) lockChanged(key string, rl *v1alpha1.ReleaseLock) (*v1alpha1.Re
 	}
 	w.queue.AddAfter(types.NamespacedName{Namespace: namespace, Name: name}, delay)
 	return rl, nil
-}
-
-// run keeps the ReleaseLocks until ctx ends.
-func (w *worker) run(ctx context.Context) error {
-	for err := w.fill(ctx); err != nil && ctx.Err() == nil; err = w.fill(ctx) {
-		w.Log.Warnf("%v; trying again", err)
-		select {
-		case <-w.Clock.After(startRetry):
-		case <-ctx.Done():
-		}
-	}
-	if ctx.Err() != nil {
-		w.queue.ShutDown()
-		return ctx.Err()
-	}
-	if !cache.WaitForCacheSync(ctx.Done(), w.operators.informer.HasSynced) {
-		w.queue.ShutDown()
-		return ctx.Err()
-	}
-	close(w.ready)
-	w.Log.Infof("showing the HelmReleases of namespace %s", w.Namespace)
-	var running sync.WaitGroup
-	for range workers {
-		running.Go(func() {
-			for w.next(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	w.queue.ShutDown()
-	running.Wait()
-	return nil
-}
-
-// next compares one ReleaseLock with its HelmRelease.
-func (w *worker) next(ctx context.Context) bool {
-	key, shutdown := w.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer w.queue.Done(key)
-	if ctx.Err() != nil {
-		return true
-	}
-	if err := w.reconcile(key); err != nil {
-		w.Log.WithField("releaselock", key.String()).Warnf("%v; trying again", err)
-		w.queue.AddRateLimited(key)
-		return true
-	}
-	w.queue.Forget(key)
-	return true
 }
