@@ -5,29 +5,11 @@ import (
 	"strings"
 )
 
-// Verbs of Kubernetes' authorization, and apply for a server-side apply.
-const (
-	verbGet    = "get"
-	verbList   = "list"
-	verbWatch  = "watch"
-	verbCreate = "create"
-	verbUpdate = "update"
-	verbPatch  = "patch"
-	verbApply  = "apply"
-	verbDelete = "delete"
-	verbDrop   = "deletecollection"
-	verbOther  = "other"
-)
+// verbWatch is one of the verbs: those of Kubernetes' authorization, and apply for a server-side apply.
+const verbWatch = "watch"
 
-// Classes of resources: one for each of the operator's own purposes, and objects for the contents of releases.
-const (
-	classRecords     = "records"
-	classDiscovery   = "discovery"
-	classObjects     = "objects"
-	applyContentType = "application/apply-patch"
-)
-
-// purposes are the operator's own resources.
+// purposes are the classes of the operator's own resources. Records and discovery have classes, too, and the contents of
+// releases are objects.
 var purposes = map[string]string{
 	"helmreleases.helm.cattle.io":                    "helmreleases",
 	"helmreleasepolicies.helm.cattle.io":             "policies",
@@ -46,7 +28,7 @@ type request struct{ verb, class, resource string }
 func classify(r *http.Request) request {
 	group, rest := split(r.URL.Path)
 	if len(rest) == 0 {
-		return request{verb: verbGet, class: classDiscovery}
+		return request{verb: "get", class: "discovery"}
 	}
 	if rest[0] == "namespaces" && len(rest) > 2 && rest[2] != "status" && rest[2] != "finalize" {
 		rest = rest[2:]
@@ -55,12 +37,12 @@ func classify(r *http.Request) request {
 	if group != "" {
 		resource += "." + group
 	}
-	q := request{verb: verbOf(r, len(rest) > 1), class: classObjects, resource: resource}
+	q := request{verb: verbOf(r, len(rest) > 1), class: "objects", resource: resource}
 	if class, own := purposes[resource]; own {
 		q.class = class
 	}
 	if (resource == "secrets" || resource == "configmaps") && ofRecords(r, rest) {
-		q.class = classRecords
+		q.class = "records"
 	}
 	return q
 }
@@ -95,23 +77,23 @@ func verbOf(r *http.Request, named bool) string {
 			return verbWatch
 		}
 		if named {
-			return verbGet
+			return "get"
 		}
-		return verbList
+		return "list"
 	case http.MethodPost:
-		return verbCreate
+		return "create"
 	case http.MethodPut:
-		return verbUpdate
+		return "update"
 	case http.MethodPatch:
-		if strings.HasPrefix(r.Header.Get("Content-Type"), applyContentType) {
-			return verbApply
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch") {
+			return "apply"
 		}
-		return verbPatch
+		return "patch"
 	case http.MethodDelete:
 		if named {
-			return verbDelete
+			return "delete"
 		}
-		return verbDrop
+		return "deletecollection"
 	}
-	return verbOther
+	return "other"
 }
