@@ -119,9 +119,9 @@ func (p *parts) prepare() (err error) {
 		ObjectSetMetadata: o.ObjectSetMetadata, Clock: o.Clock, Log: o.Log, Metrics: o.Metrics, Events: o.Events,
 		Notify: o.Notify,
 	})
-	p.views = reporting.NewViews(p.ledger, p.table, p.objects, o.Clock)
+	p.views = &reporting.Views{Ledger: p.ledger, Table: p.table, Objects: p.objects, Clock: o.Clock}
 	secrets := p.clients.Kubernetes.CoreV1().Secrets(o.Namespace)
-	p.memory = settled.New(settled.Options{Secrets: secrets, Name: p.own.SettledName, Clock: o.Clock, Log: o.Log})
+	p.memory = &settled.Memory{Secrets: secrets, Name: p.own.SettledName, Clock: o.Clock, Log: o.Log}
 	p.store = &witness.Store{Secrets: secrets, Name: p.own.TrustName, Clock: o.Clock, Log: o.Log}
 	p.trusted = &witness.Trusted{Store: p.store, Witnessed: o.Witnessed, Leading: p.leading, Holds: p.enforcer.Holds,
 		Records: p.records, Ledger: p.ledger}

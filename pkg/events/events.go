@@ -126,11 +126,6 @@ func Waiting(kinds []schema.GroupVersionKind) (Event, bool) {
 		strings.Join(names, ", ")), len(names) > 0
 }
 
-// exempt is for a number of replicas left to an object outside the release.
-func exempt(e v1alpha1.Exception) Event {
-	return normal(v1alpha1.EventReasonAutoscaled, "%s: %s; that number is left alone", e.Object.String(), e.Message)
-}
-
 // Denials is for the objects outside the rights of a release's account.
 func Denials(d status.Denials) Event {
 	return warning(v1alpha1.EventReasonForbidden, "%s", d.Message())

@@ -18,7 +18,8 @@ func NewExemptions(before, now []v1alpha1.Exception, locked *lock.Lock) (all []E
 		same := func(other v1alpha1.Exception) bool { return reflect.DeepEqual(e, other) }
 		if e.Reason == v1alpha1.ExceptionAutoscaled && !slices.ContainsFunc(before, same) &&
 			!slices.ContainsFunc(locked.Exceptions, same) {
-			all = append(all, exempt(e))
+			all = append(all, normal(v1alpha1.EventReasonAutoscaled, "%s: %s; that number is left alone",
+				e.Object.String(), e.Message))
 		}
 	}
 	return all

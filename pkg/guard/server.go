@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -188,8 +187,9 @@ func (h *handler) ask(
 		defer leave()
 		defer func() {
 			if problem := recover(); problem != nil {
-				h.log.Errorf("guard: deciding on %s %s/%s failed, and the request passes: %s", r.Resource.Resource,
-					r.Namespace, r.Name, describePanic(problem))
+				// The type alone: the text of a panic may quote an object.
+				h.log.Errorf("guard: deciding on %s %s/%s failed, and the request passes: %T", r.Resource.Resource,
+					r.Namespace, r.Name, problem)
 				decided <- Decision{}
 			}
 		}()
@@ -202,9 +202,6 @@ func (h *handler) ask(
 		return Decision{}
 	}
 }
-
-// describePanic returns the type of a panic's value: its text may quote an object.
-func describePanic(problem any) string { return fmt.Sprintf("%T", problem) }
 
 // response returns the answer to a request. It never denies a dry run, which changes nothing.
 func response(r *admissionv1.AdmissionRequest, d Decision) *admissionv1.AdmissionResponse {

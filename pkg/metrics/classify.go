@@ -8,8 +8,8 @@ import (
 // verbWatch is one of the verbs: those of Kubernetes' authorization, and apply for a server-side apply.
 const verbWatch = "watch"
 
-// purposes are the classes of the operator's own resources. Records and discovery have classes, too, and the contents of
-// releases are objects.
+// purposes are the classes of the operator's own resources. Records and discovery have classes, too, and all else are
+// objects.
 var purposes = map[string]string{
 	"helmreleases.helm.cattle.io":                    "helmreleases",
 	"helmreleasepolicies.helm.cattle.io":             "policies",

@@ -59,7 +59,7 @@ func (e Election) Run(ctx context.Context) error {
 		releasePredecessor(ctx, lock, pod, e.Log)
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: throttled(e.Duration, lock),
+		Lock: &throttledLock{Interface: lock, every: renewPeriod(e.Duration), now: time.Now},
 		Name: e.Name, ReleaseOnCancel: true,
 		LeaseDuration: e.Duration, RenewDeadline: renewDeadline(e.Duration), RetryPeriod: retryPeriod(e.Duration),
 		Callbacks: leaderelection.LeaderCallbacks{

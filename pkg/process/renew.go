@@ -36,11 +36,6 @@ func (l *throttledLock) Update(ctx context.Context, record resourcelock.LeaderEl
 	return nil
 }
 
-// throttled returns a lock with as few renewals as its lease allows.
-func throttled(lease time.Duration, lock resourcelock.Interface) resourcelock.Interface {
-	return &throttledLock{Interface: lock, every: renewPeriod(lease), now: time.Now}
-}
-
 // renewPeriod is the interval of a leader's writes to its lease. The renew deadline is two thirds of the lease, so a
 // leader that cannot renew ends before its lease does.
 func renewPeriod(lease time.Duration) time.Duration {

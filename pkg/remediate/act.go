@@ -129,7 +129,8 @@ func (rv *reverter) notCreated(ctx context.Context, l *lock.Lock, v *result, err
 		// namespace stay in memory: a tenant can keep them there as long as it likes.
 		if !apierror.NamespaceMissing(err) {
 			rv.Kinds.Rediscover()
-			rv.Ledger.Update(l.Key, func(e *ledger.Entry) { e.Reload = e.Reload || !rv.served(v) })
+			_, missing := rv.Kinds.Get(v.GVK)
+			rv.Ledger.Update(l.Key, func(e *ledger.Entry) { e.Reload = e.Reload || missing != nil })
 			rv.Queues.Releases.Add(l.Key)
 		}
 		rv.refused(ctx, l, v, err)
@@ -139,9 +140,4 @@ func (rv *reverter) notCreated(ctx context.Context, l *lock.Lock, v *result, err
 	default:
 		rv.refused(ctx, l, v, err)
 	}
-}
-
-func (rv *reverter) served(v *result) bool {
-	_, err := rv.Kinds.Get(v.GVK)
-	return err == nil
 }

@@ -28,17 +28,12 @@ type View struct {
 
 // Views makes the View of a HelmRelease. It is safe for concurrent use.
 type Views struct {
-	entries *ledger.Ledger
-	table   *lock.Table
-	objects *watch.Objects
-	clock   clock.PassiveClock
+	Ledger  *ledger.Ledger
+	Table   *lock.Table
+	Objects *watch.Objects
+	Clock   clock.PassiveClock
 	// guardState is the registration of the guard at the API server; nil while unknown.
 	guardState atomic.Pointer[guard.State]
-}
-
-// NewViews returns Views of what the ledger, the table and the watches have.
-func NewViews(entries *ledger.Ledger, table *lock.Table, objects *watch.Objects, clock clock.PassiveClock) *Views {
-	return &Views{entries: entries, table: table, objects: objects, clock: clock}
 }
 
 // SetGuard records the registration of the guard at the API server. It reports whether it is a new one.
@@ -54,17 +49,17 @@ var notServed = guard.State{Reason: v1alpha1.ReasonGuardNotServed,
 // View returns the view of a HelmRelease, false when it is not known.
 func (vs *Views) View(key string) (*View, bool) {
 	v := &View{}
-	known := vs.entries.Update(key, func(e *ledger.Entry) {
+	known := vs.Ledger.Update(key, func(e *ledger.Entry) {
 		v.Facts, v.Bookkeeping = e.Facts, e.Bookkeeping
 		v.Recent, v.Reverted = slices.Clone(e.History.Recent), e.History.Reverted
 	})
 	if !known {
 		return nil, false
 	}
-	if v.Lock = vs.table.Get(key); v.Lock != nil {
-		v.Sum = v.Lock.Summarize(vs.clock.Now())
+	if v.Lock = vs.Table.Get(key); v.Lock != nil {
+		v.Sum = v.Lock.Summarize(vs.Clock.Now())
 	}
-	v.WatchErr = firstError(vs.objects.Errors(v.Kinds))
+	v.WatchErr = firstError(vs.Objects.Errors(v.Kinds))
 	state := &notServed
 	if known := vs.guardState.Load(); known != nil {
 		state = known

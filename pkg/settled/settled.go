@@ -20,20 +20,15 @@ import (
 	"github.com/rancher/helm-locker/pkg/lock"
 )
 
-// Options configure a Memory.
-type Options struct {
+// Memory remembers the settled forms of objects beyond a lock, and in Secrets beyond the process: one Secret for each
+// HelmRelease. It is safe for concurrent use.
+type Memory struct {
 	// Secrets are those of the operator's namespace, and Name returns the name of one by the uid of the HelmRelease.
 	Secrets typedcorev1.SecretInterface
 	Name    func(types.UID) string
 
 	Clock clock.PassiveClock
 	Log   logrus.FieldLogger
-}
-
-// Memory remembers the settled forms of objects beyond a lock, and in Secrets beyond the process: one Secret for each
-// HelmRelease. It is safe for concurrent use.
-type Memory struct {
-	Options
 
 	// reading is held over the requests that read the Secrets of earlier processes, and guards listed. The order is
 	// reading, mu, the mutex of a lock.Lock.
@@ -43,9 +38,6 @@ type Memory struct {
 	mu       sync.Mutex           // guards releases
 	releases map[types.UID]*forms // by the uid of the HelmRelease
 }
-
-// New returns an empty memory. It reads the Secrets of earlier processes when they are asked for.
-func New(o Options) *Memory { return &Memory{Options: o, releases: map[types.UID]*forms{}} }
 
 // forms are those of one release.
 type forms struct {
@@ -134,6 +126,9 @@ func (m *Memory) take(secret *corev1.Secret) {
 func (m *Memory) formsOf(uid types.UID) *forms {
 	of := m.releases[uid]
 	if of == nil {
+		if m.releases == nil {
+			m.releases = map[types.UID]*forms{}
+		}
 		of = &forms{}
 		m.releases[uid] = of
 	}
