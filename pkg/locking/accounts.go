@@ -25,33 +25,6 @@ const (
 // rights knows the objects that the account of a release may change.
 type rights struct{ *Options }
 
-// admit sorts the objects of a release by the right of its account to change them. A release does not own, compare or
-// take over a denied object: a forged manifest is neither a claim nor a way to find out about objects beyond its
-// author's rights. Without an account, the operator writes in its own name and may change everything.
-func (rt *rights) admit(
-	ctx context.Context, account string, objects []*lock.Object,
-) (admitted []*lock.Object, denied []status.Denial, err error) {
-	if account == "" {
-		return objects, nil, nil
-	}
-	asked := make([]accounts.Object, len(objects))
-	for i, o := range objects {
-		asked[i] = accounts.Object{GVR: o.GVR, Namespace: o.ID.Namespace, Name: o.ID.Name}
-	}
-	allowed, err := accounts.Rights(ctx, asked, rt.mayPatch(account))
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, o := range objects {
-		if allowed[i] {
-			admitted = append(admitted, o)
-			continue
-		}
-		denied = append(denied, status.Denial{ID: o.ID, GVR: o.GVR})
-	}
-	return admitted, denied, nil
-}
-
 func (rt *rights) mayPatch(account string) accounts.Ask {
 	return func(ctx context.Context, o accounts.Object) (bool, error) {
 		return rt.Accounts.MayPatch(ctx,
@@ -59,22 +32,34 @@ func (rt *rights) mayPatch(account string) accounts.Ask {
 	}
 }
 
-// hold sets the account under which the objects of a release are written. It removes the objects outside the rights of
-// the account, and returns them.
-func (rt *rights) hold(ctx context.Context, account string, ld *load.Revision) ([]status.Denial, error) {
-	admitted, denied, err := rt.admit(ctx, account, ld.Objects)
+// hold sets the account under which the objects of a release are written. It removes the objects that the account may
+// not change, and returns them. A release does not own, compare or take over a denied object: a forged manifest is
+// neither a claim nor a way to find out about objects beyond its author's rights. Without an account, the operator
+// writes in its own name and may change everything.
+func (rt *rights) hold(ctx context.Context, account string, ld *load.Revision) (denied []status.Denial, err error) {
+	if account == "" {
+		return nil, nil
+	}
+	asked := make([]accounts.Object, len(ld.Objects))
+	for i, o := range ld.Objects {
+		asked[i] = accounts.Object{GVR: o.GVR, Namespace: o.ID.Namespace, Name: o.ID.Name}
+	}
+	allowed, err := accounts.Rights(ctx, asked, rt.mayPatch(account))
 	if err != nil {
 		return nil, err
 	}
+	var admitted []*lock.Object
 	kinds := make(map[schema.GroupVersionKind]watch.Kind, len(ld.Kinds))
-	for _, o := range admitted {
+	for i, o := range ld.Objects {
+		if !allowed[i] {
+			denied = append(denied, status.Denial{ID: o.ID, GVR: o.GVR})
+			ld.Untracked[o.ID] = struct{}{} // declared all the same, so never a prune candidate
+			continue
+		}
 		o.Account = account
-		kinds[o.GVK] = ld.Kinds[o.GVK]
+		admitted, kinds[o.GVK] = append(admitted, o), ld.Kinds[o.GVK]
 	}
 	ld.Objects, ld.Kinds = admitted, kinds // a kind without owned objects is not watched
-	for _, d := range denied {
-		ld.Untracked[d.ID] = struct{}{} // declared all the same, so never a prune candidate
-	}
 	return denied, nil
 }
 

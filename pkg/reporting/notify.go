@@ -95,22 +95,21 @@ func sentBy(hr *v1alpha1.HelmRelease, s v1alpha1.HelmReleaseStatus) sent {
 	return t
 }
 
-// forgetSent forgets the last report about a HelmRelease.
-func (rep *Reporter) forgetSent(key string) {
+// forgetSent returns, and forgets, the last report about a HelmRelease; false without any.
+func (rep *Reporter) forgetSent(key string) (last sent, known bool) {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
+	last, known = rep.sent[key]
 	delete(rep.sent, key)
+	return last, known
 }
 
 // sendGone reports that this operator no longer manages a HelmRelease.
 func (rep *Reporter) sendGone(key string) {
-	rep.mu.Lock()
-	before, known := rep.sent[key]
-	delete(rep.sent, key)
-	rep.mu.Unlock()
+	last, known := rep.forgetSent(key)
 	if !known {
 		return
 	}
-	rep.send(key, before.release, message.Message{Type: message.LockChanged, Lock: &message.Lock{
+	rep.send(key, last.release, message.Message{Type: message.LockChanged, Lock: &message.Lock{
 		Reason: v1alpha1.EventReasonUntracked, Message: "no longer locked by this operator"}})
 }

@@ -44,22 +44,18 @@ type checkedClient struct{ metadata.Interface }
 
 func (c checkedClient) Resource(gvr schema.GroupVersionResource) metadata.Getter {
 	all := c.Interface.Resource(gvr)
-	return checkedGetter{checkedResource{ResourceInterface: all}, all}
-}
-
-type checkedGetter struct {
-	checkedResource
-	all metadata.Getter
-}
-
-func (g checkedGetter) Namespace(namespace string) metadata.ResourceInterface {
-	return checkedResource{g.all.Namespace(namespace), namespace}
+	return checkedResource{all, all, ""}
 }
 
 // checkedResource checks every read. boundedAnswers refuses the other methods of client-go's.
 type checkedResource struct {
 	metadata.ResourceInterface
+	all       metadata.Getter
 	namespace string
+}
+
+func (r checkedResource) Namespace(namespace string) metadata.ResourceInterface {
+	return checkedResource{r.all.Namespace(namespace), r.all, namespace}
 }
 
 func (r checkedResource) Get(

@@ -33,7 +33,7 @@ func noBorrowedRights() []mutant {
 			in(enforce, "Enforcer.as").becomes("Account", `""`), tenancy,
 			"TestImpersonation_OneReleaseOfAnOrdinaryOperator").seenByTheOracle(),
 		breaks("T1", "a release owns what its account may not change",
-			in(locking, "rights.admit").returns("objects, nil, nil"), tenancy,
+			in(locking, "rights.hold").never("allowed"), tenancy,
 			"TestAttack_ForgedRecordTakesNoObjectOfAnother"),
 		breaks("T1", "leftovers are not deleted in the name of the account",
 			in(pruning, "Pruner.prune").sets("Account", `""`), tenancy, "TestAttack_ForgedHistoryDeletesNothingOfOthers"),
