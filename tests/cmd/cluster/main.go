@@ -3,7 +3,6 @@
 //	up        build the missing programs and start a detached control plane, with its files in .cluster
 //	down      stop it and remove .cluster
 //	build     only build the binaries
-//	bin       print the directory of the binaries
 //	versions  build the missing programs, and print the versions of Kubernetes, etcd and Helm, as JSON
 //
 // The Makefile calls it by cluster-up and cluster-down.
@@ -39,7 +38,7 @@ func main() {
 // run executes one command; results go to out and progress to log.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) != 1 {
-		return errors.New("usage: cluster-cmd up|down|build|bin|versions")
+		return errors.New("usage: cluster-cmd up|down|build|versions")
 	}
 	root, err := cluster.Root()
 	if err != nil {
@@ -54,13 +53,6 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	case "build":
 		_, err := cluster.Build(ctx, log)
 		return err
-	case "bin":
-		bin, err := cluster.BinDir()
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(out, bin)
-		return err
 	case "versions":
 		binaries, err := cluster.Build(ctx, log)
 		if err != nil {
@@ -72,7 +64,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		}
 		return json.NewEncoder(out).Encode(versions)
 	default:
-		return fmt.Errorf("unknown command %q: want up, down, build, bin or versions", args[0])
+		return fmt.Errorf("unknown command %q: want up, down, build or versions", args[0])
 	}
 }
 

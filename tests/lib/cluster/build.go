@@ -43,8 +43,8 @@ type Binaries struct {
 // duration and, every few seconds, its progress; a nil log discards that. The first build on a machine takes several
 // minutes; later calls only check the disk. Concurrent calls, also from other processes, wait for each other.
 //
-// The binaries live in BinDir. A program in the directory named by KUBEBUILDER_ASSETS takes precedence, whatever its
-// version. A program missing from BinDir is taken from the PATH if it has exactly the version required by go.mod. The
+// The binaries live in binDir. A program in the directory named by KUBEBUILDER_ASSETS takes precedence, whatever its
+// version. A program missing there is taken from the PATH if it has exactly the version required by go.mod. The
 // environment needs a Go toolchain and, for modules missing from the module cache, a module proxy.
 func Build(ctx context.Context, log io.Writer) (Binaries, error) { return build(ctx, log, false) }
 
@@ -142,20 +142,6 @@ func (b builder) build(ctx context.Context, missing []program) error {
 	return nil
 }
 
-// BinDir returns the directory filled by Build: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache
-// directory, one per set of module versions, Go version and platform.
-func BinDir() (string, error) {
-	source, err := sourceDir()
-	if err != nil {
-		return "", err
-	}
-	all, err := programs(source)
-	if err != nil {
-		return "", err
-	}
-	return binDir(source, all)
-}
-
 // locate puts the path of every program, built or not, into bins, and returns the programs that do not exist yet.
 func locate(dir string, all []program, bins *Binaries) (missing []program) {
 	for _, p := range all {
@@ -242,6 +228,8 @@ func sourceDir() (string, error) {
 	return "", fmt.Errorf("the directory tests/controlplane was not found above any of %s", strings.Join(starts, ", "))
 }
 
+// binDir returns the directory of some programs: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache directory,
+// one per set of module versions, Go version and platform.
 func binDir(source string, all []program) (string, error) {
 	root := os.Getenv("HELM_LOCKER_CACHE")
 	if root == "" {

@@ -118,8 +118,7 @@ func TestAControlPlaneStartsWithFetchedPrograms(t *testing.T) {
 	t.Setenv(indexVariable, serve(t, path, sum, version))
 	t.Setenv("KUBEBUILDER_ASSETS", "")
 	t.Setenv("HELM_LOCKER_CACHE", t.TempDir())
-	dir, err := BinDir()
-	check.NoError(t, err)
+	_, dir := fromModules(t)
 	for name, path := range map[string]string{"helm3/helm": built.Helm3, "helm4/helm": built.Helm4} {
 		check.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		check.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
