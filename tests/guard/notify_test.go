@@ -71,7 +71,7 @@ func TestADenialIsNotified(t *testing.T) {
 	drift := all.denial(t, v1alpha1.DriftModified)
 	check.That(t, drift["user"] != "" && drift["user"] != nil && drift["action"] == "Denied" && drift["paths"] != nil,
 		"the message has the drift %v", drift)
-	check.That(t, len(others.messages) == 0, "the receiver of other namespaces got %v", <-others.messages)
+	check.That(t, len(others.messages) == 0, "the receiver of other namespaces got a message")
 }
 
 // The stream is that of the leader. A standby keeps its denials, and they are messages once it leads.
