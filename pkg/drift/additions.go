@@ -132,7 +132,7 @@ func (f *additionFinder) elements(want, have []any, n *node) {
 		i := j
 		switch {
 		case kind != atomicList:
-			i = f.declaredElement(want, e, n)
+			i = n.declarationOf(want, e)
 		case len(want) != len(have):
 			return
 		}
@@ -192,51 +192,9 @@ func (f *additionFinder) partStays(v any) bool {
 
 // Without returns object without additions of it. It shares the unchanged parts with object.
 func Without(object map[string]any, additions []Addition) map[string]any {
-	all := removal{}
+	places := tree{}
 	for _, a := range additions {
-		all.add(a.at)
+		places.add(a.at)
 	}
-	result, _ := all.from(object).(map[string]any)
-	return result
-}
-
-// removal is a tree of fields to remove: a field without an entry below it is removed whole.
-type removal map[string]removal
-
-func (r removal) add(path []string) {
-	for _, segment := range path {
-		if r[segment] == nil {
-			r[segment] = removal{}
-		}
-		r = r[segment]
-	}
-	clear(r)
-}
-
-func (r removal) from(v any) any {
-	switch x := v.(type) {
-	case map[string]any:
-		rest := maps.Clone(x)
-		for name, below := range r {
-			if len(below) == 0 {
-				delete(rest, name)
-			} else {
-				rest[name] = below.from(x[name])
-			}
-		}
-		return rest
-	case []any:
-		rest := make([]any, 0, len(x))
-		for i, e := range x {
-			below, listed := r[strconv.Itoa(i)]
-			switch {
-			case !listed:
-				rest = append(rest, e)
-			case len(below) > 0:
-				rest = append(rest, below.from(e))
-			}
-		}
-		return rest
-	}
-	return v
+	return mapOf(places.cut(object))
 }

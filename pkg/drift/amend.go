@@ -3,7 +3,6 @@ package drift
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Overtaken is a write of ours that may have been applied after Helm began to work on a newer revision.
@@ -27,31 +26,56 @@ type Amendment struct {
 // nothing. Later changes of others stay, and so do fields ignored by opt.Ignore. Paths are those of desired.
 func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	opt.Accepted, opt.Strict = nil, nil
-	ours := newPaths(Compare(desired, live, opt).Changes)
 	since := opt
 	since.Accepted = Learn(desired, w.Old, opt)
-	ours.remove(Compare(desired, live, since).Changes)
-	ours.remove(Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes)
+	ours, found := tree{}, unexplained(Compare(desired, live, opt).Changes, slices.Concat(
+		Compare(desired, live, since).Changes, Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes))
+	for _, c := range found {
+		ours.add(c.Segments())
+	}
+	ignored := func(path []string) bool { return opt.Ignore != nil && opt.Ignore(path) }
 	narrow := opt
-	narrow.Ignore = func(path []string) bool { return !ours.touch(path) || opt.Ignore != nil && opt.Ignore(path) }
+	narrow.Ignore = func(path []string) bool {
+		_, touched := ours.covers(path)
+		return !touched || ignored(path)
+	}
 	a := Amendment{Options: narrow, Desired: w.Old}
-	if len(ours.at) > 0 {
+	if len(ours) > 0 {
 		a.Result = Compare(desired, live, narrow)
 		if mixed := Compare(desired, w.Old, narrow).Target; mixed != nil {
 			a.Desired = mixed
 		}
 	}
+	added := tree{}
 	for _, path := range w.added(nil, w.Old, w.Undo, desired, live) {
-		if opt.Ignore != nil && opt.Ignore(path) {
-			continue
+		if !ignored(path) {
+			a.Changes = append(a.Changes, Change{Path: Pointer(path...), Op: Added})
+			added.add(path)
 		}
+	}
+	if len(added) > 0 {
 		if a.Target == nil {
 			a.Target = live
 		}
-		a.Changes = append(a.Changes, Change{Path: Pointer(path...), Op: Added})
-		a.Target, a.Desired = without(a.Target, path), without(a.Desired, path)
+		a.Target, a.Desired = mapOf(added.cut(a.Target)), mapOf(added.cut(a.Desired))
 	}
 	return a
+}
+
+// unexplained returns the changes without those at the paths of others, and those below a map or an element that is
+// missing by these.
+func unexplained(changes, others []Change) []Change {
+	at, missing := map[string]bool{}, tree{}
+	for _, c := range others {
+		at[c.Path] = true
+		if c.Op == Removed {
+			missing.add(c.Segments())
+		}
+	}
+	return slices.DeleteFunc(changes, func(c Change) bool {
+		covered, _ := missing.covers(c.Segments())
+		return covered || at[c.Path]
+	})
 }
 
 // added returns the paths of undeclared keys that the write added and live still holds unchanged.
@@ -77,20 +101,6 @@ func mapOf(v any) map[string]any {
 	return m
 }
 
-// without returns an object without the value at a path. It shares the unchanged parts with object, and does not change
-// it.
-func without(object map[string]any, path []string) map[string]any {
-	object = maps.Clone(object)
-	if len(path) == 1 {
-		delete(object, path[0])
-		return object
-	}
-	if inner, ok := object[path[0]].(map[string]any); ok {
-		object[path[0]] = without(inner, path[1:])
-	}
-	return object
-}
-
 // mergePatched returns an object after a JSON merge patch. It shares memory with both.
 func mergePatched(object, patch map[string]any) map[string]any {
 	out := maps.Clone(object)
@@ -108,57 +118,4 @@ func mergePatched(object, patch map[string]any) map[string]any {
 		}
 	}
 	return out
-}
-
-// paths are the places of changes.
-type paths struct {
-	at    map[string]struct{} // pointers
-	above map[string]struct{} // pointers of all that holds one of them
-}
-
-func newPaths(changes []Change) *paths {
-	p := &paths{at: map[string]struct{}{}}
-	for _, c := range changes {
-		p.at[c.Path] = struct{}{}
-	}
-	return p
-}
-
-// remove removes the paths of changes. A missing map or element removes the paths below it, too.
-func (p *paths) remove(changes []Change) {
-	missing := newPaths(nil)
-	for _, c := range changes {
-		delete(p.at, c.Path)
-		if c.Op == Removed {
-			missing.at[c.Path] = struct{}{}
-		}
-	}
-	maps.DeleteFunc(p.at, func(pointer string, _ struct{}) bool { return missing.cover(pointer) })
-	p.above = map[string]struct{}{}
-	for pointer := range p.at {
-		for i := range pointer {
-			if pointer[i] == '/' {
-				p.above[pointer[:i]] = struct{}{}
-			}
-		}
-	}
-}
-
-// touch reports whether a path is one of the places, holds one, or is part of one.
-func (p *paths) touch(path []string) bool {
-	pointer := Pointer(path...)
-	if _, ok := p.above[pointer]; ok {
-		return true
-	}
-	return p.cover(pointer)
-}
-
-// cover reports whether a pointer is one of the places, or part of one.
-func (p *paths) cover(pointer string) bool {
-	for end := len(pointer); end >= 0; end = strings.LastIndexByte(pointer[:end], '/') {
-		if _, ok := p.at[pointer[:end]]; ok {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,8 @@
 package drift
 
-import "slices"
+import (
+	"slices"
+)
 
 // entry is an element of a list under construction; declared is its index in the desired list, or -1.
 type entry struct {

@@ -1,6 +1,8 @@
 package drift
 
-import "maps"
+import (
+	"maps"
+)
 
 // comparer is one comparison. Its merge methods find the changes and build the target.
 type comparer struct {
@@ -25,15 +27,11 @@ func (c *comparer) equal(want, have any, n *node) bool {
 // mergeMap reports the changes below the current path and returns live with them reverted, or live itself.
 func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]any, bool) {
 	m := mapMerge{live: live, target: live}
-	for key, want := range desired {
-		if len(c.path) < 2 && c.outside(key) {
+	for key := range desired {
+		if c.outside(key) || c.ignoredAt(key) {
 			continue
 		}
-		c.push(key)
-		if !c.ignored() {
-			c.mergeField(&m, desired, key, want, n)
-		}
-		c.pop()
+		c.mergeField(&m, desired, key, n)
 		if c.asking && m.changed {
 			return live, true
 		}
@@ -64,57 +62,43 @@ func (m *mapMerge) set(key string, v any) {
 	m.target[key] = v
 }
 
-func (c *comparer) mergeField(m *mapMerge, desired map[string]any, key string, want any, n *node) {
-	if want == nil {
-		c.mergeNull(m, key)
-		return
+// mergeField restores the declared field key of a map.
+func (c *comparer) mergeField(m *mapMerge, desired map[string]any, key string, n *node) {
+	want := desired[key]
+	have, there := m.live[key]
+	var rivals []string
+	if want != nil {
+		rivals = c.rivals(n, key, have != nil, desired, m.live)
 	}
-	have := m.live[key]
-	if have != nil {
-		if v, changed := c.mergeValue(want, have, n.field(key)); changed {
-			m.set(key, v)
-			c.dropRivals(m, c.rivalsOf(n, key, true, desired, m.live))
-		}
-		return
-	}
-	rivals := c.rivalsOf(n, key, false, desired, m.live)
-	if len(rivals) == 0 && sameAsAbsent(want, n.field(key)) {
-		return
-	}
-	v, needed := c.withoutIgnored(want)
-	if !needed && len(rivals) == 0 {
-		return
-	}
-	seen := func() uint64 { return fingerprintAbsent(rivals) }
-	if c.accepts(seen) {
-		return
-	}
-	c.report(Removed, seen)
-	m.set(key, v)
-	c.dropRivals(m, rivals)
-}
-
-// rivalsOf is rivals for the field at the current path among its siblings.
-func (c *comparer) rivalsOf(n *node, key string, changed bool, desired, live map[string]any) []string {
-	c.pop()
-	found := c.rivals(n, key, changed, desired, live)
+	var v any
+	var changed bool
 	c.push(key)
-	return found
-}
-
-// dropRivals removes the rivals, siblings of the current path, from the target.
-func (c *comparer) dropRivals(m *mapMerge, rivals []string) {
-	if len(rivals) == 0 {
+	switch {
+	case want == nil:
+		v, changed = c.mergeNull(have, there)
+	case have != nil:
+		v, changed = c.mergeValue(want, have, n.field(key))
+	default:
+		v, changed = c.mergeMissing(want, rivals, n.field(key))
+	}
+	c.pop()
+	if !changed {
 		return
 	}
-	m.own()
-	last := c.path[len(c.path)-1]
-	c.pop()
+	m.set(key, v)
 	for _, r := range rivals {
 		delete(m.target, r)
 		c.reportAdded(r)
 	}
-	c.push(last)
+}
+
+// mergeMissing restores a declared value that the live object lacks.
+func (c *comparer) mergeMissing(want any, rivals []string, n *node) (any, bool) {
+	if len(rivals) == 0 && sameAsAbsent(want, n) {
+		return nil, false
+	}
+	v, needed := c.withoutIgnored(want)
+	return v, (needed || len(rivals) > 0) && c.departs(Removed, absent(rivals))
 }
 
 func (c *comparer) mergeValue(want, have any, n *node) (any, bool) {
@@ -132,14 +116,9 @@ func (c *comparer) mergeValue(want, have any, n *node) (any, bool) {
 			return have, false
 		}
 	}
-	seen := func() uint64 { return fingerprint(have) }
-	if c.accepts(seen) {
+	if !c.departs(Modified, have) {
 		return have, false
 	}
-	if c.asking {
-		return have, true
-	}
-	c.report(Modified, seen)
 	return deepCopy(want), true
 }
 
@@ -161,4 +140,34 @@ func (c *cursor) withoutIgnored(want any) (any, bool) {
 		c.pop()
 	}
 	return kept, len(kept) > 0 || len(declared) == 0
+}
+
+// isExtra reports whether a map compared as a whole has an undeclared key that is no default of the server.
+func (c *comparer) isExtra(desired map[string]any, key string, have any, n *node) bool {
+	if _, declared := desired[key]; declared || have == nil || c.ignoredAt(key) {
+		return false
+	}
+	if n.object != nil {
+		if byServer, ok := n.object.defaults[key]; ok && deepEqual(byServer, have) {
+			return false
+		}
+	}
+	c.push(key)
+	defer c.pop()
+	return !c.accepts(additionSuffix, have)
+}
+
+// dropExtra removes the undeclared keys from a map compared as a whole.
+func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
+	for key, have := range m.live {
+		if !c.isExtra(desired, key, have, n) {
+			continue
+		}
+		m.own()
+		delete(m.target, key)
+		c.push(key)
+		c.report(Added) // a server-side apply replaces such a map as a whole, so nothing of it counts as foreign
+		c.learn(additionSuffix, have)
+		c.pop()
+	}
 }

@@ -5,7 +5,6 @@ type cursor struct {
 	ignore   func([]string) bool
 	accepted Baseline
 	path     []string
-	buf      []byte // scratch for pointers
 }
 
 func newCursor(opt Options) cursor {
@@ -47,37 +46,12 @@ func (c *cursor) outside(key string) bool {
 	return false
 }
 
-// accepts reports whether the value at the current path is the learnt one.
-func (c *cursor) accepts(seen func() uint64) bool {
+// accepts reports whether a value is the learnt one. Its key in a Baseline is the pointer to the current path, followed by
+// suffix.
+func (c *cursor) accepts(suffix string, have any) bool {
 	if len(c.accepted) == 0 {
 		return false
 	}
-	c.buf = appendPointer(c.buf[:0], c.path)
-	learnt, ok := c.accepted[string(c.buf)]
-	return ok && learnt == seen()
-}
-
-// acceptsAt is accepts for a child of the current path.
-func (c *cursor) acceptsAt(segment string, seen func() uint64) bool {
-	if len(c.accepted) == 0 {
-		return false
-	}
-	c.buf = append(append(appendPointer(c.buf[:0], c.path), '/'), segment...)
-	learnt, ok := c.accepted[string(c.buf)]
-	return ok && learnt == seen()
-}
-
-// additionKey is the key in a Baseline of the undeclared field at the current path.
-func (c *cursor) additionKey() string {
-	return string(append(appendPointer(nil, c.path), additionSuffix...))
-}
-
-// acceptsAddition reports whether the undeclared field at the current path was learnt.
-func (c *cursor) acceptsAddition(have any) bool {
-	if len(c.accepted) == 0 {
-		return false
-	}
-	c.buf = append(appendPointer(c.buf[:0], c.path), additionSuffix...)
-	learnt, ok := c.accepted[string(c.buf)]
+	learnt, ok := c.accepted[Pointer(c.path...)+suffix]
 	return ok && learnt == fingerprint(have)
 }

@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"slices"
 	"strconv"
 )
 
@@ -32,7 +31,7 @@ type ignorer struct {
 func (s *ignorer) object(want, have, live map[string]any, n *node) map[string]any {
 	out := make(map[string]any, len(want))
 	for key, w := range want {
-		if len(s.path) < 2 && s.outside(key) {
+		if s.outside(key) {
 			out[key] = deepCopy(w)
 			continue
 		}
@@ -91,7 +90,7 @@ func (s *ignorer) isAccepted(want, have any, n *node) bool {
 	if list, ok := want.([]any); want == nil || have == nil || ok && s.kindOf(list, n) != atomicList {
 		return false
 	}
-	return s.accepts(func() uint64 { return fingerprint(have) })
+	return s.accepts("", have)
 }
 
 // asNull returns the value to send for a declared null while the object has one: an apply of it owns the field as the
@@ -154,20 +153,15 @@ func (s *ignorer) list(want, have []any, n *node) []any {
 
 // counterpart returns the element of the target for element i of the desired list; nil for none.
 func (s *ignorer) counterpart(kind listKind, i int, want, have []any, n *node) any {
-	at := -1
 	switch {
-	case kind == keyedList:
-		declared, _ := want[i].(map[string]any)
-		at = slices.IndexFunc(have, func(h any) bool { return hasKey(h, declared, n) })
-	case kind == setList:
-		at = indexOf(have, want[i], n)
+	case kind != atomicList:
+		if at := n.indexOf(have, want[i]); at >= 0 {
+			return have[at]
+		}
 	case len(have) == len(want):
-		at = i
+		return have[i]
 	}
-	if at < 0 {
-		return nil
-	}
-	return have[at]
+	return nil
 }
 
 // withKeys restores the declared merge keys of an element of a keyed list. The API server would reject it without them.

@@ -102,9 +102,9 @@ func (f *injectedFinder) list(p pair[[]any], n *node) ([]any, bool) {
 		if !isMap || count(p.have, element, n) != 1 || count(p.live, element, n) != 1 || count(p.want, element, n) > 1 {
 			continue // of several with one key it is not known which one is meant
 		}
-		at := func(l any) bool { return hasKey(l, element, n) }
+		at := func(l any) bool { return n.isSame(element, l) }
 		j := slices.IndexFunc(p.live, at)
-		if i := declaredKey(p.want, e, n.keys); i >= 0 {
+		if i := n.declarationOf(p.want, e); i >= 0 {
 			if v, differs := f.inside(i, pair[any]{p.want[i], e, p.live[j]}, n); differs {
 				target, changed = slices.Clone(target), true
 				target[slices.IndexFunc(target, at)] = v
@@ -138,15 +138,15 @@ func (f *injectedFinder) changed(j int, live any, element map[string]any, n *nod
 	}
 	list := Pointer(f.c.path[:len(f.c.path)-1]...)
 	text, _ := keyText(element, n.keys)
-	key, hash := list+"/"+injectedMark+strconv.FormatUint(fingerprint(text), 16), fingerprint(live)
+	key := list + "/" + injectedMark + hexOf(text)
 	if f.learnt != nil {
-		f.learnt[key] = hash
+		f.learnt[key] = fingerprint(live)
 		return false
 	}
 	if _, known := f.c.accepted[key]; !known && !f.isTouched() {
 		return false
 	}
-	return f.record(Added, key, hash)
+	return f.record(Added, key, live)
 }
 
 // isTouched reports whether a foreign manager owns a part of the live element at the current path, and not the element

@@ -5,28 +5,6 @@ import (
 	"strconv"
 )
 
-// keysEqual compares the merge keys of two elements.
-func keysEqual(a, b map[string]any, keys []mergeKey) bool {
-	for i := range keys {
-		if !scalarEqual(keys[i].of(a), keys[i].of(b)) {
-			return false
-		}
-	}
-	return true
-}
-
-// declaredKey returns the index of the first desired element with the key of a live one, or -1.
-func declaredKey(want []any, have any, keys []mergeKey) int {
-	h, ok := have.(map[string]any)
-	if !ok {
-		return -1
-	}
-	return slices.IndexFunc(want, func(w any) bool {
-		declared, ok := w.(map[string]any)
-		return ok && keysEqual(declared, h, keys)
-	})
-}
-
 // keyedMerge is the work on one list merged by key.
 type keyedMerge struct {
 	c          *comparer
@@ -128,13 +106,7 @@ func (m *keyedMerge) restoreKeys(restored map[int]any) {
 
 func (m *keyedMerge) declared(i int) map[string]any { return m.want[i].(map[string]any) }
 
-func (m *keyedMerge) live(j int) map[string]any {
-	h, ok := m.have[j].(map[string]any)
-	if !ok {
-		return nil
-	}
-	return h
-}
+func (m *keyedMerge) live(j int) map[string]any { return mapOf(m.have[j]) }
 
 // dropOverrides removes elements that override a declared element of the same key.
 func (m *keyedMerge) dropOverrides() {
@@ -147,15 +119,11 @@ func (m *keyedMerge) dropOverrides() {
 			continue
 		}
 		c := m.c
-		hash := fingerprint(h)
-		seen := func() uint64 { return hash }
-		segment := strconv.Itoa(i) + overrideSeparator + strconv.FormatUint(hash, 16)
-		if c.acceptsAt(segment, seen) {
+		suffix := "/" + strconv.Itoa(i) + overrideSeparator + hexOf(h)
+		if c.accepts(suffix, h) {
 			continue
 		}
-		if c.learnt != nil && !c.silent() {
-			c.learnt[Pointer(c.path...)+"/"+segment] = hash
-		}
+		c.learn(suffix, h)
 		c.reportAdded(strconv.Itoa(j))
 		m.out[j], m.changed = true, true
 	}
@@ -164,14 +132,12 @@ func (m *keyedMerge) dropOverrides() {
 // missing reports the missing declared elements, and returns their indexes.
 func (m *keyedMerge) missing() []int {
 	var missing []int
-	seen := func() uint64 { return fingerprintAbsent(nil) }
 	for i, j := range m.partner {
 		if j >= 0 || m.skip[i] {
 			continue
 		}
 		m.c.push(strconv.Itoa(i))
-		if !m.c.accepts(seen) {
-			m.c.report(Removed, seen)
+		if m.c.departs(Removed, absent(nil)) {
 			missing = append(missing, i)
 			m.changed = true
 		}
@@ -191,11 +157,9 @@ func (m *keyedMerge) outOfOrder() bool {
 			sequence = append(sequence, i)
 		}
 	}
-	seen := func() uint64 { return fingerprint(sequence) }
-	if slices.IsSorted(sequence) || m.c.accepts(seen) {
+	if slices.IsSorted(sequence) || !m.c.departs(Modified, sequence) {
 		return false
 	}
-	m.c.report(Modified, seen)
 	m.changed = true
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // Baseline holds the normal differences of one desired object: a pointer, as in Change.Path, and a fingerprint of the
@@ -44,19 +45,23 @@ func Learn(desired, canonicalLive map[string]any, opt Options) Baseline {
 	return learnt
 }
 
-// fingerprint is a cryptographic hash of a value. No user can find a second value with the same hash, and so put one
-// into a live object unnoticed. It is the same in every process.
-func fingerprint(v any) uint64 { return hashOf("", v) }
+// absent is a missing value in place of which others set some fields.
+type absent []string
 
-// fingerprintAbsent is the fingerprint of a missing value that others replaced by the given fields.
-func fingerprintAbsent(rivals []string) uint64 { return hashOf("absent", rivals) }
-
-// hashOf hashes the JSON of a value. Its keys are sorted, and 1.0 is written as 1.
-func hashOf(prefix string, v any) uint64 {
+// fingerprint is a cryptographic hash of the JSON of a value, in which keys are sorted and 1.0 is written as 1. No user
+// can find a second value with the same hash, and so put one into a live object unnoticed. It is the same in every
+// process.
+func fingerprint(v any) uint64 {
 	text, err := json.Marshal(v)
 	if err != nil {
 		text = fmt.Append(nil, v) // not from JSON
 	}
-	sum := sha256.Sum256(append([]byte(prefix), text...))
+	if _, missing := v.(absent); missing {
+		text = append([]byte("absent"), text...)
+	}
+	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:])
 }
+
+// hexOf returns the fingerprint of a list element, which is a part of its key in a Baseline: its index is not stable.
+func hexOf(v any) string { return strconv.FormatUint(fingerprint(v), 16) }

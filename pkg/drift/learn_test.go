@@ -164,7 +164,7 @@ func TestFingerprintsTellValuesApart(t *testing.T) {
 		map[string]any{"a": map[string]any{"b": nil}}, map[string]any{"a": nil, "b": nil}, []any{nil},
 		[]any{int64(1), int64(0)},
 	}
-	seen := map[uint64]any{fingerprintAbsent(nil): "absent", fingerprintAbsent([]string{"a"}): "replaced"}
+	seen := map[uint64]any{fingerprint(absent(nil)): "absent", fingerprint(absent{"a"}): "replaced"}
 	for _, v := range values {
 		other, taken := seen[fingerprint(v)]
 		check.That(t, !taken, "%v has the fingerprint of %v", v, other)

@@ -1,6 +1,8 @@
 package drift
 
-import "strconv"
+import (
+	"strconv"
+)
 
 // maxTries bounds the comparisons of one Compare that search for the partner of a list element. A huge rewritten list
 // costs no more than its restoration.
@@ -46,18 +48,16 @@ func (c *comparer) equalElement(i int, want, have any, n *node) bool {
 // the server's additions to them, and replaces the others: in a half-merged element, remains of the tampering could
 // contradict declared values.
 func (c *comparer) mergeAtomic(want, have []any, n *node) ([]any, bool) {
-	seen := func() uint64 { return fingerprint(have) }
 	if c.asking {
-		return have, !c.equalInPlace(want, have, n) && !c.accepts(seen)
+		return have, !c.equalInPlace(want, have, n) && !c.accepts("", have)
 	}
 	partner, inPlace := c.align(want, have, n)
 	if inPlace {
 		return c.mergeInPlace(want, have, partner, n)
 	}
-	if c.accepts(seen) {
+	if !c.departs(Modified, have) {
 		return have, false
 	}
-	c.report(Modified, seen)
 	target := make([]any, len(want))
 	for i, w := range want {
 		switch {

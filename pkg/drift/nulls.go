@@ -51,7 +51,7 @@ const maxNulls = 50
 func (c *recorder) learnNulls(desired, live map[string]any, n *node) {
 	for _, key := range slices.Sorted(maps.Keys(desired)) {
 		want := desired[key]
-		if len(c.path) < 2 && c.outside(key) {
+		if c.outside(key) {
 			continue
 		}
 		c.push(key)
@@ -60,7 +60,7 @@ func (c *recorder) learnNulls(desired, live map[string]any, n *node) {
 			if want != nil {
 				c.learnNullsBelow(want, have, n.field(key))
 			} else if there && (have == nil || have == "" && n.isMap()) && len(c.learnt.nulls()) < maxNulls {
-				c.learnt[Pointer(c.path...)+nullSuffix] = fingerprint(have)
+				c.learn(nullSuffix, have)
 			}
 		}
 		c.pop()
@@ -78,8 +78,8 @@ func (c *recorder) learnNullsBelow(want, have any, n *node) {
 		kind := c.kindOf(w, n)
 		for i, e := range w {
 			at := i
-			if declared, ok := e.(map[string]any); ok && kind == keyedList {
-				at = slices.IndexFunc(h, func(l any) bool { return hasKey(l, declared, n) })
+			if kind == keyedList {
+				at = n.indexOf(h, e)
 			}
 			if at < 0 || at >= len(h) || kind == setList {
 				continue
@@ -97,26 +97,23 @@ func (n *node) isMap() bool {
 }
 
 // mergeNull restores the field at the current path, declared as null, to its learnt value.
-func (c *comparer) mergeNull(m *mapMerge, key string) {
+func (c *comparer) mergeNull(have any, there bool) (any, bool) {
 	if len(c.accepted) == 0 {
-		return
+		return nil, false
 	}
-	c.buf = append(appendPointer(c.buf[:0], c.path), nullSuffix...)
-	learnt, kept := c.accepted[string(c.buf)]
-	have, there := m.live[key]
+	learnt, kept := c.accepted[Pointer(c.path...)+nullSuffix]
 	if !kept || there && learnt == fingerprint(have) {
-		return
+		return nil, false
 	}
 	op := Modified
 	if have == nil {
 		op = Removed
 	}
-	c.report(op, func() uint64 { return fingerprint(have) })
-	for _, form := range []any{nil, ""} { // what the API server makes of a null that it keeps
-		if fingerprint(form) == learnt {
-			m.set(key, form)
-		}
+	c.report(op)
+	if learnt == fingerprint("") {
+		return "", true
 	}
+	return nil, true
 }
 
 // SetsNull reports whether target has a null beyond those of live, or a list with a null that differs from live's. A

@@ -1,21 +1,22 @@
 package drift
 
-import "strings"
+import (
+	"strings"
+)
 
 // Pointer returns a path as an RFC 6901 pointer.
-func Pointer(path ...string) string { return string(appendPointer(nil, path)) }
+func Pointer(path ...string) string {
+	var b strings.Builder
+	for _, segment := range path {
+		b.WriteByte('/')
+		b.WriteString(escaped.Replace(segment))
+	}
+	return b.String()
+}
 
 var escaped, unescaped = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
-// appendPointer appends path as an RFC 6901 pointer.
-func appendPointer(b []byte, path []string) []byte {
-	for _, segment := range path {
-		b = append(append(b, '/'), escaped.Replace(segment)...)
-	}
-	return b
-}
-
-// parsePointer is the inverse of appendPointer.
+// parsePointer is the inverse of Pointer.
 func parsePointer(pointer string) []string {
 	if pointer == "" {
 		return nil

@@ -31,25 +31,34 @@ func (c *recorder) result(target map[string]any) Result {
 
 func (c *recorder) silent() bool { return c.asking || c.quiet }
 
-// report records a change at the current path. seen returns the fingerprint of the live value.
-func (c *recorder) report(op Operation, seen func() uint64) {
-	if c.silent() {
-		return
+// departs reports whether the live value at the current path is not the learnt one, and records the change if so.
+func (c *recorder) departs(op Operation, have any) bool {
+	if c.accepts("", have) {
+		return false
 	}
-	pointer := Pointer(c.path...)
-	c.changes = append(c.changes, Change{Path: pointer, Op: op})
-	if c.learnt != nil {
-		c.learnt[pointer] = seen()
+	c.report(op)
+	c.learn("", have)
+	return true
+}
+
+// learn records a live value of the current path; suffix is as in accepts.
+func (c *recorder) learn(suffix string, have any) {
+	if c.learnt != nil && !c.silent() {
+		c.learnt[Pointer(c.path...)+suffix] = fingerprint(have)
+	}
+}
+
+// report records a change at the current path.
+func (c *recorder) report(op Operation) {
+	if !c.silent() {
+		c.changes = append(c.changes, Change{Path: Pointer(c.path...), Op: op})
 	}
 }
 
 // reportAdded records the removal of the child segment of the current path.
 func (c *recorder) reportAdded(segment string) {
 	c.push(segment)
-	defer c.pop()
-	if c.silent() {
-		return
-	}
-	c.changes = append(c.changes, Change{Path: Pointer(c.path...), Op: Added})
-	c.foreign = true
+	c.report(Added)
+	c.pop()
+	c.foreign = c.foreign || !c.silent()
 }

@@ -1,24 +1,21 @@
 package drift
 
 import (
-	"slices"
 	"strconv"
 )
 
 func (c *comparer) mergeSet(want, have []any, n *node) ([]any, bool) {
 	entries := make([]entry, len(have))
 	for j, h := range have {
-		entries[j] = entry{value: h, declared: slices.IndexFunc(want, func(w any) bool { return sameElement(w, h, n) })}
+		entries[j] = entry{value: h, declared: n.declarationOf(want, h)}
 	}
 	var missing []int
 	for i, w := range want {
-		if indexOf(have, w, n) >= 0 || indexOf(want[:i], w, n) >= 0 {
+		if n.indexOf(have, w) >= 0 || n.indexOf(want[:i], w) >= 0 {
 			continue
 		}
 		c.push(strconv.Itoa(i))
-		seen := func() uint64 { return fingerprintAbsent(nil) }
-		if !c.ignored() && !c.accepts(seen) {
-			c.report(Removed, seen)
+		if !c.ignored() && c.departs(Removed, absent(nil)) {
 			missing = append(missing, i)
 		}
 		c.pop()
@@ -47,18 +44,4 @@ func (c *comparer) restoreElements(want []any, entries []entry, missing []int, n
 		entries = insert(entries, entry{value: deepCopy(want[i]), declared: i})
 	}
 	return entries
-}
-
-// indexOf returns the index of the first element that is the declared element want, or -1.
-func indexOf(list []any, want any, n *node) int {
-	return slices.IndexFunc(list, func(e any) bool { return sameElement(want, e, n) })
-}
-
-// sameElement reports whether an element of a set is the declared one.
-func sameElement(want, have any, n *node) bool {
-	if _, isMap := want.(map[string]any); !isMap {
-		return scalarEqual(want, have)
-	}
-	var c comparer // what is ignored or learnt inside of an element would make it another one
-	return c.equal(want, have, n.elem)
 }

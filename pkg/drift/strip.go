@@ -178,7 +178,7 @@ func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
 			continue
 		}
 		of := own.of(element)
-		if i := s.declaredElement(p.want, e, n); i >= 0 {
+		if i := n.declarationOf(p.want, e); i >= 0 {
 			v, differs := s.insideElement(p, i, e, n, of.below())
 			target, changed = append(target, v), changed || differs
 			continue
@@ -196,17 +196,6 @@ func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
 	return target, true
 }
 
-// declaredElement returns the index in want of the declaration of the element, or -1.
-func (s *stripper) declaredElement(want []any, e any, n *node) int {
-	switch {
-	case want == nil || n == nil:
-		return -1
-	case n.list == keyedList:
-		return declaredKey(want, e, n.keys)
-	}
-	return slices.IndexFunc(want, func(w any) bool { return sameElement(w, e, n) })
-}
-
 // insideElement searches e, the element of desired element i, for additions. If several elements have its key, the
 // declared one of them is unknown.
 func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owners) (any, bool) {
@@ -215,7 +204,7 @@ func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owner
 	if !isMap || !hasMap || n.list != keyedList || count(p.want, want, n) != 1 || count(p.have, want, n) != 1 {
 		return e, false
 	}
-	j := slices.IndexFunc(p.live, func(l any) bool { return hasKey(l, want, n) })
+	j := n.indexOf(p.live, want)
 	if j < 0 || count(p.live, want, n) != 1 {
 		return e, false
 	}
@@ -234,17 +223,18 @@ func (s *stripper) removeElement(j int, e any) bool {
 	if s.c.ignored() || s.stays(e) {
 		return false
 	}
-	hash := fingerprint(e)
 	parent := Pointer(s.c.path[:len(s.c.path)-1]...)
-	return s.record(Added, parent+"/"+additionSuffix+strconv.FormatUint(hash, 16), hash)
+	return s.record(Added, parent+"/"+additionSuffix+hexOf(e), e)
 }
 
 // remove decides about the undeclared value v of the field at the current path.
 func (s *stripper) remove(v any) bool {
-	return s.record(Added, s.c.additionKey(), fingerprint(v))
+	return s.record(Added, Pointer(s.c.path...)+additionSuffix, v)
 }
 
-func (s *stripper) record(op Operation, key string, hash uint64) bool {
+// record records the removal of the value at the current path, unless it was learnt under a key.
+func (s *stripper) record(op Operation, key string, v any) bool {
+	hash := fingerprint(v)
 	if learnt, ok := s.c.accepted[key]; ok && learnt == hash {
 		return false
 	}

@@ -95,7 +95,7 @@ func (s *stripper) wholeList(m *mapMerge, want, have []any, name string) {
 		return
 	}
 	declared := s.c.adopt(want, have)
-	if !deepEqual(declared, have) && s.record(Modified, s.c.additionKey(), fingerprint(have)) {
+	if !deepEqual(declared, have) && s.record(Modified, Pointer(s.c.path...)+additionSuffix, have) {
 		m.set(name, declared)
 	}
 }
