@@ -25,8 +25,10 @@ func keyNamesIn(set *fieldpath.Set) [][]string {
 			all = append(all, names)
 		}
 	}
-	set.Members.Iterate(visit)
-	set.Children.Iterate(visit)
+	if set != nil {
+		set.Members.Iterate(visit)
+		set.Children.Iterate(visit)
+	}
 	return all
 }
 
@@ -114,10 +116,10 @@ func count(list []any, of map[string]any, n *node) int {
 	return found
 }
 
-// indexIn returns the index of e in the live list. e was carried over unchanged.
-func indexIn(live []any, e any, taken []bool) int {
-	for j, l := range live {
-		if !taken[j] && deepEqual(l, e) {
+// indexIn returns the index of e in the live list, after another index; -1 for none. e was carried over unchanged.
+func indexIn(live []any, e any, after int) int {
+	for j := after + 1; j < len(live); j++ {
+		if deepEqual(live[j], e) {
 			return j
 		}
 	}

@@ -17,6 +17,14 @@ func (o owners) of(element fieldpath.PathElement) shares {
 	return shares{foreign: shareOf(o.foreign, element), others: shareOf(o.others, element), key: element.Key}
 }
 
+// field is of for a field of a map.
+func (o owners) field(name string) shares {
+	if o.foreign == nil || o.foreign.Empty() {
+		return shares{}
+	}
+	return o.of(fieldpath.FieldNameElement(name))
+}
+
 // shares are the parts of one field that belong to foreign managers and to the others.
 type shares struct {
 	foreign, others share
@@ -30,6 +38,9 @@ func (s shares) below() owners {
 
 // foreignAlone reports whether foreign managers own the field itself, and no other manager owns any part of it.
 func (s shares) foreignAlone() bool { return s.foreign.itself && s.others.nothing() }
+
+// foreignPart reports whether foreign managers own a part of the field, but not the field itself.
+func (s shares) foreignPart() bool { return !s.foreign.itself && !s.foreign.nothing() }
 
 // share is the part of one field that belongs to some managers: the field itself, and everything below it.
 type share struct {

@@ -26,55 +26,55 @@ func (s *Strict) compare(desired, live map[string]any, found Result, opt Options
 	if target == nil {
 		target = live
 	}
-	stripped, additions := s.strip(desired, target, live, opt)
-	stripped, injected := s.injected(desired, stripped, live, opt)
-	if additions = append(additions, injected...); len(additions) == 0 {
+	stripped, additions := s.strip(desired, target, live, opt, nil)
+	if len(additions) == 0 {
 		return found
 	}
-	c := recorder{changes: slices.Clone(found.Changes), foreign: true, unproven: len(injected) > 0}
+	c := recorder{changes: slices.Clone(found.Changes), foreign: true}
 	for _, a := range additions {
-		c.changes = append(c.changes, a.Change)
+		c.changes, c.unproven = append(c.changes, a.Change), c.unproven || a.injected
 	}
 	return c.result(stripped)
 }
 
 // HasAdditions reports whether scope Strict would remove anything from the live object, apart from the differences in
-// both scopes. Options are those of a comparison in scope Declared, and s is the Strict of the other one.
+// both scopes and from injected elements. Options are those of a comparison in scope Declared, and s is the Strict of
+// the other one.
 func (s *Strict) HasAdditions(desired, live map[string]any, opt Options) bool {
-	_, additions := s.strip(desired, live, live, opt)
-	return len(additions) > 0
+	_, additions := s.strip(desired, live, live, opt, nil)
+	return slices.ContainsFunc(additions, addition.isForeign)
 }
 
-// learn records in learnt the additions of others that live still has after its restoration.
+// learn records in learnt the additions of others that live still has after its restoration, and the content of the
+// injected elements.
 func (s *Strict) learn(desired, live map[string]any, opt Options, learnt Baseline) {
-	_, additions := s.strip(desired, live, live, opt)
+	_, additions := s.strip(desired, live, live, opt, learnt)
 	for _, a := range additions {
 		learnt[a.key] = a.seen
 	}
-	s.learnInjected(desired, live, opt, learnt)
 }
 
-// strip returns target without the additions of others, and these.
-func (s *Strict) strip(desired, target, live map[string]any, opt Options) (map[string]any, []addition) {
+// strip returns target without the additions of others, and these. With learnt set, the content of the injected
+// elements goes there, and none of them has changed.
+func (s *Strict) strip(
+	desired, target, live map[string]any, opt Options, learnt Baseline,
+) (map[string]any, []addition) {
 	helm := s.helm()
-	foreign := s.foreign(helm)
-	if foreign == nil {
-		return target, nil
-	}
-	c, kept := newCursor(opt), keptFieldsOf(desired)
-	// Mostly all fields of others are declared, or removed already: then the other owners need not be read.
+	foreign, c, kept := s.foreign(helm), newCursor(opt), keptFieldsOf(desired)
 	run := func(others *fieldpath.Set) (map[string]any, []addition) {
-		st := stripper{c: &c, desired: desired, kept: kept}
+		st := stripper{c: &c, desired: desired, kept: kept, learnt: learnt}
 		stripped, _ := st.object(pair[map[string]any]{desired, target, live}, opt.Schema.root,
 			owners{foreign: foreign, others: others})
 		return stripped, st.additions
 	}
-	if _, additions := run(&fieldpath.Set{}); len(additions) == 0 {
-		return target, nil
+	// Mostly all fields of others are declared, or removed already. Then the other owners need not be read, which takes
+	// longer than the comparison.
+	if stripped, additions := run(nil); !slices.ContainsFunc(additions, addition.isForeign) {
+		return stripped, additions
 	}
 	others, ok := s.others(helm)
 	if !ok {
-		return target, nil
+		others = foreign // nothing is foreign alone
 	}
 	return run(others)
 }

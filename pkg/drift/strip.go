@@ -4,24 +4,27 @@ import (
 	"slices"
 	"strconv"
 
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// stripper removes the additions of others from an object. It visits only the parts with foreign fields.
+// stripper removes the additions of others from an object.
 type stripper struct {
 	c         *cursor
 	desired   map[string]any
 	kept      []keptField
+	learnt    Baseline // when set, the content of injected elements goes here
 	additions []addition
 }
 
 // addition is a field or element to remove, or a list with such in its elements.
 type addition struct {
 	Change
-	key  string // in a Baseline
-	seen uint64 // its fingerprint there
+	key      string // in a Baseline
+	seen     uint64 // its fingerprint there
+	injected bool   // it is a list element for a webhook to inject again
 }
+
+func (a addition) isForeign() bool { return !a.injected }
 
 // pair holds three forms of a part of an object: the desired one (nil if undeclared), the target so far, and the live
 // one.
@@ -30,41 +33,24 @@ type pair[T any] struct{ want, have, live T }
 // object returns p.have without the additions of others.
 func (s *stripper) object(p pair[map[string]any], n *node, own owners) (map[string]any, bool) {
 	m := mapMerge{live: p.have, target: p.have}
-	if own.foreign == nil {
-		return p.have, false
-	}
-	visit := func(element fieldpath.PathElement) {
-		if element.FieldName == nil {
-			return
-		}
-		name := *element.FieldName
-		if p.have[name] == nil || s.c.outside(name) || isKey(own.key, name) {
-			return
-		}
+	for name, have := range p.have {
 		declared := p.want[name] != nil // null is compared with what was learnt, and otherwise declares nothing
-		if !declared && s.isRival(p, n, name) {
-			return
+		of := own.field(name)
+		if have == nil || s.c.outside(name) || isKey(own.key, name) || s.c.ignoredAt(name) ||
+			!declared && s.isRival(p, n, name) {
+			continue
 		}
 		s.c.push(name)
-		if !s.c.ignored() {
-			field, of := n.field(name), own.of(element)
-			switch {
-			case declared && field.isWhole() && of.foreignAlone():
-				s.wholeValue(&m, p.want[name], p.have[name], name)
-			case declared:
-				s.declaredField(&m, p, name, field, of)
-			default:
-				s.addedField(&m, name, field, of)
-			}
+		switch field := n.field(name); {
+		case declared && field.isWhole() && of.foreignAlone():
+			s.wholeValue(&m, p.want[name], have, name)
+		case declared:
+			s.declaredField(&m, p, name, field, of)
+		case !s.stays(have):
+			s.addedField(&m, p, name, field, of)
 		}
 		s.c.pop()
 	}
-	own.foreign.Members.Iterate(visit)
-	own.foreign.Children.Iterate(func(element fieldpath.PathElement) {
-		if !own.foreign.Members.Has(element) {
-			visit(element)
-		}
-	})
 	return m.target, m.changed
 }
 
@@ -104,8 +90,9 @@ func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name strin
 		if !isList || !wasList {
 			return
 		}
-		if s.c.kindOf(want, n) == atomicList {
-			if of.foreign.exceeds(of.others) {
+		exceeds := of.foreign.exceeds(of.others)
+		if n == nil || n.list == atomicList || exceeds && s.c.kindOf(want, n) == atomicList {
+			if exceeds {
 				s.wholeList(m, want, have, name)
 			}
 			return
@@ -117,11 +104,8 @@ func (s *stripper) declaredField(m *mapMerge, p pair[map[string]any], name strin
 }
 
 // addedField decides about an undeclared field.
-func (s *stripper) addedField(m *mapMerge, name string, n *node, of shares) {
+func (s *stripper) addedField(m *mapMerge, p pair[map[string]any], name string, n *node, of shares) {
 	v := m.live[name]
-	if s.stays(v) {
-		return
-	}
 	if of.foreignAlone() && !s.holdsKept(v) {
 		s.takeOut(m, name, v)
 		return
@@ -135,13 +119,17 @@ func (s *stripper) addedField(m *mapMerge, name string, n *node, of shares) {
 		o, changed = s.object(pair[map[string]any]{nil, have, have}, n, of.below())
 		rest, empty = o, len(o) == 0
 	case []any:
+		if p.want == nil && of.foreign.nothing() { // nothing in an undeclared map counts as injected
+			return
+		}
 		var l []any
 		l, changed = s.list(pair[[]any]{nil, have, have}, n, of.below())
 		rest, empty = l, len(l) == 0
 	}
 	switch {
 	case !changed:
-	case empty && of.foreign.itself && !of.others.itself:
+	case empty && of.foreign.itself && !of.others.itself &&
+		!slices.ContainsFunc(s.additions[before:], func(a addition) bool { return a.injected }):
 		s.additions = s.additions[:before]
 		s.takeOut(m, name, v)
 	default:
@@ -164,36 +152,28 @@ func (s *stripper) takeOut(m *mapMerge, name string, v any) {
 // list returns p.have without the elements that others added. An element is removed or stays as a whole: a part of one
 // may not be valid.
 func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
-	if own.foreign == nil {
-		return p.have, false
-	}
 	known := keyNamesIn(own.foreign)
-	target := make([]any, 0, len(p.have))
-	taken := make([]bool, len(p.live))
-	changed := false
-	for _, e := range p.have {
-		element, ok := pathElementIn(own.foreign, e, nil, known)
-		if !ok {
-			target = append(target, e)
-			continue
+	target, changed := p.have, false
+	after := -1 // the last element of the live list that is removed
+	for k, e := range p.have {
+		var of shares
+		if element, ok := pathElementIn(own.foreign, e, nil, known); ok {
+			of = own.of(element)
 		}
-		of := own.of(element)
+		v, differs, removed := e, false, false
 		if i := n.declarationOf(p.want, e); i >= 0 {
-			v, differs := s.insideElement(p, i, e, n, of.below())
-			target, changed = append(target, v), changed || differs
-			continue
+			v, differs = s.insideElement(p, i, e, n, of.below())
+		} else if j := s.removesElement(p, e, n, of, after); j >= 0 {
+			after, removed = j, true
 		}
-		j := indexIn(p.live, e, taken)
-		if of.foreignAlone() && j >= 0 && s.removeElement(j, e) {
-			taken[j], changed = true, true
-			continue
+		if (differs || removed) && !changed {
+			target, changed = slices.Clone(p.have[:k]), true
 		}
-		target = append(target, e)
+		if changed && !removed {
+			target = append(target, v)
+		}
 	}
-	if !changed {
-		return p.have, false
-	}
-	return target, true
+	return target, changed
 }
 
 // insideElement searches e, the element of desired element i, for additions. If several elements have its key, the
@@ -216,15 +196,37 @@ func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owner
 	return s.object(pair[map[string]any]{want, have, p.live[j].(map[string]any)}, n.elem, own)
 }
 
+// removesElement decides about the undeclared element e of the list at the current path. It returns its index in the live
+// list, after those of earlier removed ones, or -1 if it stays.
+func (s *stripper) removesElement(p pair[[]any], e any, n *node, of shares, after int) int {
+	key, injected := s.injected(p, e, n)
+	if injected >= 0 && s.learnt != nil {
+		s.learnt[key] = fingerprint(p.live[injected])
+	}
+	if j := indexIn(p.live, e, after); of.foreignAlone() && j >= 0 && s.removeElement(j, e) {
+		return j
+	}
+	if injected < 0 || s.learnt != nil {
+		return -1
+	}
+	if _, known := s.c.accepted[key]; !known && !of.foreignPart() {
+		return -1
+	}
+	s.c.push(strconv.Itoa(injected))
+	defer s.c.pop()
+	if !s.record(Added, key, p.live[injected]) {
+		return -1
+	}
+	s.additions[len(s.additions)-1].injected = true
+	return injected
+}
+
 // removeElement decides about the undeclared element e, live index j, of the list at the current path.
 func (s *stripper) removeElement(j int, e any) bool {
+	key := Pointer(s.c.path...) + "/" + additionSuffix + hexOf(e)
 	s.c.push(strconv.Itoa(j))
 	defer s.c.pop()
-	if s.c.ignored() || s.stays(e) {
-		return false
-	}
-	parent := Pointer(s.c.path[:len(s.c.path)-1]...)
-	return s.record(Added, parent+"/"+additionSuffix+hexOf(e), e)
+	return !s.c.ignored() && !s.stays(e) && s.record(Added, key, e)
 }
 
 // remove decides about the undeclared value v of the field at the current path.
@@ -238,6 +240,6 @@ func (s *stripper) record(op Operation, key string, v any) bool {
 	if learnt, ok := s.c.accepted[key]; ok && learnt == hash {
 		return false
 	}
-	s.additions = append(s.additions, addition{Change{Pointer(s.c.path...), op}, key, hash})
+	s.additions = append(s.additions, addition{Change: Change{Pointer(s.c.path...), op}, key: key, seen: hash})
 	return true
 }
