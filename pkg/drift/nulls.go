@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/manifest"
 )
 
 // This file is about declared nulls. Mostly the API server ignores null, and so does the comparison: the field is not
@@ -26,21 +28,6 @@ func (b Baseline) nulls() Baseline {
 		}
 	}
 	return found
-}
-
-// DeclaresNull reports whether a desired object has a null at any depth.
-func DeclaresNull(v any) bool {
-	switch x := v.(type) {
-	case map[string]any:
-		for _, member := range x {
-			if member == nil || DeclaresNull(member) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(x, func(e any) bool { return e == nil || DeclaresNull(e) })
-	}
-	return false
 }
 
 // maxNulls bounds the nulls learnt of one object, in the order of the paths: each takes some tens of bytes while the
@@ -131,7 +118,7 @@ func SetsNull(live, target map[string]any) bool {
 				return true
 			}
 		case []any:
-			if DeclaresNull(w) && !deepEqual(have, w) {
+			if manifest.DeclaresNull(w) && !deepEqual(have, w) {
 				return true
 			}
 		}

@@ -23,7 +23,7 @@ func Judge(in Input) Result {
 	switch {
 	case r.State == Drifted && (in.First || r.Unproven):
 		r.State = Unclear
-	case r.State != Drifted && in.First && (in.Strict || drift.DeclaresNull(r.Desired)):
+	case r.State != Drifted && in.First && (in.Strict || manifest.DeclaresNull(r.Desired)):
 		r.Baseline = drift.Learn(r.Desired, in.Live.Object, r.Options)
 	}
 	in.owned(&r)

@@ -11,7 +11,7 @@ import (
 // breaks, times in UTC. At each path of obj it takes the value of the object after decoding into its Go type and
 // encoding.
 //
-// It adds and loses nothing. Leaves unknown to the type or omitted by it (an empty text, false) stay as declared. It
+// It adds and loses nothing, and a null stays one. Leaves unknown to the type or omitted by it (an empty text, false) stay as declared. It
 // returns an object unchanged if client-go does not know its kind, or if it does not fit its type (a quoted boolean).
 // It does not change obj.
 func Canonical(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
@@ -48,7 +48,7 @@ func overlay(declared, canonical any) any {
 		}
 		out := make(map[string]any, len(d))
 		for key, value := range d {
-			if known, found := c[key]; found {
+			if known, found := c[key]; found && value != nil {
 				out[key] = overlay(value, known)
 			} else {
 				out[key] = runtime.DeepCopyJSONValue(value)

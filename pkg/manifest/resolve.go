@@ -87,11 +87,7 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 			delete(metadata, field)
 		}
 	}
-	var nulls []null
-	if o.Blank = blanks(content); o.Blank != nil {
-		nulls = keptNulls(content, o.GVK)
-	}
-	dropNulls(content)
+	o.dropNulls()
 	switch o.ID.GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
 		folded, err := foldStringData(content)
@@ -109,9 +105,6 @@ func (o Object) resolve(release Release, namespaced bool) (Object, error) {
 		}
 	}
 	o.Content = Canonical(content, o.GVK)
-	for _, n := range nulls {
-		n.restore(o.Content)
-	}
 	return o, nil
 }
 
@@ -122,24 +115,6 @@ func own(live *unstructured.Unstructured, release Release) {
 	live.SetAnnotations(labels.Merge(live.GetAnnotations(), labels.Set{
 		ReleaseNameAnnotation: release.Name, ReleaseNamespaceAnnotation: release.Namespace,
 	}))
-}
-
-// dropNulls removes the keys with a null value from all mappings in value.
-func dropNulls(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, member := range v {
-			if member == nil {
-				delete(v, key)
-				continue
-			}
-			dropNulls(member)
-		}
-	case []any:
-		for _, element := range v {
-			dropNulls(element)
-		}
-	}
 }
 
 // foldStringData merges stringData into data, over existing keys, as the API server does to a Secret. It returns the
@@ -154,6 +129,7 @@ func foldStringData(secret map[string]any) ([]string, error) {
 		return nil, errors.New("stringData is not a mapping")
 	}
 	delete(secret, "stringData")
+	maps.DeleteFunc(text, func(_ string, value any) bool { return value == nil })
 	if len(text) == 0 {
 		return nil, nil
 	}
