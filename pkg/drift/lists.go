@@ -158,64 +158,62 @@ func (c *comparer) replacement(i int, want, have any, n *node) any {
 	return deepCopy(want)
 }
 
+// adopt returns a copy of a desired value with the live values of ignored fields.
+func (c *cursor) adopt(want, have any) any {
+	switch w := want.(type) {
+	case map[string]any:
+		if h, ok := have.(map[string]any); ok && c.ignore != nil {
+			return c.adoptMap(w, h)
+		}
+	case []any:
+		h, ok := have.([]any)
+		if !ok || c.ignore == nil || len(h) != len(w) {
+			break
+		}
+		out := make([]any, len(w))
+		for i := range w {
+			out[i] = c.adoptAt(i, w[i], h[i])
+		}
+		return out
+	}
+	return deepCopy(want)
+}
+
+// adoptAt is adopt for element i of a list.
 func (c *cursor) adoptAt(i int, want, have any) any {
 	c.push(strconv.Itoa(i))
 	defer c.pop()
+	if c.ignored() {
+		return have
+	}
 	return c.adopt(want, have)
 }
 
-// adopt returns a copy of a desired value with the live values of ignored fields.
-func (c *cursor) adopt(want, have any) any {
-	w, ok := want.(map[string]any)
-	if !ok || c.ignore == nil {
-		if list, ok := want.([]any); ok && c.ignore != nil {
-			return c.adoptList(list, have)
-		}
-		return deepCopy(want)
-	}
-	h, ok := have.(map[string]any)
-	if !ok {
-		return deepCopy(want)
-	}
-	out := make(map[string]any, len(w))
-	for key, v := range w {
+func (c *cursor) adoptMap(want, have map[string]any) map[string]any {
+	out := make(map[string]any, len(want))
+	for key, w := range want {
 		c.push(key)
 		if !c.ignored() {
-			if h[key] != nil {
-				out[key] = c.adopt(v, h[key])
-			} else if v, needed := c.withoutIgnored(v); needed {
+			if have[key] != nil {
+				out[key] = c.adopt(w, have[key])
+			} else if v, needed := c.withoutIgnored(w); needed {
 				out[key] = v
 			}
 		}
 		c.pop()
 	}
-	for key, v := range h {
-		_, declared := w[key]
+	for key, h := range have {
+		_, declared := want[key]
+		sub, isMap := h.(map[string]any)
 		c.push(key)
 		if c.ignored() {
-			out[key] = v
-		} else if sub, ok := v.(map[string]any); ok && !declared {
-			if kept, ok := c.adopt(map[string]any{}, sub).(map[string]any); ok && len(kept) > 0 {
+			out[key] = h
+		} else if isMap && !declared {
+			if kept := c.adoptMap(nil, sub); len(kept) > 0 {
 				out[key] = kept
 			}
 		}
 		c.pop()
-	}
-	return out
-}
-
-func (c *cursor) adoptList(want []any, have any) any {
-	h, ok := have.([]any)
-	if !ok || len(h) != len(want) {
-		return deepCopy(want)
-	}
-	out := make([]any, len(want))
-	for i := range want {
-		if c.ignoredAt(strconv.Itoa(i)) {
-			out[i] = h[i]
-		} else {
-			out[i] = c.adoptAt(i, want[i], h[i])
-		}
 	}
 	return out
 }
