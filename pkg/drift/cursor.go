@@ -46,8 +46,8 @@ func (c *cursor) outside(key string) bool {
 	return false
 }
 
-// accepts reports whether a value is the learnt one. Its key in a Baseline is the pointer to the current path, followed by
-// suffix.
+// accepts reports whether a value is the learnt one. Its key in a Baseline is the pointer to the current path, followed
+// by suffix.
 func (c *cursor) accepts(suffix string, have any) bool {
 	if len(c.accepted) == 0 {
 		return false

@@ -38,8 +38,8 @@ func (b Baseline) WithoutInjected() Baseline {
 	return rest
 }
 
-// injected returns the key in a Baseline of the undeclared element e of the list at the current path, and its index in the
-// live list; negative for an element that was not injected.
+// injected returns the key in a Baseline of the undeclared element e of the list at the current path, and its index in
+// the live list; negative for an element that was not injected.
 func (s *stripper) injected(p pair[[]any], e any, n *node) (key string, j int) {
 	element, isMap := e.(map[string]any)
 	// Of several elements with one key it is not known which one is meant. A declared list with two elements of one key

@@ -82,9 +82,9 @@ func likeHelm(entry *metav1.ManagedFieldsEntry) bool {
 	return strings.Contains(entry.Manager, "helm") && ManagedBy([]metav1.ManagedFieldsEntry{*entry}).Known
 }
 
-// foreign returns the fields of foreign managers. An entry that cannot be read owns nothing. It leaves out writes of the
-// status, since they can change little else. Of an entry in another version of the kind, the paths that this version
-// has count.
+// foreign returns the fields of foreign managers. An entry that cannot be read owns nothing. It leaves out writes of
+// the status, since they can change little else. Of an entry in another version of the kind, the paths that this
+// version has count.
 func (s *Strict) foreign(helm string) *fieldpath.Set {
 	all := &fieldpath.Set{}
 	for i := range s.ManagedFields {

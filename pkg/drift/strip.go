@@ -196,8 +196,8 @@ func (s *stripper) insideElement(p pair[[]any], i int, e any, n *node, own owner
 	return s.object(pair[map[string]any]{want, have, p.live[j].(map[string]any)}, n.elem, own)
 }
 
-// removesElement decides about the undeclared element e of the list at the current path. It returns its index in the live
-// list, after those of earlier removed ones, or -1 if it stays.
+// removesElement decides about the undeclared element e of the list at the current path. It returns its index in the
+// live list, after those of earlier removed ones, or -1 if it stays.
 func (s *stripper) removesElement(p pair[[]any], e any, n *node, of shares, after int) int {
 	key, injected := s.injected(p, e, n)
 	if injected >= 0 && s.learnt != nil {

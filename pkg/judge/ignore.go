@@ -34,3 +34,10 @@ func also(a, b func(path []string) bool) func(path []string) bool {
 	}
 	return func(path []string) bool { return a(path) || b(path) }
 }
+
+func (in *Input) adopted() func(ref map[string]any) bool {
+	if in.owners != nil {
+		return in.owners
+	}
+	return Adopted(in.ID)
+}

@@ -11,9 +11,9 @@ import (
 // breaks, times in UTC. At each path of obj it takes the value of the object after decoding into its Go type and
 // encoding.
 //
-// It adds and loses nothing, and a null stays one. Leaves unknown to the type or omitted by it (an empty text, false) stay as declared. It
-// returns an object unchanged if client-go does not know its kind, or if it does not fit its type (a quoted boolean).
-// It does not change obj.
+// It adds and loses nothing, and a null stays one. Leaves unknown to the type or omitted by it (an empty text, false)
+// stay as declared. It returns an object unchanged if client-go does not know its kind, or if it does not fit its type
+// (a quoted boolean). It does not change obj.
 func Canonical(obj map[string]any, gvk schema.GroupVersionKind) map[string]any {
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {

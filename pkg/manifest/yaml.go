@@ -13,28 +13,6 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// DocumentError is the error of Parse: the document, the position and the reason, but no content.
-type DocumentError struct {
-	// Doc counts the documents from 1; Line counts the lines of the manifest from 1.
-	Doc, Line int
-	// Source is the template's path, if Helm's comment has it.
-	Source string
-	Reason string
-}
-
-// Error returns "document 3 (# Source: podinfo/templates/x.yaml), line 41: reason".
-func (e *DocumentError) Error() string {
-	source := ""
-	if e.Source != "" {
-		source = " (# Source: " + e.Source + ")"
-	}
-	return fmt.Sprintf("document %d%s, line %d: %s", e.Doc, source, e.Line, e.Reason)
-}
-
-func (d document) errorf(line int, format string, args ...any) error {
-	return &DocumentError{Doc: d.index, Line: line, Source: d.source(), Reason: fmt.Sprintf(format, args...)}
-}
-
 // decoder decodes documents into unstructured JSON. budget bounds the nodes and bytes of text still to come, nodes the
 // nodes.
 type decoder struct{ budget, nodes int }

@@ -2,11 +2,14 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/plain"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Bounds of the status of one object.
@@ -14,6 +17,27 @@ const (
 	maxPaths       = 10
 	maxDescription = 500 // bytes
 )
+
+// path is a parsed pointer.
+type path []string
+
+// rule is one IgnoreRule. It has paths, managers or deletion.
+type rule struct {
+	deletion bool
+	target   target
+	paths    []path
+	pointers []string // paths as they were written
+	managers []string // globs
+}
+
+// target selects objects. A nil field selects all.
+type target struct {
+	group, version, kind, name, namespace *regexp.Regexp
+	labels, annotations                   labels.Selector
+}
+
+// AnySegment is the segment of a path that stands for every key or index.
+const AnySegment = "*"
 
 // Matcher holds the rules for one object. It is immutable. A nil Matcher ignores nothing.
 type Matcher struct {
@@ -131,4 +155,35 @@ func covers(paths []path, at []string) bool {
 			return segment == key || segment == AnySegment
 		})
 	})
+}
+
+// Glob reports whether a pattern matches all of a text. In the pattern, * stands for any text, also an empty one, and
+// ? for one character. Its time is at most the product of both lengths, and it allocates nothing.
+func Glob(pattern, text string) bool {
+	p, t := 0, 0
+	star, resume := -1, 0 // behind the last *, and where in the text its match ends so far
+	for t < len(text) {
+		if p < len(pattern) && pattern[p] == '*' {
+			p++
+			star, resume = p, t
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(text[t:])
+		switch {
+		case p < len(pattern) && pattern[p] == '?':
+			p, t = p+1, t+size
+		case p < len(pattern) && pattern[p] == text[t]:
+			p, t = p+1, t+1
+		case star >= 0:
+			_, size := utf8.DecodeRuneInString(text[resume:])
+			resume += size
+			p, t = star, resume
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
 }
