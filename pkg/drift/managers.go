@@ -40,16 +40,13 @@ const cloudManager = "-cloud-controller-manager"
 // fields, and the others for clients without a name.
 var unknownManagers = map[string]bool{"before-first-apply": true, "unknown": true, "": true}
 
-// RevertManager is the field manager of writes whose fields are then transferred to Helm.
-const RevertManager = managers.Revert
-
-// earlierManager is a former name of RevertManager.
+// earlierManager is a former name of managers.Revert.
 const earlierManager = "helm-locker"
 
 // keeps reports whether the fields of an entry's manager stay; helm is the name of Helm's manager.
 func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {
 	switch name := entry.Manager; {
-	case name == helm, unknownManagers[name], name == RevertManager, name == earlierManager:
+	case name == helm, unknownManagers[name], name == managers.Revert, name == earlierManager:
 		return true
 	case system(name):
 		return true

@@ -136,7 +136,7 @@ func WriterOf(managedFields []metav1.ManagedFieldsEntry) string {
 			continue
 		}
 		switch name := entry.Manager; {
-		case unknownManagers[name], name == RevertManager, name == earlierManager, system(name):
+		case unknownManagers[name], name == managers.Revert, name == earlierManager, system(name):
 		case strings.EqualFold(name, defaultManager):
 			return defaultManager
 		default:

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/rancher/helm-locker/pkg/managers"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -89,7 +90,7 @@ func TestWriterOf(t *testing.T) {
 		"another tool":      {entries{wrote("helm-controller", update, "", 1, data)}, "helm-controller"},
 		"beside a labeller": {entries{
 			wrote("kubectl-label", update, "", 2, labels), wrote("helm", update, "", 1, data)}, "helm"},
-		"our own name":                     {entries{wrote(RevertManager, update, "", 1, data)}, ""},
+		"our own name":                     {entries{wrote(managers.Revert, update, "", 1, data)}, ""},
 		"Kubernetes":                       {entries{wrote("kube-controller-manager", update, "", 1, data)}, ""},
 		"before the server tracked fields": {entries{wrote("before-first-apply", update, "", 1, data)}, ""},
 	} {

@@ -54,9 +54,14 @@ func HasReplicas(id manifest.ID) bool {
 // keeps the range and the wanted number of each object. It is safe for concurrent use; the zero value is empty.
 type Autoscalers struct {
 	mu      sync.RWMutex
-	targets map[manifest.ID]manifest.ID            // by autoscaler
-	ranges  map[manifest.ID]map[manifest.ID]*Range // by target and autoscaler
-	wanted  map[manifest.ID]int64                  // by autoscaler: status.desiredReplicas
+	targets map[manifest.ID]manifest.ID                 // by autoscaler; guarded by mu
+	scalers map[manifest.ID]map[manifest.ID]scalerState // by target and autoscaler; guarded by mu
+}
+
+// scalerState is the present state of an autoscaler.
+type scalerState struct {
+	*Range
+	wanted int64 // status.desiredReplicas
 }
 
 // Set records the present state of an autoscaler and returns the objects with changed ranges of replicas.
@@ -74,21 +79,19 @@ func (a *Autoscalers) Set(autoscaler *unstructured.Unstructured) []manifest.ID {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	known, had := a.scalers[target][id]
+	var changed []manifest.ID
+	if !had || !reflect.DeepEqual(known.Range, r) {
+		changed = append(a.remove(id), target)
+	}
 	if a.targets == nil {
-		a.targets, a.ranges = map[manifest.ID]manifest.ID{}, map[manifest.ID]map[manifest.ID]*Range{}
-		a.wanted = map[manifest.ID]int64{}
+		a.targets, a.scalers = map[manifest.ID]manifest.ID{}, map[manifest.ID]map[manifest.ID]scalerState{}
 	}
-	wanted := numberAt(autoscaler.Object, 0, "status", "desiredReplicas")
-	if known := a.ranges[target][id]; known != nil && reflect.DeepEqual(known, r) {
-		a.wanted[id] = wanted
-		return nil
+	if a.scalers[target] == nil {
+		a.scalers[target] = map[manifest.ID]scalerState{}
 	}
-	changed := append(a.remove(id), target)
-	a.wanted[id] = wanted
-	if a.ranges[target] == nil {
-		a.ranges[target] = map[manifest.ID]*Range{}
-	}
-	a.targets[id], a.ranges[target][id] = target, r
+	a.targets[id] = target
+	a.scalers[target][id] = scalerState{r, numberAt(autoscaler.Object, 0, "status", "desiredReplicas")}
 	slices.SortFunc(changed, func(x, y manifest.ID) int { return strings.Compare(x.String(), y.String()) })
 	return slices.Compact(changed)
 }
@@ -111,10 +114,9 @@ func (a *Autoscalers) remove(id manifest.ID) []manifest.ID {
 		return nil
 	}
 	delete(a.targets, id)
-	delete(a.wanted, id)
-	delete(a.ranges[target], id)
-	if len(a.ranges[target]) == 0 {
-		delete(a.ranges, target)
+	delete(a.scalers[target], id)
+	if len(a.scalers[target]) == 0 {
+		delete(a.scalers, target)
 	}
 	return []manifest.ID{target}
 }
@@ -132,9 +134,9 @@ func (a *Autoscalers) IDs() []manifest.ID {
 func (a *Autoscalers) Range(target manifest.ID, trusted func(scaler manifest.ID) bool) (first *Range) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	for _, r := range a.ranges[target] {
-		if (first == nil || r.before(first)) && (!r.Any || trusted != nil && trusted(r.By)) {
-			first = r
+	for _, s := range a.scalers[target] {
+		if (first == nil || s.before(first)) && (!s.Any || trusted != nil && trusted(s.By)) {
+			first = s.Range
 		}
 	}
 	return first
@@ -145,7 +147,7 @@ func (a *Autoscalers) Trusting(owned func(scaler manifest.ID) bool) (targets []m
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	for scaler, target := range a.targets {
-		if a.ranges[target][scaler].Any && owned(scaler) {
+		if a.scalers[target][scaler].Any && owned(scaler) {
 			targets = append(targets, target)
 		}
 	}
@@ -156,14 +158,11 @@ func (a *Autoscalers) Trusting(owned func(scaler manifest.ID) bool) (targets []m
 func (a *Autoscalers) Wanted(target manifest.ID) int64 {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	var first *Range
-	for id, r := range a.ranges[target] {
-		if a.wanted[id] != 0 && (first == nil || r.before(first)) {
-			first = r
+	var first scalerState
+	for _, s := range a.scalers[target] {
+		if s.wanted != 0 && (first.Range == nil || s.before(first.Range)) {
+			first = s
 		}
 	}
-	if first == nil {
-		return 0
-	}
-	return a.wanted[first.By]
+	return first.wanted
 }

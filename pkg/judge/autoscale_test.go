@@ -50,7 +50,7 @@ func TestAutoscalersTellForWhomARangeChanges(t *testing.T) {
 	expect(a.Remove(scaler("a")), deployment("api"))
 	expect(a.Remove(scaler("a")))
 	expect(a.Remove(scaler("b")), deployment("api"))
-	check.That(t, len(a.IDs()) == 0 && len(a.ranges) == 0, "left: %v %v", a.IDs(), a.ranges)
+	check.That(t, len(a.IDs()) == 0 && len(a.scalers) == 0, "left: %v %v", a.IDs(), a.scalers)
 }
 
 func TestAutoscalerOfKEDAMayScaleToNothing(t *testing.T) {

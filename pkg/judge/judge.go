@@ -41,9 +41,7 @@ func (in *Input) compared() Result {
 		Schema: in.Schema, Accepted: in.Baseline, Ignore: in.Ignore(desired), Strict: in.strict(in.Live),
 		Adopted: in.adopted(),
 	}
-	r := Result{Desired: desired, Options: options}
-	r.found(drift.Compare(desired, in.Live.Object, options))
-	return r
+	return Result{Result: drift.Compare(desired, in.Live.Object, options), Desired: desired, Options: options}
 }
 
 // Restored returns the baseline of an object after its revert; done is the answer to the revert.

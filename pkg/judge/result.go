@@ -23,15 +23,11 @@ type Result struct {
 	Claimant release.Key
 	// Deletion describes a pending deletion; empty for none.
 	Deletion string
-	// Changes are the differences from the desired state. Only Unclear and Drifted have some.
-	Changes []drift.Change
+	// Result has the differences from the desired state. Only Unclear and Drifted have some.
+	drift.Result
 	// Desired is the state to restore: the input's, with an autoscaler's choice of replicas and without done
 	// finalizers.
 	Desired map[string]any
-	// Target, RemovesForeign and Unproven are those of drift.Result.
-	Target         map[string]any
-	RemovesForeign bool
-	Unproven       bool
 	// Options are the rules of the comparison.
 	Options drift.Options
 	// Owner is Helm's field manager on the object. Unfinished is set when the content is as declared, but Helm does not
@@ -63,12 +59,6 @@ const (
 	// NotRecreated means that the object does not exist, and is not to be created, by the reason in Result.Why.
 	NotRecreated State = "NotRecreated"
 )
-
-// found copies the result of a comparison.
-func (r *Result) found(found drift.Result) {
-	r.Changes, r.Target = found.Changes, found.Target
-	r.RemovesForeign, r.Unproven = found.RemovesForeign, found.Unproven
-}
 
 // decide sets the state by the changes, the owner, and a pending deletion.
 func (r *Result) decide() {

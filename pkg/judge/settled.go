@@ -83,7 +83,7 @@ func (u Unsettled) accepting(baselines ...drift.Baseline) Result {
 		maps.Copy(accepted, b)
 	}
 	r.Options.Accepted = accepted
-	r.found(drift.Compare(r.Desired, live, r.Options))
+	r.Result = drift.Compare(r.Desired, live, r.Options)
 	r.decide()
 	if r.State != Drifted {
 		r.Baseline = drift.Learn(r.Desired, live, r.Options)
