@@ -2,7 +2,6 @@ package drift
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,38 +11,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
-
-// Finalizer is a finalizer of a live object. Author is its author, if managedFields record one.
-type Finalizer struct {
-	Name   string
-	Author Author
-}
-
-// Finalizers returns the finalizers of a live object in their order. The API server records no author for its own
-// finalizers. Of several managers that own a finalizer, the last writer is its author.
-func Finalizers(live *unstructured.Unstructured) []Finalizer {
-	names := live.GetFinalizers()
-	found := make([]Finalizer, len(names))
-	for i, name := range names {
-		found[i].Name = name
-	}
-	managed := live.GetManagedFields()
-	latest := make([]*metav1.ManagedFieldsEntry, len(names))
-	for i := range managed {
-		entry := &managed[i]
-		set, ok := fieldsOf(entry)
-		if !ok {
-			continue
-		}
-		for j, name := range names {
-			path := fieldpath.MakePathOrDie("metadata", "finalizers", value.NewValueInterface(name))
-			if set.Has(path) && later(entry, latest[j]) {
-				latest[j], found[j].Author = entry, authorOf(entry)
-			}
-		}
-	}
-	return found
-}
 
 // describedFinalizers is the number of finalizers that DescribeDeletion names.
 const describedFinalizers = 3
@@ -60,23 +27,36 @@ func DescribeDeletion(live *unstructured.Unstructured) string {
 		return ""
 	}
 	text := "deletion is pending since " + at.UTC().Format(time.RFC3339)
-	finalizers := Finalizers(live)
+	finalizers, managed := live.GetFinalizers(), live.GetManagedFields()
 	if len(finalizers) == 0 {
 		return text
 	}
 	var held []string
-	for _, f := range finalizers[:min(describedFinalizers, len(finalizers))] {
-		name := "finalizer " + f.Name
-		if f.Author.Manager != "" {
-			name += fmt.Sprintf(", added by %s (%s)", f.Author.Manager, f.Author.Operation)
+	for _, name := range finalizers[:min(describedFinalizers, len(finalizers))] {
+		by := ""
+		if author := finalizerAuthor(managed, name); author != nil && author.Manager != "" {
+			by = fmt.Sprintf(", added by %s (%s)", author.Manager, author.Operation)
 		}
-		held = append(held, name)
+		held = append(held, "finalizer "+name+by)
 	}
 	text += "; held by " + strings.Join(held, "; ")
 	if more := len(finalizers) - len(held); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return text
+}
+
+// finalizerAuthor returns the entry of the last writer that owns a finalizer; nil for none. The API server records no
+// author for its own finalizers.
+func finalizerAuthor(managed []metav1.ManagedFieldsEntry, name string) (latest *metav1.ManagedFieldsEntry) {
+	path := fieldpath.MakePathOrDie("metadata", "finalizers", value.NewValueInterface(name))
+	for i := range managed {
+		entry := &managed[i]
+		if set, ok := fieldsOf(entry); ok && set.Has(path) && later(entry, latest) {
+			latest = entry
+		}
+	}
+	return latest
 }
 
 // WithoutDoneFinalizers returns the part of a desired object that can be restored while its live object is being
@@ -92,24 +72,9 @@ func WithoutDoneFinalizers(desired map[string]any, live *unstructured.Unstructur
 
 // withoutDone is WithoutDoneFinalizers for those in one part of the object.
 func withoutDone(desired map[string]any, live *unstructured.Unstructured, in string) map[string]any {
-	part, _ := desired[in].(map[string]any)
-	declared, _ := part["finalizers"].([]any)
-	if len(declared) == 0 {
-		return desired
-	}
-	now, _ := live.Object[in].(map[string]any)
-	present, _ := now["finalizers"].([]any)
-	left := slices.DeleteFunc(slices.Clone(declared), func(f any) bool {
+	present, _ := mapOf(live.Object[in])["finalizers"].([]any)
+	return withoutElements(desired, in, "finalizers", func(f any) bool {
 		name, ok := f.(string)
 		return !ok || !slices.Contains(present, any(name))
 	})
-	if len(left) == len(declared) {
-		return desired
-	}
-	desired, part = maps.Clone(desired), maps.Clone(part)
-	desired[in] = part
-	if part["finalizers"] = left; len(left) == 0 {
-		delete(part, "finalizers")
-	}
-	return desired
 }

@@ -98,20 +98,7 @@ func (c *recorder) withoutOwners(desired, live, target map[string]any) map[strin
 		c.reportAdded(strconv.Itoa(j))
 		out = append(out, ref)
 	}
-	left := ownerReferences(target)
-	places := tree{}
-	for j, ref := range left {
-		if isOwnerIn(out, ref) {
-			places.add([]string{"metadata", "ownerReferences", strconv.Itoa(j)})
-		}
-	}
-	switch len(places["metadata"]["ownerReferences"]) {
-	case 0:
-		return target
-	case len(left):
-		clear(places["metadata"]["ownerReferences"]) // all of them: the whole list
-	}
-	return mapOf(places.cut(target))
+	return withoutElements(target, "metadata", "ownerReferences", func(ref any) bool { return isOwnerIn(out, ref) })
 }
 
 func ownerReferences(object map[string]any) []any {

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 )
 
@@ -65,4 +66,21 @@ func (t tree) cut(v any) any {
 		return rest
 	}
 	return v
+}
+
+// withoutElements returns object without elements of the list in a field of one of its parts, and without the list if
+// none is left. It does not change object.
+func withoutElements(object map[string]any, in, field string, gone func(e any) bool) map[string]any {
+	part := maps.Clone(mapOf(object[in]))
+	list, _ := part[field].([]any)
+	left := slices.DeleteFunc(slices.Clone(list), gone)
+	if len(left) == len(list) {
+		return object
+	}
+	if part[field] = left; len(left) == 0 {
+		delete(part, field)
+	}
+	object = maps.Clone(object)
+	object[in] = part
+	return object
 }
