@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"maps"
 	"strconv"
 	"strings"
 )
@@ -20,22 +19,12 @@ const injectedMark = "~="
 func isInjected(key string) bool { return strings.Contains(key, "/"+injectedMark) }
 
 // Injected returns the entries of a baseline for the content of injected list elements.
-func (b Baseline) Injected() Baseline {
-	only := Baseline{}
-	for key, hash := range b {
-		if isInjected(key) {
-			only[key] = hash
-		}
-	}
-	return only
-}
+func (b Baseline) Injected() Baseline { return b.filter(isInjected) }
 
 // WithoutInjected returns the other entries of a baseline. Against these, an injected element has changed only if a
 // foreign manager owns a part of it.
 func (b Baseline) WithoutInjected() Baseline {
-	rest := maps.Clone(b)
-	maps.DeleteFunc(rest, func(key string, _ uint64) bool { return isInjected(key) })
-	return rest
+	return b.filter(func(key string) bool { return !isInjected(key) })
 }
 
 // injected returns the key in a Baseline of the undeclared element e of the list at the current path, and its index in

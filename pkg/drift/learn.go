@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Baseline holds the normal differences of one desired object: a pointer, as in Change.Path, and a fingerprint of the
@@ -72,9 +70,14 @@ func hexOf(v any) string { return strconv.FormatUint(fingerprint(v), 16) }
 
 // Select returns the entries of a baseline that keep accepts.
 func (b Baseline) Select(keep func(entry string) bool) Baseline {
+	return b.filter(func(key string) bool { return keep(entryOf(key, b[key])) })
+}
+
+// filter returns the entries with the keys that keep accepts.
+func (b Baseline) filter(keep func(key string) bool) Baseline {
 	kept := Baseline{}
 	for key, fingerprint := range b {
-		if keep(entryOf(key, fingerprint)) {
+		if keep(key) {
 			kept[key] = fingerprint
 		}
 	}
@@ -86,7 +89,7 @@ func (b Baseline) Select(keep func(entry string) bool) Baseline {
 func (b Baseline) Entries() []string {
 	entries := make([]string, 0, len(b))
 	for key, fingerprint := range b {
-		if !strings.HasSuffix(key, nullSuffix) {
+		if !isNull(key) {
 			entries = append(entries, entryOf(key, fingerprint))
 		}
 	}
@@ -122,34 +125,4 @@ func (b Baseline) Paths() []string {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
-}
-
-// LeftByHelm returns the changes that the managed fields of a live object excuse: the last writer is Helm, and Helm
-// owns the declared fields. deployed is the time of the revision's deployment by the clock of the API server, which
-// also gives the times of managed fields. The other arguments are as for Attribute.
-//
-// A client may write under the name of Helm, so a later entry of Helm excuses nothing, and neither does a second entry
-// of that name, by another operation. A patch that only removes fields leaves no entry, but removes the fields from the
-// entry of Helm. Managed fields can be forged: use them only without better knowledge.
-func (o Owner) LeftByHelm(
-	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, deployed metav1.Time,
-) []Change {
-	at := slices.IndexFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return o.wrote(&e) })
-	if !o.Known || at < 0 || timeOf(&managedFields[at]).IsZero() || timeOf(&managedFields[at]).After(deployed.Time) {
-		return nil
-	}
-	for i := range managedFields {
-		e := &managedFields[i]
-		later := timeOf(e).IsZero() || timeOf(e).After(timeOf(&managedFields[at]))
-		another := i != at && e.Manager == o.Manager // a client under the name of Helm
-		if e.Subresource != "status" && (later || another) {
-			return nil
-		}
-	}
-	// All entries count: Helm still owns a map as such after others have taken over its keys.
-	owners := NewOwnership(managedFields, desired, live)
-	helms := func(manager string) bool { return manager == o.Manager }
-	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {
-		return ch.Op == Added || !owners.Owned(ch.Segments(), helms)
-	})
 }

@@ -16,19 +16,7 @@ import (
 // nullSuffix ends the key of a Baseline entry for the API server's value of a null. "~=" cannot occur in a pointer.
 const nullSuffix = "~="
 
-// nulls returns the entries for nulls.
-func (b Baseline) nulls() Baseline {
-	var found Baseline
-	for key, learnt := range b {
-		if strings.HasSuffix(key, nullSuffix) {
-			if found == nil {
-				found = Baseline{}
-			}
-			found[key] = learnt
-		}
-	}
-	return found
-}
+func isNull(key string) bool { return strings.HasSuffix(key, nullSuffix) }
 
 // maxNulls bounds the nulls learnt of one object, in the order of the paths: each takes some tens of bytes while the
 // object is locked.
@@ -46,7 +34,7 @@ func (c *recorder) learnNulls(desired, live map[string]any, n *node) {
 			have, there := live[key]
 			if want != nil {
 				c.learnNullsBelow(want, have, n.field(key))
-			} else if there && (have == nil || have == "" && n.isMap()) && len(c.learnt.nulls()) < maxNulls {
+			} else if there && (have == nil || have == "" && n.isMap()) && len(c.learnt.filter(isNull)) < maxNulls {
 				c.learn(nullSuffix, have)
 			}
 		}

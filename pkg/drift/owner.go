@@ -186,3 +186,33 @@ func isUnset(v any, n *node, path []string) bool {
 	}
 	return sameAsAbsent(v, n)
 }
+
+// LeftByHelm returns the changes that the managed fields of a live object excuse: the last writer is Helm, and Helm
+// owns the declared fields. deployed is the time of the revision's deployment by the clock of the API server, which
+// also gives the times of managed fields. The other arguments are as for Attribute.
+//
+// A client may write under the name of Helm, so a later entry of Helm excuses nothing, and neither does a second entry
+// of that name, by another operation. A patch that only removes fields leaves no entry, but removes the fields from the
+// entry of Helm. Managed fields can be forged: use them only without better knowledge.
+func (o Owner) LeftByHelm(
+	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any, changes []Change, deployed metav1.Time,
+) []Change {
+	at := slices.IndexFunc(managedFields, func(e metav1.ManagedFieldsEntry) bool { return o.wrote(&e) })
+	if !o.Known || at < 0 || timeOf(&managedFields[at]).IsZero() || timeOf(&managedFields[at]).After(deployed.Time) {
+		return nil
+	}
+	for i := range managedFields {
+		e := &managedFields[i]
+		later := timeOf(e).IsZero() || timeOf(e).After(timeOf(&managedFields[at]))
+		another := i != at && e.Manager == o.Manager // a client under the name of Helm
+		if e.Subresource != "status" && (later || another) {
+			return nil
+		}
+	}
+	// All entries count: Helm still owns a map as such after others have taken over its keys.
+	owners := NewOwnership(managedFields, desired, live)
+	helms := func(manager string) bool { return manager == o.Manager }
+	return slices.DeleteFunc(slices.Clone(changes), func(ch Change) bool {
+		return ch.Op == Added || !owners.Owned(ch.Segments(), helms)
+	})
+}

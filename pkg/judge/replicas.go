@@ -1,10 +1,10 @@
 package judge
 
 import (
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
@@ -107,21 +107,9 @@ func (s scaling) recreated(desired map[string]any) map[string]any {
 
 // withNumber returns an object with another number at path. object stays as it is.
 func withNumber(object map[string]any, path []string, n int64) map[string]any {
-	object = maps.Clone(object)
-	if object == nil {
-		object = map[string]any{}
+	changed := runtime.DeepCopyJSON(object)
+	if err := unstructured.SetNestedField(changed, n, path...); err != nil {
+		return object // it has no such path, and so declares no number
 	}
-	at := object
-	for i, field := range path {
-		if i == len(path)-1 {
-			at[field] = n
-			break
-		}
-		below, _ := at[field].(map[string]any)
-		if below = maps.Clone(below); below == nil {
-			below = map[string]any{}
-		}
-		at[field], at = below, below
-	}
-	return object
+	return changed
 }
