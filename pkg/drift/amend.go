@@ -28,9 +28,10 @@ func (w Overtaken) Amend(desired, live map[string]any, opt Options) Amendment {
 	opt.Accepted, opt.Strict = nil, nil
 	since := opt
 	since.Accepted = Learn(desired, w.Old, opt)
-	ours, found := tree{}, unexplained(Compare(desired, live, opt).Changes, slices.Concat(
-		Compare(desired, live, since).Changes, Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes))
-	for _, c := range found {
+	others := Compare(desired, live, since).Changes
+	others = append(others, Compare(desired, mergePatched(w.Old, w.Undo), opt).Changes...)
+	ours := tree{}
+	for _, c := range unexplained(Compare(desired, live, opt).Changes, others) {
 		ours.add(c.Segments())
 	}
 	ignored := func(path []string) bool { return opt.Ignore != nil && opt.Ignore(path) }
