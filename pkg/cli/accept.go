@@ -30,7 +30,7 @@ func acceptCommand(a *action) *cli.Command {
 			"Of selected releases, accept takes those whose records are not trusted, or of an unexpected writer.\n\n" +
 			"accept prints the writer, and the objects that the operator writes and deletes then, and asks. Without a terminal it\n" +
 			"needs --yes: else it changes nothing, and exits with 2.",
-		Flags: changeFlags(a, append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.does(runAccept),
+		Flags: changeFlags(a, askedFlags()...), Action: a.does(runAccept),
 	}
 }
 

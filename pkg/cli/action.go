@@ -59,8 +59,8 @@ func (a *action) misused(err error) error {
 	return command.UsageError(context.Background(), a.cmd, err, true)
 }
 
-// print writes a text to the standard output.
-func (a *action) print(text string) error {
+// write writes a text to the standard output.
+func (a *action) write(text string) error {
 	_, err := io.WriteString(a.out, text)
 	return err
 }

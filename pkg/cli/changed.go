@@ -92,5 +92,5 @@ func printChanged(a *action, done []changed) error {
 		}
 		b.WriteString(text)
 	}
-	return a.print(b.String())
+	return a.write(b.String())
 }

@@ -115,7 +115,7 @@ func printFindings(a *action, all []located[[]finding]) error {
 		if err != nil {
 			return err
 		}
-		return a.print(text)
+		return a.write(text)
 	}
 	style := a.style()
 	paint := map[string]func(string) string{levelOK: style.Green, levelNote: style.Cyan, levelWarning: style.Yellow,

@@ -41,8 +41,8 @@ func checkCompared(a *action) error {
 	return checkBaseline(a)
 }
 
-// compareAll compares the releases that targets returns for a cluster, passes the results to write, and returns the error
-// for the exit code. targets also returns the namespace whose releases are selected; empty for all.
+// compareAll compares the releases that targets returns for a cluster, passes the results to write, and returns the
+// error for the exit code. targets also returns the namespace whose releases are selected; empty for all.
 func compareAll(
 	ctx context.Context, a *action,
 	targets func(context.Context, *action) (inspect.Source, string, []candidate, error),

@@ -50,7 +50,9 @@ func (a *action) connect(ctx context.Context) (*connection, error) {
 	}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
 		CurrentContext: name, Timeout: limit.String(),
-		AuthInfo: clientcmdapi.AuthInfo{Impersonate: a.cmd.String("as"), ImpersonateGroups: a.cmd.StringSlice("as-group")},
+		AuthInfo: clientcmdapi.AuthInfo{
+			Impersonate: a.cmd.String("as"), ImpersonateGroups: a.cmd.StringSlice("as-group"),
+		},
 	})
 	config, err := loader.ClientConfig()
 	if err != nil {

@@ -51,7 +51,7 @@ func runDiff(ctx context.Context, a *action) error {
 		if err != nil {
 			return err
 		}
-		return a.print(text)
+		return a.write(text)
 	})
 }
 
@@ -95,8 +95,9 @@ func diffTargets(ctx context.Context, a *action) (inspect.Source, string, []cand
 		if err != nil {
 			return nil, "", nil, err
 		}
-		targets, err := candidates(ctx, a, c, c.scopeOf())
-		return c, c.scopeOf(), targets, err
+		namespace := c.scopeOf()
+		targets, err := candidates(ctx, a, c, namespace)
+		return c, namespace, targets, err
 	}
 	details, err := loadRelease(ctx, a)
 	if err != nil {
@@ -117,5 +118,6 @@ func diffTargets(ctx context.Context, a *action) (inspect.Source, string, []cand
 	if err != nil {
 		return nil, "", nil, err
 	}
-	return c, c.scopeOf(), targets, nil
+	namespace := c.scopeOf()
+	return c, namespace, targets, nil
 }

@@ -89,7 +89,7 @@ func printReport(a *action, text, summary string) error {
 		}
 		text = summary + "\n"
 	}
-	return a.print(text)
+	return a.write(text)
 }
 
 // fromStatus names the source of the chart of a report.

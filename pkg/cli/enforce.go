@@ -20,7 +20,7 @@ func enforceCommand(a *action) *cli.Command {
 		Description: "A HelmReleasePolicy with spec.rollout holds releases with drift in mode Detect (spec.rollout.drifted: Hold).\n" +
 			"enforce prints the drift that is reverted then, and asks, as lock does. The rollout enforces the releases at once.\n" +
 			"The consent is for the drift of this hold and for the revision that is deployed now.",
-		Flags: changeFlags(a, append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.does(runEnforce),
+		Flags: changeFlags(a, askedFlags()...), Action: a.does(runEnforce),
 	}
 }
 

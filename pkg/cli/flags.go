@@ -163,6 +163,9 @@ func positive(n int) error {
 	return nil
 }
 
+// askedFlags are the flags of a command that asks before drift is reverted.
+func askedFlags() []cli.Flag { return append(append(lockSelectFlags(), waitFlags()...), yesFlag()) }
+
 // outputFlag selects the format of the output. The first one is the default.
 func outputFlag(usage string, formats ...string) cli.Flag {
 	return command.OneOf(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: formats[0], Category: categoryOutput,

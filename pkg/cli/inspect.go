@@ -206,7 +206,7 @@ func showDetails(a *action, d *whole.Release, part, format string) error {
 	if text != "" && text[len(text)-1] != '\n' {
 		text += "\n"
 	}
-	return a.print(text)
+	return a.write(text)
 }
 
 // needed returns the arguments of a command, exactly one for each element of what, their names.

@@ -98,11 +98,11 @@ const handover = 20 * time.Second
 func (l leases) taken(ctx context.Context, key types.NamespacedName) bool {
 	ctx, cancel := context.WithTimeout(ctx, handover)
 	defer cancel()
-	err := until(ctx, l.in(key.Namespace), called(key.Name), func(event watch.EventType, of *coordinationv1.Lease) (bool, error) {
+	renewed := func(event watch.EventType, of *coordinationv1.Lease) (bool, error) {
 		_, stopped := inspect.LastSeen(of.Spec, l.now())
 		return event != watch.Deleted && !stopped, nil
-	})
-	return err == nil
+	}
+	return until(ctx, l.in(key.Namespace), called(key.Name), renewed) == nil
 }
 
 // gone returns the operator of a HelmRelease if it no longer runs, and no other process takes its Lease.

@@ -76,7 +76,8 @@ func lockMany(ctx context.Context, a *action) error {
 // begunBy returns the HelmReleases of releases that exist now, as a policy makes them, that begin to revert drift. A
 // user who may not read what that takes gets a note.
 func begunBy(
-	ctx context.Context, a *action, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
+	ctx context.Context, a *action, store *helmReleases, p *v1alpha1.HelmReleasePolicy,
+	all []*v1alpha1.HelmReleasePolicy,
 ) (begun []*v1alpha1.HelmRelease) {
 	releases, err := store.cluster.allCandidates(ctx, store.cluster.scopeOf())
 	if err == nil {

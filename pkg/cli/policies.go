@@ -84,7 +84,8 @@ func outside(p *v1alpha1.HelmReleasePolicy, namespace string) error {
 // checked returns a policy as the API server would store it, in the place of the one of its name among all. Where the
 // user may not write policies, or the API server does not know them, it is taken as it was written.
 func checkedPolicy(
-	ctx context.Context, a *action, store *helmReleases, p *v1alpha1.HelmReleasePolicy, all []*v1alpha1.HelmReleasePolicy,
+	ctx context.Context, a *action, store *helmReleases, p *v1alpha1.HelmReleasePolicy,
+	all []*v1alpha1.HelmReleasePolicy,
 ) (*v1alpha1.HelmReleasePolicy, error) {
 	for _, stored := range all {
 		if stored.Name == p.Name {

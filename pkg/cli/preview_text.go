@@ -28,7 +28,7 @@ func printPreview(a *action, all []located[previewOut]) error {
 	if err != nil {
 		return err
 	}
-	return a.print(text)
+	return a.write(text)
 }
 
 // previewTable returns a table of the releases with a line for each object to change, and a total for each cluster.

@@ -163,5 +163,5 @@ func printRules(a *action, keys []release.Key, rules []permissions.Rule) error {
 			b.WriteString("---\n" + text)
 		}
 	}
-	return a.print(b.String())
+	return a.write(b.String())
 }

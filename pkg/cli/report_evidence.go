@@ -81,7 +81,7 @@ func writeEvidence(a *action, found *period.Report) error {
 	if err := errors.Join(encodeEvidence(file, a, found, 0), file.Close()); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	return a.print(found.Summary.String() + "\n")
+	return a.write(found.Summary.String() + "\n")
 }
 
 // encodeEvidence writes a report in the format of the flags.

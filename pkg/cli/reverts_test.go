@@ -18,7 +18,6 @@ import (
 )
 
 func TestBeginsToRevert(t *testing.T) {
-	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	with := func(p v1alpha1.Protection) *v1alpha1.HelmRelease {
 		return &v1alpha1.HelmRelease{Spec: v1alpha1.HelmReleaseSpec{Protection: p}}
 	}
@@ -26,8 +25,8 @@ func TestBeginsToRevert(t *testing.T) {
 		return with(v1alpha1.Protection{Ignore: []v1alpha1.IgnoreRule{{Paths: paths}, {Paths: []string{"/last"}}}})
 	}
 	enforced, detected := with(v1alpha1.Protection{}), with(v1alpha1.Protection{Mode: v1alpha1.ModeDetect})
-	suspended := with(v1alpha1.Protection{SuspendUntil: &metav1.Time{Time: now.Add(time.Second)}})
-	over := with(v1alpha1.Protection{SuspendUntil: &metav1.Time{Time: now.Add(-time.Second)}})
+	suspended := with(v1alpha1.Protection{SuspendUntil: &metav1.Time{Time: noon.Add(time.Second)}})
+	over := with(v1alpha1.Protection{SuspendUntil: &metav1.Time{Time: noon.Add(-time.Second)}})
 	strict := with(v1alpha1.Protection{Scope: v1alpha1.ScopeStrict})
 	more := ignoring("/a", "/b")
 	more.Spec.Ignore = append(more.Spec.Ignore, v1alpha1.IgnoreRule{Paths: []string{"/c"}})
@@ -49,7 +48,7 @@ func TestBeginsToRevert(t *testing.T) {
 		"a path that is ignored no longer":  {ignoring("/a", "/b"), ignoring("/a"), true},
 		"a rule that is gone":               {more, ignoring("/a", "/b"), true},
 	} {
-		t.Run(name, func(t *testing.T) { check.Equal(t, beginsToRevert(tc.before, tc.after, now), tc.want) })
+		t.Run(name, func(t *testing.T) { check.Equal(t, beginsToRevert(tc.before, tc.after, noon), tc.want) })
 	}
 }
 

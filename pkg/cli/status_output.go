@@ -59,7 +59,7 @@ func printStatus(a *action, all []located[statusRead], format string) error {
 	if err != nil {
 		return err
 	}
-	return a.print(text)
+	return a.write(text)
 }
 
 // statusRead is what status read in one cluster.

@@ -61,7 +61,7 @@ func statusPolicies(ctx context.Context, a *action) error {
 	if err != nil {
 		return err
 	}
-	if err := a.print(text); err != nil {
+	if err := a.write(text); err != nil {
 		return err
 	}
 	return exitOf(a, all)

@@ -90,6 +90,10 @@ func troubled(hr *v1alpha1.HelmRelease) {
 }
 
 func TestStatusTable(t *testing.T) {
+	const attention = `
+NEEDS ATTENTION  WHY                          WHAT TO DO
+apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
+`
 	releases := []*v1alpha1.HelmRelease{
 		helmRelease("web", lockedRelease), helmRelease("cache", troubled), helmRelease("new", nil),
 		helmRelease("paused", func(hr *v1alpha1.HelmRelease) {
@@ -111,30 +115,21 @@ web     apps/web     3    yes        0/4      0       0          5m     Deployed
 cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked
 new     apps/new     -    unknown    -        0       0          60m
 paused  apps/paused  3    suspended  0/4      0       0          60s    Deployed  Suspended
-
-NEEDS ATTENTION  WHY                          WHAT TO DO
-apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
-`},
+` + attention},
 		"narrow": {tableOptions{width: 62}, `
 NAME    RELEASE      REV  LOCKED     DRIFTED  SINCE  REASON
 web     apps/web     3    yes        0/4      5m     Locked
 cache   apps/cache   3    yes        1/4      5m     Locked
 new     apps/new     -    unknown    -        60m
 paused  apps/paused  3    suspended  0/4      60s    Suspended
-
-NEEDS ATTENTION  WHY                          WHAT TO DO
-apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
-`},
+` + attention},
 		"too narrow": {tableOptions{width: 40}, `
 NAME    RELEASE      LOCKED     DRIFTED
 web     apps/web     yes        0/4
 cache   apps/cache   yes        1/4
 new     apps/new     unknown    -
 paused  apps/paused  suspended  0/4
-
-NEEDS ATTENTION  WHY                          WHAT TO DO
-apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
-`},
+` + attention},
 		"rows alone": {tableOptions{rowsAlone: true}, `
 web     apps/web     3  yes        0/4  0  0  5m   Deployed  Locked
 cache   apps/cache   3  yes        1/4  3  1  5m   Deployed  Locked
@@ -147,10 +142,7 @@ locker     web     apps/web     3    yes        0/4      0       0          5m  
 locker     cache   apps/cache   3    yes        1/4      3       1          5m     Deployed  Locked     Enforce  Strict    revision 3 locked: 4 objects\x1b[2J
 locker     new     apps/new     -    unknown    -        0       0          60m                         Enforce  Declared  no operator has looked at it yet
 locker     paused  apps/paused  3    suspended  0/4      0       0          60s    Deployed  Suspended  Enforce  Declared  by spec.suspend
-
-NEEDS ATTENTION  WHY                          WHAT TO DO
-apps/new         no operator has taken it up  an operator takes up the HelmReleases of its own namespace: move it there, or run one in namespace locker
-`},
+` + attention},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.options.now = noon

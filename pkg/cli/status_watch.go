@@ -129,7 +129,7 @@ func watchStatus(ctx context.Context, a *action) error {
 	var printing sync.Mutex
 	a.sideBySide(contexts, len(contexts), func(i int, one *action) {
 		one.out = oneAtATime{&printing, func(text string) error {
-			return a.print(text)
+			return a.write(text)
 		}}
 		one.errOut = oneAtATime{&printing, func(text string) error {
 			a.noteIn(contexts[i].Name, text)
@@ -186,7 +186,7 @@ func watchCluster(ctx context.Context, a *action) error {
 					return false, err
 				}
 			}
-			if err := a.print(line); err != nil {
+			if err := a.write(line); err != nil {
 				return false, err
 			}
 		}

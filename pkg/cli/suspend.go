@@ -37,7 +37,7 @@ func resumeCommand(a *action) *cli.Command {
 	return &cli.Command{
 		Name: "resume", Category: categoryChange, Usage: "end suspensions at once", ArgsUsage: "RELEASE... [KIND/NAME:FIELD...]",
 		Description: "Prints the drift that the lock reverts then, and asks, as lock does.",
-		Flags:       changeFlags(a, append(append(lockSelectFlags(), waitFlags()...), yesFlag())...), Action: a.does(runResume),
+		Flags:       changeFlags(a, askedFlags()...), Action: a.does(runResume),
 	}
 }
 

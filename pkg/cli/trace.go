@@ -64,7 +64,7 @@ func (t *tracer) print(format string) error {
 			return err
 		}
 	}
-	return t.action.print(text)
+	return t.action.write(text)
 }
 
 // exit returns the error for the exit code.

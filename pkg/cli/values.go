@@ -107,7 +107,7 @@ func runValues(ctx context.Context, a *action) error {
 	if err != nil {
 		return err
 	}
-	if err := a.print(text); err != nil {
+	if err := a.write(text); err != nil {
 		return err
 	}
 	if v.archive == "" && slices.ContainsFunc(runs, func(u *upgrade) bool { return u != nil }) {

@@ -64,7 +64,8 @@ func (v *valued) hidden(err error) error {
 		return command.Hinted(errors.New("the chart does not render"), "--show-secrets prints why; it may quote a Secret")
 	}
 	// A part of a value is not recognised, so the text is shortened afterwards.
-	return errors.New(render.Shortened(v.masker.Text(v.masker.Text(rendering.Text, secrets), report.ValuesOf(v.secrets...))))
+	text := v.masker.Text(v.masker.Text(rendering.Text, secrets), report.ValuesOf(v.secrets...))
+	return errors.New(render.Shortened(text))
 }
 
 // maskNames masks the names of new objects and fields: templates make them of any value that they look up.

@@ -68,7 +68,7 @@ func runVersion(ctx context.Context, a *action) error {
 			return err
 		}
 	}
-	if err := a.print(text); err != nil {
+	if err := a.write(text); err != nil {
 		return err
 	}
 	return failed

@@ -128,7 +128,8 @@ func (c *Cluster) Find(ctx context.Context, key release.Key, revision int) (rele
 	record, err := pick(key, records, revision)
 	var missing *NotFoundError
 	if errors.As(err, &missing) && missing.Revision == 0 {
-		missing.Similar, missing.Storages, missing.Elsewhere = similarTo(ctx, c, key), c.storages, elsewhereOf(ctx, c, key)
+		missing.Similar, missing.Storages = similarTo(ctx, c, key), c.storages
+		missing.Elsewhere = elsewhereOf(ctx, c, key)
 	}
 	return record, err
 }

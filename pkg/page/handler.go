@@ -36,9 +36,10 @@ func (p *Page) handler() http.Handler {
 	mux.HandleFunc("GET /events", p.events)
 	mux.HandleFunc("GET /release", p.release)
 	mux.HandleFunc("GET /objects", p.costly(p.objects))
-	mux.HandleFunc("GET /diff", p.costly(func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error) {
+	compared := func(ctx context.Context, hr *v1alpha1.HelmRelease, by viewer.User) (any, error) {
 		return p.compare(ctx, hr, by)
-	}))
+	}
+	mux.HandleFunc("GET /diff", p.costly(compared))
 	return guard(p.Hosts, mux)
 }
 

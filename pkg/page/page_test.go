@@ -133,7 +133,8 @@ func TestAClientThatSaysNothingIsCutOff(t *testing.T) {
 }
 
 func TestComparisonsAreBounded(t *testing.T) {
-	s := serve(t, func(p *Page) { p.turns.budget = rate.NewLimiter(0, comparisonBurst) }) // which no time fills up again
+	// No time fills the budget up again.
+	s := serve(t, func(p *Page) { p.turns.budget = rate.NewLimiter(0, comparisonBurst) })
 	s.store.set("one", "me")
 	const path = "diff?namespace=locker&name=one"
 	begun, finish := make(chan struct{}, comparedTogether), make(chan struct{})

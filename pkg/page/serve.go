@@ -19,8 +19,8 @@ func New(o Options) *Page {
 	p := &Page{
 		Options: o,
 		turns: turns{
-			comparing: fair.NewSemaphore(fair.Limits{All: comparedTogether, Each: comparedForOne, Most: comparedForOne}),
-			budget:    rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
+			fair.NewSemaphore(fair.Limits{All: comparedTogether, Each: comparedForOne, Most: comparedForOne}),
+			rate.NewLimiter(comparisonsPerSecond, comparisonBurst),
 		},
 		timeout: answerTimeout, viewers: map[*listener]struct{}{}, day: newDay(),
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// recursive are the packages whose files refer to each other. The walk of pkg/drift descends from maps to lists and back
-// to maps; the API types register themselves.
+// recursive are the packages whose files refer to each other. The walk of pkg/drift descends from maps to lists and
+// back to maps; the API types register themselves.
 var recursive = []string{"pkg/drift", "pkg/apis/helm.cattle.io/v1alpha1"}
 
 // maxMethods bounds the methods of one type.

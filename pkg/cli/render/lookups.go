@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// maxLookupBytes bounds all answers to lookups together, MaxSecrets those with Secrets: the output is
-	// searched for their values.
+	// maxLookupBytes bounds all answers to lookups together.
 	maxLookupBytes = 32 << 20
-	MaxSecrets     = 8 << 20
+	// MaxSecrets bounds the answers with Secrets: the output is searched for their values.
+	MaxSecrets = 8 << 20
 )
 
 // Lookups reads the objects that templates look up, with the rights of the user. It sends GET requests alone.

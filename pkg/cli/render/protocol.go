@@ -1,5 +1,5 @@
-// Package render renders charts in a process of its own. Templates of a chart are programs of other people's: the process
-// has no environment and no network, and it ends when it takes too long or too much.
+// Package render renders charts in a process of its own. Templates of a chart are programs of other people's: the
+// process has no environment and no network, and it ends when it takes too long or too much.
 package render
 
 import (
