@@ -19,8 +19,7 @@ func TestBucket_TheProcessThatNotifies(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "root")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "root-secret")
 	w := kit.Start(t, kit.Events)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: declared}\n"})
-	w.Lock("app")
+	w.Forged("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: declared}\n")
 	account, dir := w.EvidenceReader("sink"), t.TempDir()
 	v := &volume{server: s, dir: dir, said: &said{}}
 	for i, user := range []string{"alice", "bob"} {

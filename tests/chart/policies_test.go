@@ -36,8 +36,7 @@ func TestPoliciesRightsAreEnoughAndNoMore(t *testing.T) {
 	}
 
 	back := startDeployment(e, kit.Shared, account)
-	e.Helm(kit.Shared.Helm4(), "install", "plain", e.Chart("plain", kit.ConfigMap("plain", "1")))
-	e.Lock("plain") // followPolicy replaces this HelmRelease
+	e.Installed(kit.Shared.Helm4(), "plain", kit.ConfigMap("plain", "1")) // followPolicy replaces this HelmRelease
 	followPolicy(e, "plain")
 	check.NoError(t, get(back.metrics))
 

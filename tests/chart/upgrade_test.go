@@ -62,7 +62,6 @@ func TestAnUpgradeFromOneProcessKeepsAllWorking(t *testing.T) {
 	e.Eventually("the drift is notified", func() error { return inbox.Contain("io.cattle.helm.drift.recreated") })
 	v := viewers{e, running["helm-locker-page"].url("page"), e.Administrator()}
 	e.Eventually("the page has the drift", func() error { return v.see("ecreated") })
-	e.Helm(h, "install", "plain", e.Chart("plain", kit.ConfigMap("plain", "1")))
-	e.Lock("plain") // followPolicy replaces this HelmRelease
+	e.Installed(h, "plain", kit.ConfigMap("plain", "1")) // followPolicy replaces this HelmRelease
 	followPolicy(e, "plain")
 }

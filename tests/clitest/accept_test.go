@@ -117,8 +117,7 @@ func TestLockAcceptsTheRecordThatItShows(t *testing.T) {
 
 	other := newFixture(t)
 	kit.StartOperator(t, other.OperatorConfig(), other.Operator)
-	other.Forge(kit.ForgedRecord{Name: "kiosk", Manifest: kit.ConfigMap("kiosk", "one")})
-	other.Lock("kiosk")
+	other.Forged("kiosk", kit.ConfigMap("kiosk", "one"))
 	other.app("accept", "kiosk").is(1, "",
 		"helm-locker: there is nothing to accept: the operator enforces the records of any writer\n"+
 			"  trust.records=Witnessed in the values of its chart has it ask for the rights of writers\n")

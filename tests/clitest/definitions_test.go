@@ -49,11 +49,7 @@ func TestDefinitionsOfTheChart(t *testing.T) {
 	})
 
 	w.app("diff", "fleet").is(0, "release APPS/fleet, revision 1: no drift, 1 object compared\n", "")
-	patch := func(text string) {
-		w.Helper()
-		_, err := live.Patch(w.Ctx, "boats.clitest.example", "application/json-patch+json", []byte(text), metav1.PatchOptions{})
-		check.NoError(w, err)
-	}
+	patch := func(text string) { w.PatchIn(definitions, "", "boats.clitest.example", text) }
 	patch(`[{"op":"replace","path":"/spec/versions/1/served","value":false},
 		{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/crew/items/properties/rank"}]`)
 	const gap = "CustomResourceDefinition boats.clitest.example lacks /spec/crew/*/rank of version v1, version v2"

@@ -30,9 +30,7 @@ func TestMigration(t *testing.T) {
 		op := kit.StartOperator(t, proxy.RESTConfig(), w.Operator)
 		hr := w.WaitReady("stall", 1)
 		w.WaitField(kit.ConfigMaps, "stall", "data.size", "10")
-		w.Until("the Service is back", func() (any, bool) {
-			return "it is gone", w.Get(kit.Services, "stall") != nil
-		})
+		w.WaitNewObject(kit.Services, "stall", "")
 		check.That(t, len(hr.Finalizers) == 0, "the HelmRelease has finalizers: %v", hr.Finalizers)
 		// The Service was re-created without the marks.
 		found := marks(w.Get(kit.Services, "stall"))

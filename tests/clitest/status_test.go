@@ -93,10 +93,7 @@ APPS/stall SecretNotFound: no Secret holds a record of Helm release APPS/stall; 
 
 	w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
 	w.WaitField(kit.ConfigMaps, "shop", "data.color", "green")
-	w.Until("the status has the drift", func() (any, bool) {
-		n := len(w.HelmRelease("kiosk").Status.RecentDrift)
-		return n, n == 1
-	})
+	w.WaitFieldIn(kit.HelmReleases, w.Operator, "kiosk", "status.recentDrift.0.object.kind", "ConfigMap")
 	w.cli("status", "kiosk").says(0, "HelmRelease:  LOCKER/kiosk\n", "Locked:       yes, revision 1\n",
 		"Objects:      4 tracked, 0 drifted, 0 contended, 0 waiting\n",
 		"data[color] changed by tamperer", "reverted after ", "CONDITION  STATUS  REASON ")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -60,5 +61,20 @@ func TestDiffShowsInvisibleCharacters(t *testing.T) {
 		}
 		w.app("diff", "app", "-o", "yaml").says(2, "key: a b")
 		w.app("diff", "app", "-o", "json").says(2, "key: a b")
+	}
+}
+
+// The lock of a release is unknown to a user who may not list HelmReleases.
+func TestReportWithoutHelmReleases(t *testing.T) {
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "shop", w.Chart("shop", kit.ConfigMap("shop", "one")))
+	kit.StartOperator(t, w.OperatorConfig(), w.Operator)
+	w.CreateHelmRelease("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
+	w.app("lock", "shop", "--wait").says(0)
+	w.Patch(kit.ConfigMaps, "shop", `{"data":{"key":"two"}}`)
+	w.app("report").says(2, "| detect |")
+	reader := w.as("reader", rule("get,list", "", "secrets,configmaps"), rule("get,list", "apps", "deployments"))
+	for format, want := range map[string]string{"markdown": "| unknown |", "json": `"locked": "unknown"`, "html": ">Unknown<"} {
+		reader.app("report", "-o", format).says(2, want, "note: you may not list HelmReleases in namespace LOCKER")
 	}
 }

@@ -5,12 +5,9 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -73,14 +70,8 @@ func pullSecrets(w *fixture, helm cluster.Helm) {
 		if round == burst {
 			begun = time.Now()
 		}
-		_, err := w.In(accounts, w.Apps).Patch(w.Ctx, "builder", types.MergePatchType, fmt.Appendf(nil,
-			`{"imagePullSecrets":[{"name":"team-registry"},{"name":"builder-cfg-%d"}]}`, round),
-			metav1.PatchOptions{FieldManager: "platform-controller"})
-		check.NoError(w, err)
-		w.Until("the list is as declared", func() (any, bool) {
-			list, _ := kit.Field(w.Get(accounts, "builder"), "imagePullSecrets").([]any)
-			return list, len(list) == 1
-		})
+		w.PatchAs("platform-controller", accounts, "builder", fmt.Sprintf(`{"imagePullSecrets":[{"name":"team-registry"},{"name":"builder-cfg-%d"}]}`, round))
+		w.WaitField(accounts, "builder", "imagePullSecrets", []any{map[string]any{"name": "team-registry"}})
 	}
 	if took := time.Since(begun); took < (rounds-burst-1)*time.Second {
 		w.Errorf("the last %d reverts took %s", rounds-burst, took)
@@ -138,7 +129,6 @@ func copiedLive(w *fixture, helm cluster.Helm) {
 // once deletes a Pod that has succeeded, and a Job deletes itself when its Pod has. Neither runs again; a Pod that
 // always runs does.
 func once(w *fixture, helm cluster.Helm) {
-	w.LockFence()
 	w.installs("23-once", helm)
 	pods := resource("pods")
 	w.succeed("seed", func() {})
@@ -184,12 +174,9 @@ func replacedWhileDown(w *fixture, helm cluster.Helm) {
 	w.replaceWhileSuspended("statefulsets", withLargerClaims(w.Get(sets, "db")))
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, "db", "spec.volumeClaimTemplates")
 	w.Patch(sets, "db", `{"metadata":{"labels":{"tier":"evil"}}}`)
-	w.strategic(sets, "db", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"evil"}]}}}}`)
+	w.Strategic(sets, "db", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"evil"}]}}}}`)
 	w.WaitField(sets, "db", "metadata.labels.tier", "gold")
-	w.Until("the image is back", func() (any, bool) {
-		image := w.Kubectl("get", "statefulset", "db", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
-		return image, image == "registry.example/db:1"
-	})
+	w.WaitField(sets, "db", "spec.template.spec.containers.0.image", "registry.example/db:1")
 }
 
 // withLargerClaims returns a StatefulSet to be made anew with larger claims.

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -80,4 +82,22 @@ func (w *fixture) relock(name string) {
 	w.PatchHelmRelease(name, `{"spec":{"suspend":false}}`)
 	w.WaitReason(name, v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
 	w.WaitReady(name, 0)
+}
+
+func asObject(content map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: content}
+}
+
+// asEvent returns the object of a watch event; nil when it has none, or a deleted one.
+func asEvent(event watch.Event) *unstructured.Unstructured {
+	u, ok := event.Object.(*unstructured.Unstructured)
+	if !ok || event.Type == watch.Deleted {
+		return nil
+	}
+	return u
+}
+
+// to returns the operator's accepted writes to the object of a name.
+func (w *fixture) to(name string) []cluster.Request {
+	return slices.DeleteFunc(w.landed(), func(r cluster.Request) bool { return !strings.HasSuffix(r.Path, "/"+name) })
 }

@@ -73,9 +73,7 @@ func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
 		chart := w.locked(helm)
-		creations := w.Proxy.HoldRequests(func(r *http.Request) bool {
-			return cluster.ForResource("configmaps", http.MethodPost)(r)
-		})
+		creations := w.Proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPost))
 		w.Delete(kit.ConfigMaps, "plain")
 		check.NoError(t, creations.Wait(w.Ctx, 1))
 		evil := configMapObject("plain", map[string]any{"key": "evil", "other": "x"})
@@ -170,14 +168,8 @@ func TestMoments_Subresources(t *testing.T) {
 		web := w.on(t).target(&shape{object: "deployments/web"})
 		before := web.asLeft(web.live())
 		w.Proxy.Reset()
-		status := []byte(`{"status":{"conditions":[{"type":"Evil","status":"True"}]}}`)
-		_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, status,
-			metav1.PatchOptions{FieldManager: kit.Tamperer}, "status")
-		check.NoError(t, err)
-		scale := []byte(`{"spec":{"replicas":1}}`)
-		_, err = w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType, scale,
-			metav1.PatchOptions{FieldManager: kit.Tamperer}, "scale")
-		check.NoError(t, err)
+		w.PatchAs(kit.Tamperer, kit.Deployments, "web", `{"status":{"conditions":[{"type":"Evil","status":"True"}]}}`, "status")
+		w.PatchAs(kit.Tamperer, kit.Deployments, "web", `{"spec":{"replicas":1}}`, "scale")
 		web.comes(before)
 		n := len(w.to("web"))
 		check.That(t, n == 1, "%d writes for one scale and one status", n)

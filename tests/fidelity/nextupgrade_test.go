@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -74,15 +73,12 @@ var others = map[string]func(w *fixture){
 	"an apply of the same values": func(w *fixture) { w.applyAs("other", "one") },
 	"patches of declared nulls": func(w *fixture) {
 		w.Patch(resource("deployments"), "web", `{"spec":{"revisionHistoryLimit":3}}`)
-		w.strategic(resource("deployments"), "web", `{"spec":{"template":{"spec":{"imagePullSecrets":[{"name":"x"}],`+
+		w.Strategic(resource("deployments"), "web", `{"spec":{"template":{"spec":{"imagePullSecrets":[{"name":"x"}],`+
 			`"securityContext":{"runAsUser":7},"containers":[{"name":"web","env":[{"name":"X","value":"y"}],`+
 			`"resources":{"limits":{"cpu":"1"}}}]}}}}`)
 	},
 	"a patch of declared nulls as helm": func(w *fixture) {
-		_, err := w.In(resource("deployments"), w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
-			[]byte(`{"metadata":{"labels":{"rev":"evil"}},"spec":{"revisionHistoryLimit":3}}`),
-			metav1.PatchOptions{FieldManager: "helm"})
-		check.NoError(w, err)
+		w.PatchAs("helm", resource("deployments"), "web", `{"metadata":{"labels":{"rev":"evil"}},"spec":{"revisionHistoryLimit":3}}`)
 	},
 	"a change there and back": func(w *fixture) {
 		w.Patch(resource("deployments"), "web", `{"metadata":{"labels":{"rev":"evil"}}}`)
@@ -90,9 +86,7 @@ var others = map[string]func(w *fixture){
 	},
 	"replicas there and back": func(w *fixture) {
 		for _, n := range []int{2, 1} {
-			_, err := w.In(resource("deployments"), w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
-				fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n), metav1.PatchOptions{FieldManager: "other"}, "scale")
-			check.NoError(w, err)
+			w.PatchAs("other", resource("deployments"), "web", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n), "scale")
 		}
 	},
 	"managed fields cleared": func(w *fixture) {

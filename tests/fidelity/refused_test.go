@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -92,15 +91,8 @@ func TestI5_ARefusedFieldWithholdsNoOther(t *testing.T) {
 			w.refusedIn(sets, "db", "spec.volumeClaimTemplates", func() {
 				w.Patch(sets, "db", `{"metadata":{"labels":{"tier":"worse"}}}`)
 			})
-			w.strategic(sets, "db", `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"evil"}]}}}}`)
-			w.Eventually("the image is back", func() error {
-				containers, _,
-					err := unstructured.NestedSlice(w.Get(sets, "db").Object, "spec", "template", "spec", "containers")
-				if err == nil && containers[0].(map[string]any)["image"] != "registry.example/db:1" {
-					err = fmt.Errorf("containers are %v", containers)
-				}
-				return err
-			})
+			w.Strategic(sets, "db", `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"evil"}]}}}}`)
+			w.WaitField(sets, "db", "spec.template.spec.containers.0.image", "registry.example/db:1")
 			w.Delete(sets, "db") // and so it can be restored
 			w.WaitReady("app", 1)
 		})
@@ -202,8 +194,7 @@ automountServiceAccountToken: false
 		w.Kubectl("apply", "-f", policy)
 
 		w.Until("the policy is in force", func() (any, bool) {
-			_, err := w.In(accounts, w.Apps).Patch(w.Ctx, "account", types.MergePatchType, []byte(`{}`),
-				metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			err := w.TryPatch(accounts, "account", `{}`, metav1.DryRunAll)
 			return err, err != nil && strings.Contains(err.Error(), "out of service")
 		})
 		w.Proxy.Reset()
@@ -221,12 +212,4 @@ automountServiceAccountToken: false
 			live.GetLabels()["tier"] == "gold" && live.GetAnnotations()["note"] == "declared" &&
 				kit.Field(live, "automountServiceAccountToken") == false, "the account is %v", live.Object)
 	})
-}
-
-// strategic changes an object by a strategic merge patch, as a user.
-func (w *fixture) strategic(gvr schema.GroupVersionResource, name, patch string) {
-	w.Helper()
-	_, err := w.In(gvr, w.Apps).Patch(w.Ctx, name, types.StrategicMergePatchType, []byte(patch),
-		metav1.PatchOptions{FieldManager: kit.Tamperer})
-	check.NoError(w, err)
 }

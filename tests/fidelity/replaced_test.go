@@ -64,12 +64,7 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 			// The other object is not Helm's again before this one is created.
 			others := w.Proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPatch))
 			w.CreateHelmRelease("app")
-			w.Eventually("the deleted object is created", func() error {
-				if w.Get(kit.Services, "web") == nil {
-					return errors.New("it does not exist")
-				}
-				return nil
-			})
+			w.WaitNewObject(kit.Services, "web", "")
 			others.Release()
 			w.WaitReady("app", 1)
 		}},
@@ -87,17 +82,7 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 				if version == "helm 4" {
 					w.Eventually("the declared fields are Helm's alone", func() error { return w.isHelms("web") })
 				}
-				w.Eventually("it is restored", func() error {
-					u := w.Get(kit.Services, "web")
-					if u == nil {
-						return errors.New("it does not exist")
-					}
-					port := kit.Field(u, "spec.ports").([]any)[0].(map[string]any)["port"]
-					if port != int64(80) {
-						return fmt.Errorf("its port is %v", port)
-					}
-					return nil
-				})
+				w.WaitField(kit.Services, "web", "spec.ports.0.port", int64(80))
 				w.Helm(helm, "upgrade", "app", chart, "--set", "port=8080")
 				w.WaitReady("app", 2)
 				ports := kit.Field(w.Get(kit.Services, "web"), "spec.ports").([]any)

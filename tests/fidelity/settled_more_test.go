@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -53,15 +52,9 @@ func TestI5_ManagedFieldsAloneExcuseNothing(t *testing.T) {
 						metav1.PatchOptions{FieldManager: c.manager}, strings.Fields(c.sub)...)
 					check.NoError(t, err)
 					w.restart()
-					w.Eventually("what was declared is back", func() error {
-						after := w.Get(resource("deployments"), "pinned")
-						for _, path := range []string{"spec.replicas", "spec.template", "metadata.labels"} {
-							if !reflect.DeepEqual(kit.Field(before, path), kit.Field(after, path)) {
-								return fmt.Errorf("%s is %v, and was %v", path, kit.Field(after, path), kit.Field(before, path))
-							}
-						}
-						return nil
-					})
+					for _, path := range []string{"spec.replicas", "spec.template", "metadata.labels"} {
+						w.WaitField(resource("deployments"), "pinned", path, kit.Field(before, path))
+					}
 				})
 			})
 		}

@@ -250,10 +250,8 @@ func TestI5_StatusesDoNotWaitForTheSettledForms(t *testing.T) {
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Helm(kit.Shared.Helm3(), "install", "other", w.Chart("other", kit.ConfigMap("others", "declared")))
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-	reads := w.Proxy.HoldRequests(func(r *http.Request) bool {
-		return cluster.ForResource("secrets", http.MethodGet)(r) &&
-			strings.Contains(r.URL.Query().Get("labelSelector"), "helm.cattle.io/settled")
-	})
+	reads := w.Proxy.HoldRequests(cluster.ForResource("secrets", http.MethodGet).
+		And(cluster.ForQuery("labelSelector", "helm.cattle.io/settled")))
 	w.CreateHelmRelease("app")
 	w.WaitHeld(reads, 1)
 	w.Lock("other")

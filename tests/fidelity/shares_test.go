@@ -54,10 +54,7 @@ func TestI6_AToolThatSharesAgainAndAgain(t *testing.T) {
 	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
 	w.Proxy.Reset()
 	w.share()
-	w.Until("the share is reported", func() (any, bool) {
-		n := w.HelmRelease("app").Status.Objects.Drifted
-		return n, n == 1
-	})
+	w.WaitFieldIn(kit.HelmReleases, w.Operator, "app", "status.objects.drifted", int64(1))
 	w.PassFence()
 	n = len(w.to("plain"))
 	check.That(t, n <= 0, "%d writes in Detect", n)
@@ -99,14 +96,5 @@ func TestI5_AChangeBeforeTheSharesAreTaken(t *testing.T) {
 	check.NoError(t, shares.Wait(w.Ctx, 1))
 	patch(kit.Tamperer, types.JSONPatchType, `[{"op":"replace","path":"/webhooks/0/rules/0/scope","value":"Cluster"}]`)
 	shares.Release()
-	w.Eventually("the default is restored", func() error {
-		u, err := w.In(gvr, "").Get(w.Ctx, w.Apps, metav1.GetOptions{})
-		check.NoError(w, err)
-		hooks, _ := kit.Field(u, "webhooks").([]any)
-		rules, _ := hooks[0].(map[string]any)["rules"].([]any)
-		if got := rules[0].(map[string]any)["scope"]; got != "*" {
-			return fmt.Errorf("the scope is %v", got)
-		}
-		return nil
-	})
+	w.WaitFieldIn(gvr, "", w.Apps, "webhooks.0.rules.0.scope", "*")
 }

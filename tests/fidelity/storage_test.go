@@ -30,7 +30,7 @@ func TestStoredVersion_IsReportedAndLeftByHand(t *testing.T) {
 		release := "s" + version[len(version)-1:]
 		group := fmt.Sprintf("%s.%s.example.com", release, w.Apps)
 		name := "sprockets." + group
-		w.Helm(h, "install", release, w.Chart(release, fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+		w.Installed(h, release, fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: %s, labels: {tier: gold}}
 spec:
@@ -39,22 +39,15 @@ spec:
   names: {plural: sprockets, singular: sprocket, kind: Sprocket, listKind: SprocketList, shortNames: [sk]}
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
-`, name, group)))
-		w.Lock(release)
+`, name, group))
 		patch(name, `[{"op":"replace","path":"/spec/versions/0/storage","value":false},
 			{"op":"add","path":"/spec/versions/-","value":
 				{"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}}]`)
 		w.Says(release, v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, name, "status.storedVersions", sentence)
 		patch(name, `[{"op":"replace","path":"/spec/names/shortNames","value":["evil"]},
 			{"op":"replace","path":"/metadata/labels/tier","value":"evil"}]`)
-		w.Eventually("the other fields are restored", func() error {
-			u, err := definitions.Get(w.Ctx, name, metav1.GetOptions{})
-			if names := kit.Field(u, "spec.names.shortNames"); err == nil &&
-				(fmt.Sprint(names) != "[sk]" || u.GetLabels()["tier"] != "gold") {
-				err = fmt.Errorf("%v, %v", names, u.GetLabels())
-			}
-			return err
-		})
+		w.WaitFieldIn(resource("customresourcedefinitions"), "", name, "spec.names.shortNames", []any{"sk"})
+		w.WaitFieldIn(resource("customresourcedefinitions"), "", name, "metadata.labels.tier", "gold")
 		w.Says(release, v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, name, sentence)
 		patch(name, `[{"op":"replace","path":"/spec/versions/0/storage","value":true},
 			{"op":"replace","path":"/spec/versions/1/storage","value":false}]`)

@@ -96,7 +96,6 @@ func mutateDeployment(object map[string]any) []string {
 func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		w.Helm(helm, "install", "app", w.Chart("app", kit.ConfigMap("fickle", "declared")))
 		var answers atomic.Int64
 		w.Webhook(func(object map[string]any) []string {

@@ -20,9 +20,7 @@ func claim(namespace, name string) string {
 // Helm is at work.
 func TestHostile_ClaimsProveNothing(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	settings, pending := kit.ConfigMap("settings", "inherited"), string(release.StatusPendingInstall)
 	f.Forge(kit.ForgedRecord{Name: "stuck", Status: pending, Manifest: kit.ConfigMap("another", "inherited")})
 	f.Forge(kit.ForgedRecord{Name: "idle", Manifest: settings})
@@ -71,9 +69,7 @@ func TestI13_HandedOver(t *testing.T) {
 // guard refuses its change like any other.
 func TestHostile_AClaimOfNoReleaseIsRefused(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	f.Forge(kit.ForgedRecord{Name: "no-status", Labels: map[string]string{"status": ""}})
 	f.Forge(kit.ForgedRecord{Name: "no-version", Status: "pending-install", Labels: map[string]string{"version": "x"}})
 	for _, claimed := range []string{

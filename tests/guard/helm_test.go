@@ -151,9 +151,7 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 				check.NoError(t, os.WriteFile(policy, []byte(text), 0o600))
 				f.Kubectl("apply", "-f", policy)
 				f.Until("records cannot be stored", func() (any, bool) {
-					_, err := f.In(kit.Secrets, f.Apps).Patch(f.Ctx, "sh.helm.release.v1.shop.v1", types.MergePatchType,
-						[]byte(`{"metadata":{"labels":{"status":"uninstalling"}}}`),
-						metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+					err := f.TryPatch(kit.Secrets, "sh.helm.release.v1.shop.v1", `{"metadata":{"labels":{"status":"uninstalling"}}}`, metav1.DryRunAll)
 					return err, err != nil && strings.Contains(err.Error(), "read-only")
 				})
 				before := f.Get(kit.ConfigMaps, "settings").GetUID()
@@ -244,8 +242,7 @@ func TestI13_ARecordWhileTheGuardChecks(t *testing.T) {
 		held := hold(isCheck)
 		patched := make(chan error, 1)
 		go func() {
-			_, err := f.In(kit.ConfigMaps, f.Apps).
-				Patch(f.Ctx, "settings", types.MergePatchType, []byte(changed), metav1.PatchOptions{})
+			err := f.TryPatch(kit.ConfigMaps, "settings", changed)
 			patched <- err
 		}()
 		f.WaitHeld(held, 1)

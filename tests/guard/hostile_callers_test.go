@@ -72,9 +72,7 @@ func (f *fixture) guess(live *unstructured.Unstructured, from, to string) *admis
 // same for every guess, and no event reports an attempt by another user: the guard does not know the object.
 func TestHostile_WhoReadsTheRegistrationLearnsNoValue(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	live := f.Get(kit.Secrets, "password")
 	unknown, outdated := live.DeepCopy(), live.DeepCopy()
 	unknown.SetUID("00000000-0000-4000-8000-000000000000")

@@ -18,9 +18,7 @@ import (
 // definitions stay, and the guard stays in force.
 func TestHostile_TheGuardsOwnObjectsAreReserved(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	name := f.Operator + "-guard"
 	f.Forge(kit.ForgedRecord{Name: "attack", Manifest: fmt.Sprintf(`
 apiVersion: v1

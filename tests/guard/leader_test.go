@@ -87,9 +87,7 @@ func (f *fixture) replica(address string) int32 {
 		o.Guard = operator.GuardOptions{Address: net.JoinHostPort(address, strconv.Itoa(port)), Service: allReplicas,
 			LeaderService: leaderOnly, PodIP: address}
 	})
-	f.Until("the replica serves its guard", func() (any, bool) {
-		return f.Running.Log(), strings.Contains(f.Running.Log(), fmt.Sprintf("guard on %s:%d", address, port))
-	})
+	f.WaitLog(f.Running, fmt.Sprintf("guard on %s:%d", address, port))
 	return int32(port)
 }
 

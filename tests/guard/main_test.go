@@ -20,7 +20,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -172,8 +171,7 @@ func (f *fixture) passes(args ...string) {
 func (f *fixture) inForce(gvr schema.GroupVersionResource, name string) {
 	f.Helper()
 	f.Until("the API server asks the guard about "+name, func() (any, bool) {
-		_, err := f.In(gvr, f.Apps).Patch(f.Ctx, name, "application/merge-patch+json",
-			[]byte(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"not-helm"}}}`), metav1.PatchOptions{})
+		err := f.TryPatch(gvr, name, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"not-helm"}}}`)
 		return err, err != nil && strings.Contains(err.Error(), "helm-locker: ")
 	})
 }

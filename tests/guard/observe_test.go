@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -101,9 +102,7 @@ func TestI13_ObserveNamesThePodOfAServiceAccount(t *testing.T) {
 func TestI13_ObserveNamesNobodyWithoutProof(t *testing.T) {
 	t.Parallel()
 	f := observed(t)
-	hold := f.Proxy.HoldRequests(func(r *http.Request) bool {
-		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/configmaps/settings")
-	})
+	hold := f.Proxy.HoldRequests(cluster.ForPath("/configmaps/settings", http.MethodPatch))
 	f.as("alice", "patch", "configmap", "settings", "-p", `{"data":{"key":"of alice"}}`)
 	f.WaitHeld(hold, 1)
 	f.as("bob", "patch", "configmap", "settings", "-p", `{"data":{"key":"of bob"}}`)

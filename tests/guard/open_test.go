@@ -20,9 +20,7 @@ const bound = 5 * time.Second
 // A guard that is down, hangs or has a wrong certificate blocks nothing. Drift that passed is reverted.
 func TestI13_ABrokenGuardBlocksNothing(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	var held *cluster.Hold
 	for _, c := range []struct {
 		name   string
@@ -43,8 +41,7 @@ func TestI13_ABrokenGuardBlocksNothing(t *testing.T) {
 	} {
 		c.breaks()
 		begun := time.Now()
-		_, err := f.In(kit.ConfigMaps, f.Apps).Patch(f.Ctx, "settings", types.MergePatchType, []byte(changed),
-			metav1.PatchOptions{})
+		err := f.TryPatch(kit.ConfigMaps, "settings", changed)
 		took := time.Since(begun)
 		check.That(t, err == nil && took <= bound, "%s: after %s: %v", c.name, took, err)
 		if c.mends != nil {
@@ -57,9 +54,7 @@ func TestI13_ABrokenGuardBlocksNothing(t *testing.T) {
 // A stopped operator blocks nothing, and the next one reverts the drift of the meantime.
 func TestI13_AStoppedOperatorBlocksNothing(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	f.Running.Stop()
 	f.passes("patch", "configmap", "settings", "-p", changed)
 	f.passes("scale", "deployment", "web", "--replicas=7")
@@ -72,9 +67,7 @@ func TestI13_AStoppedOperatorBlocksNothing(t *testing.T) {
 // The certificate is renewed without a restart, whatever happened to it.
 func TestI13_TheCertificateIsPutRight(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	secrets, name := f.Kube.CoreV1().Secrets(f.Operator), f.Operator+"-guard"
 	first, err := secrets.Get(f.Ctx, name, metav1.GetOptions{})
 	check.NoError(t, err)

@@ -99,9 +99,7 @@ func TestI13_ExemptSubjectsPass(t *testing.T) {
 // A suspended release refuses nothing any more, and a resumed one does.
 func TestI13_SuspendedPasses(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	f.PatchHelmRelease("shop", `{"spec":{"suspend":true}}`)
 	f.Until("the change passes", func() (any, bool) {
 		_, said := f.kubectl("patch", "configmap", "settings", "-p", changed)
@@ -116,9 +114,7 @@ func TestI13_SuspendedPasses(t *testing.T) {
 // A suspended release is not guarded from then on, although the API server still calls the guard.
 func TestI13_SuspendedPassesAtOnce(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
+	f := newShop(t)
 	held := f.Proxy.HoldRequests(cluster.ForResource("validatingwebhookconfigurations", http.MethodDelete))
 	begun := time.Now()
 	f.PatchHelmRelease("shop", `{"spec":{"suspend":true}}`)

@@ -124,9 +124,7 @@ func (f *fixture) writes() map[string]func() error {
 	}
 	return map[string]func() error{
 		"change a field": func() error {
-			_, err := f.In(kit.ConfigMaps, f.Apps).
-				Patch(f.Ctx, "settings", types.MergePatchType, []byte(changed), metav1.PatchOptions{})
-			return err
+			return f.TryPatch(kit.ConfigMaps, "settings", changed)
 		},
 		"scale": patch(types.MergePatchType, `{"spec":{"replicas":7}}`, "scale"),
 		"change an image": patch(types.StrategicMergePatchType,
@@ -170,8 +168,7 @@ func TestI13_AnExpiredCertificateBlocksNothing(t *testing.T) {
 	f.guarded(kit.Shared.Helm3(), "shop", shop)
 	f.Until("the API server asks the guard", func() (any, bool) {
 		begun := time.Now()
-		_, err := f.In(kit.ConfigMaps, f.Apps).Patch(f.Ctx, "settings", types.MergePatchType, []byte(changed),
-			metav1.PatchOptions{})
+		err := f.TryPatch(kit.ConfigMaps, "settings", changed)
 		took := time.Since(begun)
 		check.Must(t, err == nil && took <= bound, "after %s: %v", took, err)
 		return nil, f.front.accepted.Load() > 0
@@ -187,15 +184,8 @@ func TestI13_AnExpiredCertificateBlocksNothing(t *testing.T) {
 // A change passes when its check fails, however soon the error arrives.
 func TestI13_AnErrorOfTheCheckPasses(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.guarded(kit.Shared.Helm3(), "shop", shop)
-	f.inForce(kit.ConfigMaps, "settings")
-	remove := f.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if isCheck(r) {
-			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "broken")
-		}
-		return cluster.Forward()
-	})
+	f := newShop(t)
+	remove := f.Proxy.On(isCheck, cluster.Fail(http.StatusInternalServerError, "broken"))
 	f.passes("patch", "configmap", "settings", "-p", changed)
 	remove()
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,15 @@ kind: Secret
 metadata: {name: password}
 stringData: {password: {{ .Values.password | default "correct-horse" }}}
 `
+
+// newShop is newFixture with the release shop, whose guard refuses changes.
+func newShop(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.guarded(kit.Shared.Helm3(), "shop", shop)
+	f.inForce(kit.ConfigMaps, "settings")
+	return f
+}
 
 func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
@@ -176,4 +186,44 @@ func (f *fixture) reports() {
 	if writes := kit.ObjectWrites(f.Proxy); len(writes) > 0 {
 		f.Errorf("the operator wrote although everything was refused: %v", writes)
 	}
+}
+
+const hardened = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: "example.com/web:1", securityContext: {allowPrivilegeEscalation: false}}]}
+`
+
+// In an object with drift, a request adds undeclared fields. It is refused if the API server would refuse to restore
+// the declared fields beside them.
+func TestI13_AnAdditionThatForbidsTheDeclaredValueIsRefused(t *testing.T) {
+	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
+		f := newFixture(t)
+		f.guarded(h, "shop", hardened, func(hr *v1alpha1.HelmRelease) {
+			hr.Spec.GuardExempt = []v1alpha1.GuardSubject{{Kind: v1alpha1.GuardSubjectUser, Name: "alice"}}
+		})
+		f.inForce(kit.Deployments, "web")
+		reverts := f.Proxy.HoldRequests(cluster.ForPath("/deployments/web", http.MethodPatch).And(cluster.IsReal))
+		patch := func(context string) []string {
+			return []string{"patch", "deployment", "web", "-p",
+				`{"spec":{"template":{"spec":{"containers":[{"name":"web","securityContext":` + context + `}]}}}}`}
+		}
+		f.passes(append(patch(`{"allowPrivilegeEscalation":true}`), "--as", "alice", "--as-group", "system:masters")...)
+		f.WaitHeld(reverts, 1)
+		f.refused(kit.Deployments, "web", "spec.template.spec.containers[0].securityContext.privileged was refused",
+			patch(`{"privileged":true,"runAsUser":1000}`)...)
+		f.passes(patch(`{"runAsUser":1000}`)...)
+		f.passes("label", "deployment", "web", "team=shop")
+		reverts.Release()
+		f.WaitReady("shop", 0)
+		f.WaitField(kit.Deployments, "web",
+			"spec.template.spec.containers.0.securityContext.allowPrivilegeEscalation", false)
+		f.passes(patch(`{"runAsGroup":1000}`)...) // no drift, so nothing is asked
+	})
 }

@@ -127,8 +127,8 @@ func TestI13_StrangersLearnNothing(t *testing.T) {
 func TestI13_WithoutAnAddressTheStatusSaysSo(t *testing.T) {
 	t.Parallel()
 	f := kit.Start(t, func(o *operator.ControllerOptions) { o.SkipCRD = true })
-	f.Helm(kit.Shared.Helm3(), "install", "shop", f.Chart("shop", shop))
-	f.Lock("shop", func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardDeny })
+	f.Installed(kit.Shared.Helm3(), "shop", shop,
+		func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardDeny })
 	f.Says("shop", v1alpha1.ConditionGuarded, v1alpha1.ReasonGuardNotServed, "--guard-address")
 	f.Patch(kit.ConfigMaps, "settings", changed)
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")

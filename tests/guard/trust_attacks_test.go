@@ -215,8 +215,7 @@ metadata: {name: one}
 // No writer of Secrets gains a right by any of the attacks, whatever the role.
 func TestHostile_NoWriterOfRecordsGainsARight(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	for i, role := range []string{"edit", "admin", "secrets"} {
 		by := f.attacker(role)
 		evil := f.escalation(by.name)
@@ -239,8 +238,7 @@ func TestHostile_NoWriterOfRecordsGainsARight(t *testing.T) {
 // The rights count at the time of the write: those gained later trust nothing, and those lost later take no trust.
 func TestHostile_RightsCountWhenARecordIsWritten(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.track("app")
 	by := f.attacker("secrets")
 	by.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "forged")})

@@ -52,8 +52,7 @@ func (f *trusting) staysDropped() {
 // writer could undo the upgrade.
 func TestI14_ARevisionAfterAnUnwitnessedOneIsNotComparedWithAnOlderOne(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	me := "mallory-of-" + f.Apps
 	for name, attack := range map[string]func(name string) int{
 		"next": func(name string) int {
@@ -101,8 +100,7 @@ func TestI14_ARevisionAfterAnUnwitnessedOneIsNotComparedWithAnOlderOne(t *testin
 // While a webhook asks for the rights of a writer, the release is uninstalled: the decision is not about what it was.
 func TestI14_ADecisionIsByTheNewestTrust(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.deployed("app")
 	held := f.Proxy.HoldRequests(cluster.ForResource("subjectaccessreviews", http.MethodPost))
 	var writing sync.WaitGroup
@@ -122,8 +120,7 @@ func TestI14_ADecisionIsByTheNewestTrust(t *testing.T) {
 // Before Helm deletes the objects of a release, they are as a forged record declares them.
 func TestI14_ARecordIsNotTrustedWhileHelmUninstalls(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.deployed("app")
 	f.Forge(kit.ForgedRecord{Name: "app", Status: "uninstalling", Manifest: f.first()})
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Manifest: f.first()})
@@ -146,8 +143,7 @@ func TestI14_ARecordIsNotTrustedWhileHelmUninstalls(t *testing.T) {
 // The objects were as an unwitnessed record declares. Before the operator stores that, Helm deploys another one.
 func TestI14_AComparisonIsForTheTrustThatItBeganWith(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.deployed("app")
 	reached, release := make(chan struct{}), make(chan struct{})
 	var taken atomic.Bool

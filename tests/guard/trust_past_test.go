@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -21,8 +18,7 @@ import (
 // An object that opted out in the trusted revision was never compared, and its rights were never asked for.
 func TestHostile_AnOptedOutBindingGivesNoRight(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	by := f.attacker("admin")
 	declared := kit.ConfigMap("app", "declared")
 	_, binding, _ := strings.Cut(f.escalation(by.name), "---\n")
@@ -41,15 +37,12 @@ func TestHostile_AnOptedOutBindingGivesNoRight(t *testing.T) {
 // Without the labels that Helm selects records by, the record of an interrupted upgrade is as deleted.
 func TestHostile_ARecordWithoutItsLabelsIsAsDeleted(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.deployed("app")
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade", Manifest: f.second()})
 	f.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonTransitioning)
 	f.dropRole()
-	_, err := f.mallory.Kube.CoreV1().Secrets(f.Apps).Patch(f.Ctx, release.ObjectName("app", 2), types.MergePatchType,
-		[]byte(`{"metadata":{"labels":{"owner":null}}}`), metav1.PatchOptions{})
-	check.NoError(t, err)
+	f.mallory.Patch(kit.Secrets, release.ObjectName("app", 2), `{"metadata":{"labels":{"owner":null}}}`)
 	f.doubted("app", 1)
 	f.staysDropped()
 }
@@ -57,8 +50,7 @@ func TestHostile_ARecordWithoutItsLabelsIsAsDeleted(t *testing.T) {
 // No other user ends an uninstallation: neither by another one, nor by a revision of his own.
 func TestHostile_AnUninstallationIsNotEndedByAnotherUser(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	me, own := "mallory-of-"+f.Apps, "---\n"+kit.ConfigMap("own", "declared")
 	for name, attack := range map[string]func(name string) int{
 		"uninstalled": func(name string) int {
@@ -89,8 +81,7 @@ func TestHostile_AnUninstallationIsNotEndedByAnotherUser(t *testing.T) {
 // escalate for a role whose rules its user has. The revision before it is not replayed.
 func TestHostile_ARefusedRevisionIsNotUndone(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.deployed("app")
 	by := f.attacker("edit")
 	by.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: f.second()})
@@ -105,8 +96,7 @@ func TestHostile_ARefusedRevisionIsNotUndone(t *testing.T) {
 // nothing of earlier revisions is pruned.
 func TestHostile_AGapPrunesNothing(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.deployed("app")
 	settings, extra := kit.ConfigMap("settings", "declared"), kit.ConfigMap("extra", "declared")
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 3, Manifest: settings})
@@ -115,10 +105,7 @@ func TestHostile_AGapPrunesNothing(t *testing.T) {
 	f.WaitReady("app", 4)
 	f.NextSecond(f.Get(kit.ConfigMaps, "extra"))
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 5, Manifest: settings})
-	f.Until("the ConfigMap is pruned, and the ClusterRole was to be pruned before it", func() (any, bool) {
-		_, err := f.Kube.CoreV1().ConfigMaps(f.Apps).Get(f.Ctx, "extra", metav1.GetOptions{})
-		return err, apierrors.IsNotFound(err)
-	})
+	f.WaitGone(kit.ConfigMaps, f.Apps, "extra") // the ClusterRole was to be pruned before it
 	_, exists := f.hasRole()
 	check.That(t, exists, "the ClusterRole is deleted for a user without the right")
 }
@@ -126,27 +113,13 @@ func TestHostile_AGapPrunesNothing(t *testing.T) {
 // The pending record came and went while the operator did not look, so its newest record is the one of its lock.
 func TestHostile_ARecordThatComesAndGoesUnseenEndsTheLock(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.deployed("app")
-	records := func(r *http.Request) bool { return watching("secrets")(r) && r.URL.Path == "/api/v1/secrets" }
-	var gate, expired atomic.Bool
-	gate.Store(true)
-	f.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		from := r.URL.Query().Get("resourceVersion")
-		switch {
-		case !records(r):
-		case gate.Load():
-			return cluster.Drop()
-		case from != "" && from != "0" && expired.CompareAndSwap(false, true):
-			return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
-		}
-		return cluster.Forward()
-	})
-	f.Proxy.CutWatches(records)
+	records := func(r *http.Request) bool { return cluster.WatchOf("secrets")(r) && r.URL.Path == "/api/v1/secrets" }
+	sight, _ := f.Proxy.Blind(records)
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade", Manifest: f.second()})
 	f.deleteRecord(f.mallory, "app", 2)
-	gate.Store(false)
+	sight()
 	f.doubted("app", 1)
 	f.dropRole()
 	f.staysDropped()
@@ -156,15 +129,9 @@ func TestHostile_ARecordThatComesAndGoesUnseenEndsTheLock(t *testing.T) {
 // revision before declares them, though they are now. ci has no right to escalate, so its records are refused.
 func TestHostile_HelmIsAtWorkWhenItsRecordIsHidden(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	ci := f.attacker("edit")
-	secrets := f.mallory.Kube.CoreV1().Secrets(f.Apps)
-	patched := func(name, body string) {
-		_, err := secrets.Patch(f.Ctx, release.ObjectName(name, 2), types.MergePatchType, []byte(body),
-			metav1.PatchOptions{})
-		check.NoError(t, err)
-	}
+	patched := func(name, body string) { f.mallory.Patch(kit.Secrets, release.ObjectName(name, 2), body) }
 	for name, attack := range map[string]func(name string) int{
 		"failed": func(name string) int {
 			patched(name, `{"metadata":{"labels":{"status":"failed"}}}`)

@@ -17,6 +17,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
@@ -54,8 +55,7 @@ func TestTrust_UpgradesDuringRestartsStayTrusted(t *testing.T) {
 	s := newService(t)
 	s.inForce()
 	h := s.Cluster.Helm4()
-	s.Helm(h, "install", "app", s.Chart("app", kit.ConfigMap("app", "0")))
-	s.Lock("app")
+	s.Installed(h, "app", kit.ConfigMap("app", "0"))
 
 	var done atomic.Int64
 	ctx, cancel := context.WithCancel(s.Ctx)
@@ -94,14 +94,11 @@ func TestTrust_UpgradesDuringRestartsStayTrusted(t *testing.T) {
 // A record is judged although the operator is told to stop meanwhile.
 func TestTrust_AStoppingOperatorAnswersWhatItWasAsked(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.track("app")
 	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	f.WaitReady("app", 1)
-	held := f.Proxy.HoldRequests(func(r *http.Request) bool {
-		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+release.ObjectName("app", 2))
-	})
+	held := f.Proxy.HoldRequests(cluster.ForPath("/"+release.ObjectName("app", 2), http.MethodGet))
 	var storing sync.WaitGroup
 	storing.Go(func() {
 		f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "changed")})
@@ -124,9 +121,7 @@ func TestI13_AReplicaWithoutTheCertificateIsNotReady(t *testing.T) {
 		_, err := f.Kube.CoreV1().Secrets(f.Operator).Get(f.Ctx, f.Operator+"-guard", metav1.GetOptions{})
 		return err, err == nil
 	})
-	certificate := f.Proxy.HoldRequests(func(r *http.Request) bool {
-		return strings.Contains(r.URL.Query().Get("fieldSelector"), f.Operator+"-guard")
-	})
+	certificate := f.Proxy.HoldRequests(cluster.ForQuery("fieldSelector", f.Operator+"-guard"))
 	health, err := process.FreeAddress()
 	check.NoError(t, err)
 	f.start(witnessed, func(o *operator.ControllerOptions) { o.LeaderElection, o.HealthAddress = true, health })

@@ -49,6 +49,14 @@ func newTrusting(t *testing.T, options ...func(*operator.ControllerOptions)) *tr
 	return f
 }
 
+// newWitnessing is newTrusting with an operator that the API server asks about each record.
+func newWitnessing(t *testing.T) *trusting {
+	t.Helper()
+	f := newTrusting(t, witnessed)
+	f.inForce()
+	return f
+}
+
 // may reports whether the user has a right.
 func (f *trusting) may(verb, group, resource, namespace string) (any, bool) {
 	f.Helper()
@@ -134,8 +142,7 @@ func (f *trusting) doubted(name string, revision int, parts ...string) {
 func TestHostile_AForgedRecordIsEnforcedByDefault(t *testing.T) {
 	t.Parallel()
 	f := newTrusting(t)
-	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	f.Lock("app")
+	f.Forged("app", kit.ConfigMap("settings", "declared"))
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 2,
 		Manifest: kit.ConfigMap("settings", "declared") + f.clusterAdmin()})
 	f.Until("the user may do everything", func() (any, bool) { return f.may("*", "*", "*", "") })
@@ -145,8 +152,7 @@ func TestHostile_AForgedRecordIsEnforcedByDefault(t *testing.T) {
 // With witnesses, a record is worth what its writer could have done without the operator.
 func TestI14_AForgedRecordGivesItsWriterNoRight(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.track("app")
 	f.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + f.clusterRole()})
 	f.WaitReady("app", 1)
@@ -188,8 +194,7 @@ func TestI14_AForgedRecordGivesItsWriterNoRight(t *testing.T) {
 // An earlier manifest is a difference like any other, whatever way it becomes the newest.
 func TestI14_AnEarlierManifestIsNotReplayed(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.track("app")
 	first := kit.ConfigMap("settings", "declared") + f.clusterAdmin()
 	second := kit.ConfigMap("settings", "declared")
@@ -236,13 +241,10 @@ func TestI14_AnEarlierManifestIsNotReplayed(t *testing.T) {
 // A record from before the lock is enforced if the objects are as it declares; and so is one that was not witnessed.
 func TestI14_AnUnwitnessedRecordIsTrustedIfNothingIsToBeWritten(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	for version, h := range kit.Helms(f.Cluster) {
 		name := "app-" + version[len(version)-1:]
-		chart := f.Chart(name, kit.ConfigMap(name, "declared"))
-		f.Helm(h, "install", name, chart)
-		f.Lock(name)
+		chart := f.Installed(h, name, kit.ConfigMap(name, "declared"))
 		f.Patch(kit.ConfigMaps, name, `{"data":{"key":"tampered"}}`)
 		f.WaitField(kit.ConfigMaps, name, "data.key", "declared")
 		chart = f.Chart(name, kit.ConfigMap(name, "upgraded"))

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -17,10 +16,6 @@ import (
 
 var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 
-func watching(plural string) cluster.Match {
-	return func(r *http.Request) bool { return cluster.IsWatch(r) && cluster.ForResource(plural)(r) }
-}
-
 // Before a refusal, the guard asks the API server for everything that could change its answer. Late events concern
 // the autoscaler of a scaling request, or the HelmRelease.
 func TestHostile_ARefusalByALateView(t *testing.T) {
@@ -30,7 +25,7 @@ func TestHostile_ARefusalByALateView(t *testing.T) {
 		f := newFixture(t)
 		f.guarded(kit.Shared.Helm3(), "shop", shop)
 		f.inForce(kit.Deployments, "web")
-		defer f.Proxy.HoldWatch(watching(autoscalers.Resource))()
+		defer f.Proxy.HoldWatch(cluster.WatchOf(autoscalers.Resource))()
 		_, err := f.In(autoscalers, f.Apps).Create(f.Ctx, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"name": "web"},
 			"spec": map[string]any{"minReplicas": int64(1), "maxReplicas": int64(5), "scaleTargetRef": map[string]any{
@@ -45,12 +40,10 @@ func TestHostile_ARefusalByALateView(t *testing.T) {
 	} {
 		t.Run(patch, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
-			f.guarded(kit.Shared.Helm3(), "shop", shop)
-			f.inForce(kit.ConfigMaps, "settings")
+			f := newShop(t)
 			as := []string{"--as", "alice", "--as-group", "system:masters"}
 			f.refused(kit.ConfigMaps, "settings", "", append(as, "patch", "configmap", "settings", "-p", changed)...)
-			release := f.Proxy.HoldWatch(watching(kit.HelmReleases.Resource))
+			release := f.Proxy.HoldWatch(cluster.WatchOf(kit.HelmReleases.Resource))
 			defer release()
 			f.PatchHelmRelease("shop", patch)
 			f.passes(append(as, "patch", "configmap", "settings", "-p", changed)...)

@@ -13,8 +13,7 @@ import (
 // A user with the role edit becomes no expected writer, whatever the user copies, deletes or relabels.
 func TestHostile_NoUserBecomesAnExpectedWriter(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	config, err := f.Cluster.UserConfig("ci", "deployers", "system:masters")
 	check.NoError(t, err)
 	ci, me := f.as(config), "mallory-of-"+f.Apps

@@ -80,8 +80,7 @@ func (f *trusting) restart() {
 // deploys one, across restarts and changes of the spec.
 func TestWriters_HelmAsTwoUsers(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	var events []string
 	for _, version := range slices.Sorted(maps.Keys(kit.Helms(f.Cluster))) {
 		h := kit.Helms(f.Cluster)[version]
@@ -152,8 +151,7 @@ func TestWriters_HelmAsTwoUsers(t *testing.T) {
 // An acceptance ends the flag for one content, and the writer of the next revision is flagged again.
 func TestWriters_AnAcceptanceIsForOneRecord(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.CreateHelmRelease("app", deployers)
 	f.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSecretNotFound)
 	me := "mallory-of-" + f.Apps
@@ -182,8 +180,7 @@ func TestWriters_AnAcceptanceIsForOneRecord(t *testing.T) {
 // in any writer it knows none.
 func TestWriters_UnknownIsNeitherExpectedNorFlagged(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "1")})
 	f.CreateHelmRelease("app", deployers)
 	f.writer("app", v1alpha1.ReasonWriterUnknown, "did not see")
@@ -197,8 +194,7 @@ func TestWriters_UnknownIsNeitherExpectedNorFlagged(t *testing.T) {
 // A ServiceAccount is expected by its name and its namespace.
 func TestWriters_AServiceAccountOfANamespace(t *testing.T) {
 	t.Parallel()
-	f := newTrusting(t, witnessed)
-	f.inForce()
+	f := newWitnessing(t)
 	f.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.ExpectedWriters = []v1alpha1.GuardSubject{{Kind: v1alpha1.GuardSubjectServiceAccount,
 			Namespace: f.Apps, Name: "deployer"}}

@@ -36,8 +36,7 @@ func manyLocked(e *kit.Env, name string) (drift func()) {
 	for i := range many {
 		manifest += kit.ConfigMap(fmt.Sprintf("%s-%d", name, i), "declared")
 	}
-	e.Forge(kit.ForgedRecord{Name: name, Manifest: manifest})
-	e.Lock(name)
+	e.Forged(name, manifest)
 	return func() {
 		e.Helper()
 		for i := range many {
@@ -185,7 +184,7 @@ func failSome(proxy *cluster.Proxy, share float64) *atomic.Int32 {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(*seed, 1))
 	actions := []cluster.Action{cluster.Drop(), cluster.DropAnswer(),
-		cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")}
+		cluster.Fail(http.StatusInternalServerError, "on purpose")}
 	failed := &atomic.Int32{}
 	proxy.Intercept(func(*http.Request) cluster.Action {
 		mu.Lock()
@@ -212,8 +211,7 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 		manifest += fmt.Sprintf("---\napiVersion: v1\nkind: Service\nmetadata: {name: slow-%d}\n"+
 			"spec:\n  selector: {app: declared}\n  ports: [{port: 80}]\n", i)
 	}
-	e.Forge(kit.ForgedRecord{Name: "slow", Manifest: manifest})
-	e.Lock("slow")
+	e.Forged("slow", manifest)
 	locked(e, "near")
 	elsewhere := *e
 	elsewhere.Apps = e.Namespace(e.Apps + "-elsewhere")

@@ -96,12 +96,8 @@ func TestHA_TwoLeadersAtOnce(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
 	one, two := startReplica(e), startReplica(e)
-	chart := e.Chart(
-		"app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n"+
-			kit.ConfigMap("fixed", "declared"),
-	)
-	e.Helm(kit.Shared.Helm3(), "install", "app", chart)
-	e.Lock("app")
+	chart := e.Installed(kit.Shared.Helm3(), "app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n"+
+		kit.ConfigMap("fixed", "declared"))
 	history := e.Record(kit.ConfigMaps)
 	const upgrades = 4
 	for revision := 2; revision < 2+upgrades; revision++ {
@@ -142,9 +138,8 @@ func TestI1_StoppedBetweenACreationAndItsSecondCheck(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
 	r := startReplica(e)
-	chart := e.Chart("app", kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared"))
-	e.Helm(kit.Shared.Helm3(), "install", "app", chart)
-	e.Lock("app")
+	e.Installed(kit.Shared.Helm3(), "app",
+		kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared"))
 	answer := r.proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodPost))
 	creation := r.proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPost))
 	e.Delete(kit.ConfigMaps, "app")
@@ -165,9 +160,8 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 		t.Run(policy, func(t *testing.T) {
 			e := kit.New(t, kit.Shared)
 			r := startReplica(e)
-			chart := e.Chart("app", fmt.Sprintf(annotated, policy)+kit.ConfigMap("base", "declared"))
-			e.Helm(kit.Shared.Helm3(), "install", "app", chart)
-			e.Lock("app")
+			e.Installed(kit.Shared.Helm3(), "app",
+				fmt.Sprintf(annotated, policy)+kit.ConfigMap("base", "declared"))
 			var lost atomic.Int32
 			r.proxy.Intercept(func(request *http.Request) cluster.Action {
 				if !cluster.ForResource("configmaps", http.MethodPost)(request) {
@@ -191,9 +185,7 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 				check.That(t, e.Get(kit.ConfigMaps, "app") != nil, "an object that Helm keeps was deleted")
 				return
 			}
-			e.Until("what was created is taken back", func() (any, bool) {
-				return "it exists", e.Get(kit.ConfigMaps, "app") == nil
-			})
+			e.WaitGone(kit.ConfigMaps, e.Apps, "app")
 		})
 	}
 }

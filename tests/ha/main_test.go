@@ -54,8 +54,7 @@ func startReplica(e *kit.Env, options ...func(*operator.ControllerOptions)) *rep
 // locked makes a release of one ConfigMap and waits until it is locked.
 func locked(e *kit.Env, name string) {
 	e.Helper()
-	e.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "declared")})
-	e.Lock(name)
+	e.Forged(name, kit.ConfigMap(name, "declared"))
 }
 
 // reverts tampers with a ConfigMap and waits until it is restored.

@@ -2,7 +2,6 @@ package ha
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,12 +23,7 @@ func killInPod(e *kit.Env, uid string) {
 	e.Helper()
 	killed := startReplica(e, elected(longLease), inPod(uid))
 	locked(e, "app")
-	killed.proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.ForResource("leases", http.MethodPut)(r) {
-			return cluster.Drop()
-		}
-		return cluster.Forward()
-	})
+	killed.proxy.On(cluster.ForResource("leases", http.MethodPut), cluster.Drop())
 	killed.Stop()
 }
 
@@ -81,8 +75,6 @@ func TestHA_AReleaseThatIsTooLateChangesNothing(t *testing.T) {
 	_, err := e.Kube.CoordinationV1().Leases(e.Operator).Update(e.Ctx, taken, metav1.UpdateOptions{})
 	check.NoError(t, err)
 	release.Release()
-	e.Until("the late container is a standby", func() (any, bool) {
-		return again.Log(), strings.Contains(again.Log(), "leader is another replica")
-	})
+	e.WaitLog(again, "leader is another replica")
 	check.Equal(t, *lease(e, e.Operator).Spec.HolderIdentity, holder, "the lease is held by")
 }

@@ -139,7 +139,7 @@ func TestHA_TokenIsReplaced(t *testing.T) {
 		}
 		if r.Header.Get("Authorization") == "Bearer "+*old {
 			unauthorized.Add(1)
-			return cluster.Fail(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+			return cluster.Fail(http.StatusUnauthorized, "Unauthorized")
 		}
 		renewed.Store(true)
 		return cluster.Forward()

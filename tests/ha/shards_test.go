@@ -101,16 +101,12 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "1")
 	e.Helm(kit.Shared.Helm3(), "upgrade", "app", chart)
 	e.WaitReady("app", 2)
-	e.Until("the first takes what Helm wrote for drift, asks, and leaves it alone", func() (any, bool) {
-		return "it has not said so", strings.Contains(a.Log(), "Helm has begun to work; leaving its objects alone")
-	})
+	e.WaitLog(a.Operator, "Helm has begun to work; leaving its objects alone")
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered while one has an old record"}}`)
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "2")
 	release()
 	records()
-	e.Until("the first lets go of the release", func() (any, bool) {
-		return "it has not said so", strings.Contains(a.Log(), "no longer managing release "+e.Apps+"/app")
-	})
+	e.WaitLog(a.Operator, "no longer managing release "+e.Apps+"/app")
 	waitShard(e, "app", shardRest)
 	a.proxy.Reset()
 	b.proxy.Reset()

@@ -48,7 +48,7 @@ func TestHA_StandbyAsksNothingTwice(t *testing.T) {
 	standby := startReplica(e, elected(shortLease))
 	standby.proxy.Intercept(func(r *http.Request) cluster.Action {
 		if r.URL.Query().Has("dryRun") { // so that it is never known whether it is drift
-			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+			return cluster.Fail(http.StatusInternalServerError, "on purpose")
 		}
 		return cluster.Forward()
 	})

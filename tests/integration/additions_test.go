@@ -19,8 +19,7 @@ const sidecar = `{"spec":{"template":{"spec":{"containers":[{"name":"added","ima
 func TestAdditionsThatDeclaredLeavesAloneAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", scopes))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm4(), "app", scopes)
 	count := func(want int) {
 		t.Helper()
 		w.Until("additions are counted", func() (any, bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,13 +208,9 @@ func namesMissingPermissions(t *testing.T, in *installation) {
 
 	in.create(t)
 	// A user with read access only can use definitions that were installed before.
-	removeHook := in.proxy.Intercept(func(request *http.Request) cluster.Action {
-		if cluster.IsWrite(request) || cluster.IsWatch(request) {
-			return cluster.Fail(403, metav1.StatusReasonForbidden, "only get is allowed")
-		}
-		return cluster.Forward()
-	})
-	defer removeHook()
+	forbid := cluster.Fail(http.StatusForbidden, "only get is allowed")
+	defer in.proxy.On(cluster.IsWrite, forbid)()
+	defer in.proxy.On(cluster.IsWatch, forbid)()
 	check.Report(t, crd.Create(t.Context(), in.proxy.RESTConfig()))
 }
 
@@ -276,4 +273,19 @@ func outlivesDeletion(t *testing.T, in *installation) {
 	after := in.stored(t)
 	check.That(t, after.UID != before.UID && after.DeletionTimestamp == nil,
 		"still the definition that is being deleted: %+v", after.ObjectMeta)
+}
+
+// The creation is tried again, whether or not it was carried out.
+func outlivesBrokenConnections(t *testing.T, in *installation) {
+	for name, action := range map[string]cluster.Action{"before the creation": cluster.Drop(),
+		"after it": cluster.DropAnswer()} {
+		in.remove(t, definitionName)
+		var broken atomic.Int32
+		first := func(r *http.Request) bool { return r.Method == http.MethodPost && broken.Add(1) <= 2 }
+		mend := in.proxy.On(first, action)
+		in.create(t)
+		mend()
+		check.That(t, broken.Load() != 0, "%s: no connection was broken", name)
+		in.stored(t)
+	}
 }

@@ -28,11 +28,9 @@ func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 		"unfinished-list-items": "---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap}]\n",
 	}
 	w := newFixture(t)
-	w.LockFence()
 	for name, document := range bad {
 		good := "good-of-" + name
-		w.Forge(kit.ForgedRecord{Name: good, Manifest: kit.ConfigMap(good, "declared")})
-		w.Lock(good)
+		w.Forged(good, kit.ConfigMap(good, "declared"))
 		// The next revision has the very same good document, and a bad one.
 		w.Forge(kit.ForgedRecord{Name: good, Revision: 2, Manifest: kit.ConfigMap(good, "declared") + document})
 	}
@@ -61,17 +59,13 @@ func TestI9_ManifestThatDoesNotParseIsNotEnforcedAtAll(t *testing.T) {
 func TestI12_ManifestThatDoesNotParseIsReadOnce(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	record := w.Forge(kit.ForgedRecord{Name: "bad", Manifest: "---\nno: kind\n"})
 	w.CreateHelmRelease("bad")
 	w.Says("bad", v1alpha1.ConditionReady, v1alpha1.ReasonManifestInvalid)
 	w.PassFence()
 	w.Proxy.Reset()
 	w.PatchHelmRelease("bad", `{"spec":{"mode":"Detect"}}`)
-	w.Until("the operator has seen the change", func() (any, bool) {
-		hr := w.HelmRelease("bad")
-		return hr.Status.ObservedGeneration, hr.Status.ObservedGeneration == hr.Generation
-	})
+	w.WaitObserved("bad")
 	for _, r := range w.Proxy.Requests() {
 		check.That(t, !strings.HasSuffix(r.Path, "/secrets/"+record.GetName()), "the record was read again: %s", r)
 	}
@@ -119,7 +113,6 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 		"other-name-label": {kit.ForgedRecord{Labels: map[string]string{"name": "somebody"}},
 			`label "name" is "somebody"`},
 	}
-	w.LockFence()
 	for name, test := range tests {
 		test.record.Name = name
 		if test.record.Manifest == "" {
@@ -149,9 +142,7 @@ func TestI10_BadRecordsEndInAConditionAndOthersGoOn(t *testing.T) {
 func TestI10_UnreadableNewerRecordUnlocks(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "second"),
 		Labels: map[string]string{"version": "two"}})
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed, `label "version" is "two"`)
@@ -183,10 +174,7 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 
 	// Deleting the definition deletes all its objects; once it exists again, the release's objects are re-created.
 	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "widgets."+group, metav1.DeleteOptions{}))
-	w.Eventually("the definition is gone", func() error {
-		_, err := w.In(definitions, "").Get(w.Ctx, "widgets."+group, metav1.GetOptions{})
-		return notFound(err)
-	})
+	w.WaitGone(definitions, "", "widgets."+group)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
 	w.Reverts("settings", "declared")
 	_, err = w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{})

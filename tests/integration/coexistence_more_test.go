@@ -8,10 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -51,24 +51,15 @@ func TestCoexistence_Allocations(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, scope %s", version, scope), func(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t)
-				w.LockFence()
 				chart := w.Chart("app", allocated)
 				w.Helm(helm, "install", "app", chart)
 				w.Proxy.Reset()
 				w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = scope })
-				controller := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
-				bind := `{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv-1"}}`
-				_, err := w.In(volumeClaims, w.Apps).Patch(w.Ctx, "data", types.MergePatchType, []byte(bind),
-					controller)
-				check.NoError(t, err)
-				cloud := metav1.PatchOptions{FieldManager: "cloud-controller-manager"}
-				_, err = w.In(kit.Services, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
-					[]byte(`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`), cloud)
-				check.NoError(t, err)
-				tokens := metav1.PatchOptions{FieldManager: "kube-controller-manager"}
-				_, err = w.In(serviceAccounts, w.Apps).Patch(w.Ctx, "robot", types.MergePatchType,
-					[]byte(`{"secrets":[{"name":"robot-token"}]}`), tokens)
-				check.NoError(t, err)
+				w.PatchAs("kube-controller-manager", volumeClaims, "data",
+					`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv-1"}}`)
+				w.PatchAs("cloud-controller-manager", kit.Services, "web",
+					`{"metadata":{"finalizers":["service.kubernetes.io/load-balancer-cleanup"]}}`)
+				w.PatchAs("kube-controller-manager", serviceAccounts, "robot", `{"secrets":[{"name":"robot-token"}]}`)
 				w.PassFence()
 				w.ExpectNoWrites()
 				before := w.Get(kit.Services, "web")
@@ -95,18 +86,13 @@ func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	elsewhere := func(name string) string {
 		return strings.Replace(kit.ConfigMap(name, "declared"), "name: "+name, "name: "+name+", namespace: "+other, 1)
 	}
-	w.Helm(kit.Shared.Helm4(), "install", "app",
-		w.Chart("app", elsewhere("held")+elsewhere("free")+kit.ConfigMap("home", "declared")))
-	w.Lock("app")
+	w.Installed(kit.Shared.Helm4(), "app", elsewhere("held")+elsewhere("free")+kit.ConfigMap("home", "declared"))
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, other, metav1.DeleteOptions{}))
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, other)
 	w.Reverts("home", "declared")
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":null}}`)
-	w.Eventually("the namespace is gone", func() error {
-		_, err := w.Kube.CoreV1().Namespaces().Get(w.Ctx, other, metav1.GetOptions{})
-		return notFound(err)
-	})
+	w.WaitGone(namespaces, "", other)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, other)
 	w.Namespace(other)
 	w.WaitFieldIn(kit.ConfigMaps, other, "held", "data.key", "declared")
@@ -121,9 +107,7 @@ func TestI5_TheFirstHelmReleaseGoesBeforeItIsHandled(t *testing.T) {
 	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared")})
 	ofApp := func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" }
-	claim := w.Proxy.HoldRequests(func(r *http.Request) bool {
-		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/helmreleases/app-1")
-	})
+	claim := w.Proxy.HoldRequests(cluster.ForPath("/helmreleases/app-1", http.MethodPatch))
 	w.CreateHelmRelease("app-1", ofApp)
 	w.WaitHeld(claim, 1)
 	w.CreateHelmRelease("app-2", ofApp)

@@ -23,6 +23,9 @@ var (
 		Resource: "validatingwebhookconfigurations"}
 )
 
+// webImage is the path of the image of the Deployment web.
+const webImage = "spec.template.spec.containers.0.image"
+
 const scaled = `
 apiVersion: apps/v1
 kind: Deployment
@@ -66,7 +69,6 @@ func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		w.Installed(helm, "app", scaled)
 		w.scale("web", 4)
 		w.WaitField(kit.Deployments, "web", "spec.replicas", int64(2))
@@ -77,10 +79,7 @@ func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 		w.staysScaled(4)
 		w.Patch(kit.Deployments, "web",
 			`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/tampered:1"}]}}}}`)
-		w.Until("the image is restored", func() (any, bool) {
-			text := fmt.Sprint(kit.Field(w.Get(kit.Deployments, "web"), "spec.template.spec.containers"))
-			return text, strings.Contains(text, "example.com/web:1")
-		})
+		w.WaitField(kit.Deployments, "web", webImage, "example.com/web:1")
 		n := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas")
 		check.That(t, n == int64(4), "the revert of the image made it %v replicas", n)
 	})
@@ -90,7 +89,6 @@ func TestCoexistence_ForeignAutoscaler(t *testing.T) {
 func TestCoexistence_KEDA(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Installed(kit.Shared.Helm3(), "app", scaled)
 	w.create(autoscalers, autoscaler("keda-hpa-web", 1, 3, "ScaledObject"))
 	w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
@@ -113,7 +111,6 @@ func TestCoexistence_KEDA(t *testing.T) {
 func TestCoexistence_AutoscalersThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	hold := w.Proxy.HoldRequests(cluster.ForResource("horizontalpodautoscalers"))
 	defer hold.Release()
 	w.Installed(kit.Shared.Helm3(), "app", scaled)
@@ -164,7 +161,6 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		chart := w.Chart("app", filledIn)
 		w.Helm(helm, "install", "app", chart)
 		webhooks, role := w.Apps+"-empty", w.Apps+"-all"
@@ -183,37 +179,18 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 			`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q},{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%q}]`, bundle, bundle,
 		)
 		before := w.clusterPatch(validators, webhooks, types.JSONPatchType, inject)
-		w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1",
-			"kind":     "ClusterRole",
+		rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}
+		w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
 			"metadata": map[string]any{"name": w.Apps + "-part", "labels": map[string]any{"aggregate": w.Apps}},
-			"rules":    []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}})
-		w.Eventually("the rules are aggregated", func() error {
-			u, err := w.In(clusterRoles, "").Get(w.Ctx, role, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			rules, _, err := unstructured.NestedSlice(u.Object, "rules")
-			if err == nil && len(rules) != 1 {
-				err = fmt.Errorf("rules: %v", rules)
-			}
-			return err
-		})
+			"rules":    rules})
+		w.WaitFieldIn(clusterRoles, "", role, "rules", rules)
 		w.PassFence()
 		w.ExpectNoWrites()
 
 		// A neighbour of a filled-in field is reverted, and the filled-in field survives that.
 		w.clusterPatch(validators, webhooks, types.JSONPatchType,
 			`[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
-		w.Eventually("the path is restored and the bundles are kept", func() error {
-			u, err := w.In(validators, "").Get(w.Ctx, webhooks, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if got, want := fmt.Sprint(u.Object["webhooks"]), fmt.Sprint(before.Object["webhooks"]); got != want {
-				return fmt.Errorf("webhooks are %s, want %s", got, want)
-			}
-			return nil
-		})
+		w.WaitFieldIn(validators, "", webhooks, "webhooks", before.Object["webhooks"])
 		if helm.Name == "helm 4" {
 			return // refuses to upgrade what others filled in, whether it was locked or not
 		}
@@ -248,7 +225,6 @@ data: {key: declared}
 func TestI8_OptOutCountsInTheManifestOnly(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Installed(kit.Shared.Helm3(), "app", optedOut)
 	w.exceptions("app", "OptedOut ConfigMap/free ")
 	w.Patch(kit.ConfigMaps, "free", `{"data":{"key":"edited"}}`)

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +38,6 @@ stringData: {password: swordfish}
 func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Installed(kit.Shared.Helm3(), "app", application)
 	before, web := w.Versions(w.Apps, stable...), w.Get(kit.Deployments, "web").GetUID()
 	w.Proxy.Reset()
@@ -60,16 +58,13 @@ func TestI2_LostReleaseSecretDeletesNothing(t *testing.T) {
 func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Installed(kit.Shared.Helm4(), "app", application)
 	w.Reverts("settings", "declared")
 	before := w.Versions(w.Apps, stable...)
 	w.Proxy.Reset()
 
 	w.DeleteHelmRelease("app")
-	w.Until("the operator has taken note", func() (any, bool) {
-		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer managing release "+w.Apps+"/app")
-	})
+	w.WaitLog(w.Running, "no longer managing release "+w.Apps+"/app")
 	w.ExpectVersions(before, w.Apps, stable...)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
 	w.Delete(kit.Services, "web")
@@ -83,7 +78,6 @@ func TestI2_DeletedHelmReleaseChangesNothing(t *testing.T) {
 func TestI2_DecodeErrorDeletesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	record := kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("one", "declared") + kit.ConfigMap("two", "declared")}
 	w.Forge(record)
 	w.Lock("app")
@@ -125,7 +119,6 @@ spec:
 func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		w.Installed(helm, "app", withKeptObjects+application)
 		claim := w.Get(volumeClaims, "data").GetUID()
 		crd, err := w.In(definitions, "").Get(w.Ctx, "kept."+w.Apps+".example.com", metav1.GetOptions{})

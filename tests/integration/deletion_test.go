@@ -3,10 +3,16 @@ package integration
 import (
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -36,10 +42,7 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
-		chart := w.Chart("app", deletable)
-		w.Helm(helm, "install", "app", chart)
-		w.Lock("app")
+		chart := w.Installed(helm, "app", deletable)
 		old := w.Patch(roleBindings, "view", hold)
 		w.Delete(roleBindings, "view")
 		w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, w.Apps+
@@ -51,10 +54,7 @@ func TestDeletion_ContentIsProtectedWhileItIsPending(t *testing.T) {
 
 		w.Patch(roleBindings, "view",
 			`{"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:unauthenticated"}]}`)
-		w.Until("the subjects are restored", func() (any, bool) {
-			text := fmt.Sprint(kit.Field(w.Get(roleBindings, "view"), "subjects"))
-			return text, !strings.Contains(text, "unauthenticated")
-		})
+		w.WaitField(roleBindings, "view", "subjects", old.Object["subjects"])
 		w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, "example.com/hold")
 		w.Proxy.Reset()
 		w.PassFence()
@@ -121,17 +121,14 @@ func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", deletable))
-	w.Patch(roleBindings, "view", hold)
+	binding := w.Patch(roleBindings, "view", hold)
 	w.Delete(roleBindings, "view")
 	w.Patch(roleBindings, "view", `{"subjects":[]}`)
 	old := w.Patch(kit.ConfigMaps, "settings", holdOwn)
 	w.Delete(kit.ConfigMaps, "settings")
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-	w.Until("the subjects are restored", func() (any, bool) {
-		u := w.Get(roleBindings, "view")
-		return "there are none", kit.Field(u, "subjects") != nil
-	})
+	w.WaitField(roleBindings, "view", "subjects", binding.Object["subjects"])
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed, w.Apps+
 		"/settings", "data (", "deletion is pending")
 	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
@@ -144,4 +141,51 @@ func TestDeletion_PendingBeforeTheLock(t *testing.T) {
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["example.com/own"]}}`)
 	w.Patch(roleBindings, "view", `{"metadata":{"finalizers":null}}`)
 	w.WaitReady("app", 1)
+}
+
+const withNamespace = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: inside, namespace: %[1]s}
+data: {key: declared}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: inside, namespace: %[1]s}
+spec: {selector: {a: b}, ports: [{port: 80}]}
+`
+
+// A namespace of the release is deleted slowly. Each attempt to re-create its objects is refused, and the wait
+// increases: here without an end, because the operator's clock stands still. Once the namespace exists again, its
+// objects do, too.
+func TestI5_ObjectsAreBackWithTheirNamespace(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clocktesting.NewFakeClock(time.Now()) })
+	inner := w.Apps + "-inner"
+	w.Installed(kit.Shared.Helm3(), "app", fmt.Sprintf(withNamespace, inner))
+	_, err := w.Kube.CoreV1().Secrets(inner).Create(w.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Name: "holder", Finalizers: []string{"tests.example.com/hold"},
+	}}, metav1.CreateOptions{})
+	check.NoError(t, err)
+	w.Proxy.Reset()
+	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, inner, metav1.DeleteOptions{}))
+	for _, resource := range []string{"configmaps", "services"} {
+		w.Eventually("the re-creation of the "+resource+" was refused", func() error {
+			refused := func(r cluster.Request) bool {
+				return r.Method == http.MethodPost && r.Path == "/api/v1/namespaces/"+inner+"/"+
+					resource && r.Code == http.StatusForbidden
+			}
+			if !slices.ContainsFunc(w.Proxy.Writes(), refused) {
+				return fmt.Errorf("there are %d writes", len(w.Proxy.Writes()))
+			}
+			return nil
+		})
+	}
+	w.PatchIn(kit.Secrets, inner, "holder", `{"metadata":{"finalizers":null}}`)
+	w.WaitFieldIn(kit.ConfigMaps, inner, "inside", "data.key", "declared")
+	w.WaitFieldIn(kit.Services, inner, "inside", "spec.selector.a", "b")
 }

@@ -42,9 +42,7 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t)
-			w.LockFence()
-			w.Forge(kit.ForgedRecord{Name: "first", Manifest: kit.ConfigMap("common", "first")})
-			w.Lock("first")
+			w.Forged("first", kit.ConfigMap("common", "first"))
 			w.Forge(kit.ForgedRecord{Name: "second", Manifest: kit.ConfigMap("common", "second")})
 			w.taken("common", "second", "second")
 			w.Says("first", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, "belongs to Helm release "+w.Apps+"/second")
@@ -62,12 +60,8 @@ func TestI2_ConflictEndsWithWhatItDependedOn(t *testing.T) {
 func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "first", Manifest: kit.ConfigMap("common", "first") + kit.ConfigMap("shared", "first")})
-	w.Lock("first")
-	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
-		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
-	})
+	w.Forged("first", kit.ConfigMap("common", "first")+kit.ConfigMap("shared", "first"))
+	hold := w.Proxy.HoldAnswers(cluster.ForPath("/secrets/sh.helm.release.v1.second.v1", http.MethodGet))
 	defer hold.Release()
 	w.Forge(kit.ForgedRecord{Name: "second", Manifest: kit.ConfigMap("common", "second") + kit.ConfigMap("shared", "second")})
 	w.taken("common", "second", "second")
@@ -86,18 +80,13 @@ func TestI2_RecordChangesWhileItIsReadForAConflict(t *testing.T) {
 func TestI5_ObjectThatAnotherHelmReleaseDeclaresNoMore(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "older", Manifest: kit.ConfigMap("common", "older") + kit.ConfigMap("rest", "older")})
-	w.Lock("older")
+	w.Forged("older", kit.ConfigMap("common", "older")+kit.ConfigMap("rest", "older"))
 	w.Forge(kit.ForgedRecord{Name: "younger", Manifest: kit.ConfigMap("common", "younger")})
 	w.CreateHelmRelease("younger")
 	w.Says("younger", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Operator+"/older")
 	w.Forge(kit.ForgedRecord{Name: "older", Revision: 2, Manifest: kit.ConfigMap("rest", "older")})
 	w.WaitReady("younger", 1)
-	w.Until("the younger one locks the object", func() (any, bool) {
-		u := w.Get(kit.ConfigMaps, "common")
-		return u, kit.Field(u, "data.key") == "younger"
-	})
+	w.WaitField(kit.ConfigMaps, "common", "data.key", "younger")
 	w.Reverts("common", "younger")
 }
 
@@ -125,8 +114,7 @@ func TestI5_RelockRevertsEachObjectAsSoonAsItIsJudged(t *testing.T) {
 	for i := range 6 {
 		manifest += kit.ConfigMap(fmt.Sprintf("settings-%d", i), "first")
 	}
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
-	w.Lock("app")
+	w.Forged("app", manifest)
 	hold := w.Proxy.HoldRequests(dryRunOf("settings-0", "settings-2", "settings-4"))
 	defer hold.Release()
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: strings.ReplaceAll(manifest, "first", "second")})

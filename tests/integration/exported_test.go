@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -31,7 +28,6 @@ func TestCoexistence_ExportedManifest(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		w.Helm(helm, "install", "app", w.Chart("app", exported))
 		revision := func() any {
 			u := w.Get(kit.Deployments, "web")
@@ -46,13 +42,8 @@ func TestCoexistence_ExportedManifest(t *testing.T) {
 		w.exceptions("app", "SetByKubernetes Deployment/web /metadata/annotations/deployment.kubernetes.io~1revision")
 		w.PassFence()
 		w.ExpectNoWrites()
-		_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"mine":"tampered"}}}`), metav1.PatchOptions{FieldManager: "tamperer"})
-		check.NoError(t, err)
-		w.Until("the other annotation is back", func() (any, bool) {
-			mine := w.Get(kit.Deployments, "web").GetAnnotations()["mine"]
-			return mine, mine == "declared"
-		})
+		w.Patch(kit.Deployments, "web", `{"metadata":{"annotations":{"mine":"tampered"}}}`)
+		w.WaitField(kit.Deployments, "web", "metadata.annotations.mine", "declared")
 		if revision() != "1" {
 			t.Errorf("the revision became %v", revision())
 		}
@@ -67,7 +58,6 @@ func TestCoexistence_ExportedKinds(t *testing.T) {
 	check.NoError(t, err)
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		w.Helm(helm, "install", "app", w.Chart("app", string(manifests)))
 		w.Proxy.Reset()
 		w.Lock("app")

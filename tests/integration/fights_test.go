@@ -25,8 +25,7 @@ func TestI6_FightClearsByItself(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("contested", "declared"))
 	stop := w.fight()
 	w.WaitReason("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
 	begun := clock.Now()
@@ -88,8 +87,7 @@ func TestHostile_InsistingKeepsNoValue(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("contested", "declared"))
 	for range 24 {
 		w.Patch(kit.ConfigMaps, "contested", `{"data":{"key":"mine"}}`)
 		changed := clock.Now()
@@ -106,14 +104,13 @@ func TestI6_AWriterThatAnswersWithAnotherValue(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: `
+	w.Forged("app", `
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: builder}
 imagePullSecrets: [{name: registry}]
 ---
-`})
-	w.Lock("app")
+`)
 	begun, asked := clock.Now(), len(w.Proxy.Requests())
 	stop := w.appendPullSecrets("builder")
 	w.Says("app", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected, "ServiceAccount "+w.Apps+"/builder",
@@ -135,11 +132,7 @@ imagePullSecrets: [{name: registry}]
 		len(w.Proxy.Requests())-asked, passed)
 	most := 22 + int(passed.Seconds())
 	check.That(t, reverts <= most && made <= most+1, "%d reverts and %d Secrets in %s", reverts, made, passed)
-	w.Until("only the declared Secret is there", func() (any, bool) {
-		account, err := w.Kube.CoreV1().ServiceAccounts(w.Apps).Get(w.Ctx, "builder", metav1.GetOptions{})
-		check.NoError(t, err)
-		return account, len(account.ImagePullSecrets) == 1
-	})
+	w.WaitField(serviceAccounts, "builder", "imagePullSecrets", []any{map[string]any{"name": "registry"}})
 }
 
 // appendPullSecrets runs a controller that appends a Secret with a new name to those of a ServiceAccount whenever
@@ -181,8 +174,7 @@ func (w *fixture) appendPullSecrets(account string) (stop func() (made int)) {
 func TestI6_AWriterThatDeletesAndChangesInTurns(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("contested", "declared"))
 	for range 5 {
 		w.Reverts("contested", "declared")
 		w.Delete(kit.ConfigMaps, "contested")

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -67,12 +65,9 @@ func TestI5_DriftWhileTheOperatorIsDown(t *testing.T) {
 	w.tamperWithFive()
 	kit.StartOperator(t, w.Proxy.RESTConfig(), w.Operator)
 	w.waitFive()
-	w.Until("status has the four drifts", func() (any, bool) {
-		recent := w.HelmRelease("app").Status.RecentDrift
-		return recent, len(recent) == 4
-	})
-	hr := w.WaitReady("app", 1)
-	for _, d := range hr.Status.RecentDrift {
+	drifts := w.records(4)
+	w.WaitReady("app", 1)
+	for _, d := range drifts {
 		t.Logf("%s %s %v by %q: %s", d.Object, d.Operation, d.Paths, d.FieldManager, d.Action)
 	}
 }
@@ -84,9 +79,9 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 		w.Installed(kit.Shared.Helm3(), "app", five)
 		w.Reverts("untouched", "declared") // client-go lists anew after a watch that was short and had no event
 		w.Proxy.Reset()
-		release := w.Proxy.HoldWatch(watching("configmaps"))
+		release := w.Proxy.HoldWatch(cluster.WatchOf("configmaps"))
 		w.tamperWithFive()
-		w.Proxy.CutWatches(watching("configmaps"))
+		w.Proxy.CutWatches(cluster.WatchOf("configmaps"))
 		release()
 		w.waitFive()
 		for _, r := range w.Proxy.Requests() {
@@ -98,30 +93,11 @@ func TestI5_DriftDuringAWatchGap(t *testing.T) {
 	t.Run("that ends with a new list", func(t *testing.T) {
 		w := newFixture(t)
 		w.Installed(kit.Shared.Helm3(), "app", five)
-		// While it is held, the operator is told that its resource version is too old to continue from.
-		var expired atomic.Int32
-		var gate atomic.Bool
-		gate.Store(true)
-		w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-			from := r.URL.Query().Get("resourceVersion")
-			switch {
-			case !watching("configmaps")(r):
-				return cluster.Forward()
-			case gate.Load():
-				return cluster.Drop()
-			case from != "" && from != "0" && expired.CompareAndSwap(0, 1):
-				return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
-			}
-			return cluster.Forward()
-		})
-		w.Proxy.CutWatches(watching("configmaps"))
+		sight, expired := w.Proxy.Blind(cluster.WatchOf("configmaps"))
 		w.tamperWithFive()
-		gate.Store(false)
+		sight()
 		w.waitFive()
-		// The list after the gap has shown the drift already: Kubernetes before 1.32 has no lists by watch.
-		w.Until("the operator is told that its version has expired", func() (any, bool) {
-			return nil, expired.Load() == 1
-		})
+		w.Until("the operator is told that its version has expired", func() (any, bool) { return nil, expired() })
 	})
 }
 
@@ -131,13 +107,9 @@ func TestI5_DriftDuringARelock(t *testing.T) {
 	for _, answer := range []bool{false, true} {
 		t.Run(fmt.Sprintf("payload held after the API server read it: %t", answer), func(t *testing.T) {
 			w := newFixture(t)
-			chart := w.Chart("app",
+			chart := w.Installed(kit.Shared.Helm3(), "app",
 				five+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: revision}\ndata: {key: \"{{ .Release.Revision }}\"}\n")
-			w.Helm(kit.Shared.Helm3(), "install", "app", chart)
-			w.Lock("app")
-			payload := func(r *http.Request) bool {
-				return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.app.v2")
-			}
+			payload := cluster.ForPath("/secrets/sh.helm.release.v1.app.v2", http.MethodGet)
 			hold := w.Proxy.HoldRequests(payload)
 			if answer {
 				hold.Release()
@@ -186,8 +158,7 @@ func TestI8_LiveMetadataExemptsNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Forge(kit.ForgedRecord{Name: "other", Manifest: kit.ConfigMap("of-other", "declared")})
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	for name, metadata := range map[string]string{
 		"the annotation that exempts it in a manifest":   `{"annotations":{"helmreleases.cattle.io/lock":"disabled"}}`,
 		"the annotation that exempts it from Flux":       `{"annotations":{"helm.toolkit.fluxcd.io/driftDetection":"disabled"}}`,
@@ -229,7 +200,7 @@ func TestI5_WhatTheAPIServerDoesNotAnswerIsAskedAgain(t *testing.T) {
 	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		for i := range kinds {
 			if !cluster.IsWatch(r) && kinds[i].match(r) && kinds[i].seen.Add(1) <= 3 {
-				return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+				return cluster.Fail(http.StatusInternalServerError, "on purpose")
 			}
 		}
 		return cluster.Forward()

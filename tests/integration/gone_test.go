@@ -47,13 +47,8 @@ func TestI5_LostLabelIsNotTakenForADeletion(t *testing.T) {
 	service, job := w.Get(kit.Services, "fixed").GetUID(), w.Get(jobs, "once").GetUID()
 	// A Job may stay away, so it is read, and not created: also when the API server does not answer at first.
 	w.Proxy.Reset()
-	var reads atomic.Int32
-	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.ForResource("jobs", http.MethodGet)(r) && !cluster.IsWatch(r) && reads.Add(1) <= 2 {
-			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
-		}
-		return cluster.Forward()
-	})
+	reads := cluster.ForResource("jobs", http.MethodGet).And(func(r *http.Request) bool { return !cluster.IsWatch(r) })
+	w.Proxy.On(reads.First(2), cluster.Fail(http.StatusInternalServerError, "on purpose"))
 	w.Patch(kit.Services, "fixed", noLabel)
 	w.Patch(jobs, "once", noLabel)
 	for _, of := range []string{"the Service", "the Job"} {
@@ -137,13 +132,13 @@ func TestAnObjectThatNeverExistedIsReportedAsMissing(t *testing.T) {
 	var expired atomic.Bool
 	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		from := r.URL.Query().Get("resourceVersion")
-		if watching("configmaps")(r) && from != "" && from != "0" && expired.CompareAndSwap(false, true) {
-			return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+		if cluster.WatchOf("configmaps")(r) && from != "" && from != "0" && expired.CompareAndSwap(false, true) {
+			return cluster.Fail(http.StatusGone, "too old resource version")
 		}
 		return cluster.Forward()
 	})
 	w.Proxy.Reset()
-	w.Proxy.CutWatches(watching("configmaps"))
+	w.Proxy.CutWatches(cluster.WatchOf("configmaps"))
 	w.Until("the operator looks for it again", func() (any, bool) {
 		requests := w.Proxy.Requests()
 		return requests, expired.Load() && slices.ContainsFunc(requests, func(r cluster.Request) bool {

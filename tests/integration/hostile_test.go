@@ -50,7 +50,6 @@ func TestI10_HostileManifestsEndInACondition(t *testing.T) {
 			"metadata.name"},
 	}
 	w := newFixture(t)
-	w.LockFence()
 	for name, test := range tests {
 		w.Forge(kit.ForgedRecord{Name: name, Manifest: configMapUnlessJSON(name, test.manifest)})
 		w.CreateHelmRelease(name)
@@ -131,12 +130,7 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 	check.NoError(t, err)
 	w.Forge(kit.ForgedRecord{Name: "app", Payload: payload})
 	w.Lock("app")
-	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.ForResource("configmaps", http.MethodPatch)(r) {
-			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, hostile)
-		}
-		return cluster.Forward()
-	})
+	w.Proxy.On(cluster.ForResource("configmaps", http.MethodPatch), cluster.Fail(http.StatusForbidden, hostile))
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, `no\x1b[2J`, "Ready: True")
 	status := w.HelmRelease("app").Status
@@ -164,9 +158,7 @@ func TestI10_TextOfOthersIsNeutral(t *testing.T) {
 func TestI10_TamperedRecords(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	secrets := w.Kube.CoreV1().Secrets(w.Apps)
 	put := func(name, kind string, labels map[string]string) {
 		t.Helper()

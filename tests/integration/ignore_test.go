@@ -3,9 +3,9 @@ package integration
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -54,31 +54,21 @@ func TestIgnoreRules(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
-		chart := w.Chart("app", ignorable)
-		w.Helm(helm, "install", "app", chart)
-		w.Lock("app", func(hr *v1alpha1.HelmRelease) { w.fromYAML(rulesOfApp, &hr.Spec.Ignore) })
+		chart := w.Installed(helm, "app", ignorable,
+			func(hr *v1alpha1.HelmRelease) { w.fromYAML(rulesOfApp, &hr.Spec.Ignore) })
 		w.exceptions("app", "Ignored ConfigMap/exempt ", "Ignored ConfigMap/settings /data/free,/data/shared",
 			"Ignored Deployment/web /spec/template/spec/containers/*/image")
 		history := w.Record(kit.ConfigMaps, kit.Deployments)
-		patch := func(manager, name, text string) {
-			t.Helper()
-			_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(text),
-				metav1.PatchOptions{FieldManager: manager})
-			check.NoError(t, err)
-		}
 		w.Proxy.Reset()
-		patch("somebody", "settings", `{"data":{"free":"edited"}}`)
-		patch("trusted-one", "settings", `{"data":{"shared":"trusted"}}`)
-		patch("somebody", "exempt", `{"data":{"key":"edited"}}`)
-		image := `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:2"}]}}}}`
-		_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.StrategicMergePatchType,
-			[]byte(image), metav1.PatchOptions{FieldManager: "somebody"})
-		check.NoError(t, err)
+		w.PatchAs("somebody", kit.ConfigMaps, "settings", `{"data":{"free":"edited"}}`)
+		w.PatchAs("trusted-one", kit.ConfigMaps, "settings", `{"data":{"shared":"trusted"}}`)
+		w.PatchAs("somebody", kit.ConfigMaps, "exempt", `{"data":{"key":"edited"}}`)
+		w.Strategic(kit.Deployments, "web",
+			`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:2"}]}}}}`)
 		w.PassFence()
 		w.ExpectNoWrites()
 
-		patch("somebody", "settings", `{"data":{"key":"tampered"}}`)
+		w.PatchAs("somebody", kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		w.scale("web", 3)
 		w.WaitField(kit.Deployments, "web", "spec.replicas", int64(1))
@@ -93,7 +83,7 @@ func TestIgnoreRules(t *testing.T) {
 			t.Errorf("images: %s", got)
 		}
 		// The same key, changed by a manager outside the rule.
-		patch("somebody", "settings", `{"data":{"shared":"tampered"}}`)
+		w.PatchAs("somebody", kit.ConfigMaps, "settings", `{"data":{"shared":"tampered"}}`)
 		w.WaitField(kit.ConfigMaps, "settings", "data.shared", "declared")
 		// A deleted object is re-created as a whole; a wholly exempt one is not.
 		old := w.Get(kit.ConfigMaps, "settings").GetUID()
@@ -106,10 +96,7 @@ func TestIgnoreRules(t *testing.T) {
 		// Without its rules everything is protected again.
 		w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
 		w.WaitField(kit.ConfigMaps, "exempt", "data.key", "declared")
-		w.Until("the image is put back", func() (any, bool) {
-			text := w.text(kit.Deployments, "web")
-			return text, strings.Contains(text, "example.com/web:1")
-		})
+		w.WaitField(kit.Deployments, "web", webImage, "example.com/web:1")
 		w.exceptions("app")
 		w.Helm(helm, "upgrade", "app", chart)
 		w.WaitReady("app", 2)
@@ -128,4 +115,38 @@ func TestIgnoreRuleThatCannotBeUnderstood(t *testing.T) {
 	w.Says("app", v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidRule)
 	w.PatchHelmRelease("app", `{"spec":{"ignore":[{"paths":["/data"]}]}}`)
 	w.WaitReady("app", 1)
+}
+
+// A rule with an end leaves its field alone until then. The rest of the object stays protected, and the field is
+// restored by itself.
+func TestIgnoreRules_EndByThemselves(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", ignorable))
+	until := metav1.NewTime(time.Now().Add(8 * time.Second).Truncate(time.Second))
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) {
+		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/data/free"}, Until: &until, Reason: "INC-42",
+			Target: &v1alpha1.IgnoreTarget{Kind: "ConfigMap", Name: "settings"}}}
+	})
+	w.exceptions("app", "Ignored ConfigMap/settings /data/free")
+	notice := "ignored until " + until.UTC().Format(time.RFC3339) + ": /data/free (INC-42); drift there is reverted then"
+	w.Until("an event announces the end", func() (any, bool) {
+		all := w.events(w.Operator)
+		return all, strings.Contains(all, notice)
+	})
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"free":"edited","key":"tampered"}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+	w.PassFence()
+	free := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.free")
+	if free != "edited" && time.Now().Before(until.Time) {
+		t.Errorf("before the end of the rule the field is %v", free)
+	}
+	w.WaitField(kit.ConfigMaps, "settings", "data.free", "declared")
+	now := time.Now()
+	check.That(t, !now.Before(until.Time), "the field was restored %s before the end of the rule", until.Sub(now))
+	w.exceptions("app")
+
+	w.PatchHelmRelease("app", `{"spec":{"ignore":[{"paths":["/data/free"],"until":"2020-01-01T00:00:00Z"}]}}`)
+	w.Patch(kit.ConfigMaps, "settings", `{"data":{"free":"edited"}}`)
+	w.WaitField(kit.ConfigMaps, "settings", "data.free", "declared")
 }

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -85,10 +84,7 @@ func TestKinds_ClusterScopedOtherNamespacesAndLists(t *testing.T) {
 		w.WaitReady("app", 1)
 		w.Helm(helm, "uninstall", "app")
 		for gvr, name := range map[schema.GroupVersionResource]string{clusterRoles: role, namespaces: namespace} {
-			w.Eventually(gvr.Resource+" "+name+" is gone", func() error {
-				_, err := w.In(gvr, "").Get(w.Ctx, name, metav1.GetOptions{})
-				return notFound(err)
-			})
+			w.WaitGone(gvr, "", name)
 		}
 	})
 }
@@ -128,9 +124,7 @@ func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 func (w *fixture) scale(name string, replicas int64) {
 	w.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, name, types.MergePatchType, []byte(patch),
-		metav1.PatchOptions{}, "scale")
-	check.NoError(w, err)
+	w.PatchAs(kit.Tamperer, kit.Deployments, name, patch, "scale")
 }
 
 // staysScaled fails the test when the replica count of web does not stay.
@@ -165,28 +159,19 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
 func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", twoJobs))
 	w.Proxy.Reset()
 	w.Lock("app")
 	w.ExpectNoWrites()
 	w.finish("finished")
 	running := w.Get(jobs, "running").GetUID()
-	background := metav1.DeletePropagationBackground
 	for _, name := range []string{"finished", "running"} {
-		check.NoError(t, w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}))
+		w.deleteJob(name)
 	}
 	w.WaitNewObject(jobs, "running", running)
 	w.PassFence()
 	check.That(t, w.Get(jobs, "finished") == nil, "the finished Job runs again")
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
-	w.Eventually("Ready says what is not run again", func() error {
-		hr, c := w.HelmRelease("app"), w.Condition("app", v1alpha1.ConditionReady)
-		if hr.Status.Objects.Drifted != 0 || !strings.Contains(c.Message, "finished") {
-			return fmt.Errorf("objects are %+v, Ready says %s", hr.Status.Objects, c.Message)
-		}
-		return nil
-	})
+	w.saysNotRunAgain()
 }
 
 // A running Job is re-created when another user deletes it, although it has a time to live. When it has finished and
@@ -194,25 +179,17 @@ func TestKinds_FinishedJobDoesNotRunAgain(t *testing.T) {
 func TestHostile_ADeletedJobWithATimeToLiveRuns(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	brief := strings.Replace(twoJobs, "spec: {template", "spec: {ttlSecondsAfterFinished: 5, template", 1)
 	w.Installed(kit.Shared.Helm3(), "app",
 		strings.Replace(brief, "spec: {template: {spec", "spec: {ttlSecondsAfterFinished: 3600, template: {spec", 1))
 	running := w.Get(jobs, "running").GetUID()
-	background := metav1.DeletePropagationBackground
-	check.NoError(t, w.In(jobs, w.Apps).Delete(w.Ctx, "running", metav1.DeleteOptions{PropagationPolicy: &background}))
+	w.deleteJob("running")
 	w.WaitNewObject(jobs, "running", running)
 	w.WaitReady("app", 1)
 	w.finish("finished")
 	w.Until("the finished Job is collected", func() (any, bool) { return "it exists", w.Get(jobs, "finished") == nil })
 	w.PassFence()
-	w.Eventually("Ready says what is not run again", func() error {
-		hr, c := w.HelmRelease("app"), w.Condition("app", v1alpha1.ConditionReady)
-		if hr.Status.Objects.Drifted != 0 || !strings.Contains(c.Message, "finished") {
-			return fmt.Errorf("objects are %+v, Ready says %s", hr.Status.Objects, c.Message)
-		}
-		return nil
-	})
+	w.saysNotRunAgain()
 	check.That(t, w.Get(jobs, "finished") == nil, "the finished Job runs again")
 }
 
@@ -228,11 +205,30 @@ func TestHostile_ATimeToLiveThatWasAddedHoldsNoJobBack(t *testing.T) {
 	} {
 		before := w.Get(jobs, name).GetUID()
 		w.Patch(jobs, name, patch)
-		background := metav1.DeletePropagationBackground
-		check.NoError(t, w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}))
+		w.deleteJob(name)
 		w.WaitNewObject(jobs, name, before)
 	}
 	w.WaitReady("app", 1)
+}
+
+// deleteJob deletes a Job, and its Pods after it, as kubectl does.
+func (w *fixture) deleteJob(name string) {
+	w.Helper()
+	background := metav1.DeletePropagationBackground
+	check.NoError(w, w.In(jobs, w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{PropagationPolicy: &background}))
+}
+
+// saysNotRunAgain waits until the release is locked without drift, and Ready names the Job that is not run again.
+func (w *fixture) saysNotRunAgain() {
+	w.Helper()
+	w.Eventually("Ready says what is not run again", func() error {
+		hr, c := w.HelmRelease("app"), w.Condition("app", v1alpha1.ConditionReady)
+		if hr.Status.Objects.Drifted != 0 || c.Reason != v1alpha1.ReasonLocked ||
+			!strings.Contains(c.Message, "finished") {
+			return fmt.Errorf("objects are %+v, Ready says %s", hr.Status.Objects, c.Message)
+		}
+		return nil
+	})
 }
 
 // finish sets the status of a Job as its controller does once its Pods have succeeded.

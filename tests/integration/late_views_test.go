@@ -3,7 +3,6 @@ package integration
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -18,13 +17,11 @@ func TestHostile_NothingIsPrunedForAReleaseThatHasJustBeenSuspended(t *testing.T
 	t.Parallel()
 	w := newFixture(t)
 	w.leaveBehind("app")
-	history := w.Proxy.HoldRequests(func(r *http.Request) bool {
-		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/sh.helm.release.v1.app.v1")
-	})
+	history := w.Proxy.HoldRequests(cluster.ForPath("/sh.helm.release.v1.app.v1", http.MethodGet))
 	defer history.Release()
 	w.CreateHelmRelease("app")
 	check.NoError(t, history.Wait(t.Context(), 1))
-	deliver := w.Proxy.HoldWatch(watching(kit.HelmReleases.Resource))
+	deliver := w.Proxy.HoldWatch(cluster.WatchOf(kit.HelmReleases.Resource))
 	defer deliver()
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 	w.Proxy.Reset()
@@ -39,10 +36,10 @@ func TestHostile_NothingIsPrunedForAReleaseThatHasJustBeenSuspended(t *testing.T
 func TestHostile_NothingIsReplacedOnceThatIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
-	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("settings", "declared"),
+		func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	before := w.Get(kit.ConfigMaps, "settings").GetUID()
-	deliver := w.Proxy.HoldWatch(watching(kit.HelmReleases.Resource))
+	deliver := w.Proxy.HoldWatch(cluster.WatchOf(kit.HelmReleases.Resource))
 	defer deliver()
 	w.PatchHelmRelease("app", `{"spec":{"replaceImmutable":false}}`)
 	w.Proxy.Reset()

@@ -22,17 +22,14 @@ func elected(o *operator.ControllerOptions) {
 func TestLeader_StandbyIsWarmAndTakesOver(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, elected)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	standbyProxy := w.NewProxy()
 	standby := kit.StartOperator(t, standbyProxy.RESTConfig(), w.Operator, elected)
 	w.Until("the standby watches what the release has", func() (any, bool) {
-		return "it does not", standbyProxy.Watches(watching("configmaps")) != 0
+		return "it does not", standbyProxy.Watches(cluster.WatchOf("configmaps")) != 0
 	})
 	// The first judgement of an object may take a dry run.
-	w.Until("the standby has judged the object", func() (any, bool) {
-		return "not yet", strings.Contains(standby.Log(), "state=InSync")
-	})
+	w.WaitLog(standby, "state=InSync")
 	for i := range 5 {
 		w.Patch(kit.ConfigMaps, "settings", fmt.Sprintf(`{"data":{"key":"tampered %d"}}`, i))
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")

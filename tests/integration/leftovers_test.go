@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,12 +68,8 @@ func (w *fixture) leaveBehind(name string) {
 	w.Cleanup(func() {
 		check.Report(w, failing.Close())
 	})
-	failing.Intercept(func(r *http.Request) cluster.Action {
-		if r.Method == http.MethodDelete {
-			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "no deletions today")
-		}
-		return cluster.Forward()
-	})
+	failing.On(cluster.ForPath("", http.MethodDelete),
+		cluster.Fail(http.StatusInternalServerError, "no deletions today"))
 	kubeconfig, err := kit.Shared.KubeconfigFor("failing-"+w.Apps, failing.Via(kit.Shared.HelmConfig()))
 	check.NoError(w, err)
 	helm := kit.Shared.Helm3()
@@ -98,19 +93,11 @@ func TestI2_LeftoversOfEarlierRevisionsArePruned(t *testing.T) {
 		"Helm has deleted what it should fail to delete")
 	w.Lock("app")
 
-	w.Until("the leftovers are gone", func() (any, bool) {
-		return "they exist", w.Get(kit.ConfigMaps, "old") == nil && w.Get(cronJobs, "old") == nil
-	})
-	w.Eventually("what stays is counted", func() error {
-		// Kept and stranger: the claim's kind is not in the manifest.
-		if n := w.HelmRelease("app").Status.Objects.Unmanaged; n != 2 {
-			return fmt.Errorf("%d unmanaged", n)
-		}
-		return nil
-	})
-	w.Until("all leftovers have been looked at", func() (any, bool) {
-		return "the claim has not", strings.Contains(w.Running.Log(), `left alone: objects of this kind hold data`)
-	})
+	w.WaitGone(kit.ConfigMaps, w.Apps, "old")
+	w.WaitGone(cronJobs, w.Apps, "old")
+	// Kept and stranger: the claim's kind is not in the manifest.
+	w.WaitFieldIn(kit.HelmReleases, w.Operator, "app", "status.objects.unmanaged", int64(2))
+	w.WaitLog(w.Running, `left alone: objects of this kind hold data`)
 	check.That(t, w.Get(cronJobs, "handed-over") != nil, "the CronJob of another release was deleted")
 	for _, name := range []string{"stays", "kept", "handed-over", "stranger"} {
 		u := w.Get(kit.ConfigMaps, name)
@@ -161,9 +148,7 @@ func TestI1_StoppedBetweenADeletionAndItsSecondCheck(t *testing.T) {
 // The operator has deleted that, and the answer is held.
 func (w *fixture) takenBackWhileDeleted(name string) *cluster.Hold {
 	w.Helper()
-	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
-		return r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/old")
-	})
+	hold := w.Proxy.HoldAnswers(cluster.ForPath("/configmaps/old", http.MethodDelete))
 	w.CreateHelmRelease(name)
 	check.NoError(w, hold.Wait(w.Ctx, 1))
 	w.Forge(kit.ForgedRecord{Name: name, Revision: 3, Status: "pending-upgrade",

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"errors"
-	"net/http"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,11 +22,6 @@ type fixture struct {
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
 	return &fixture{Fixture: kit.Start(t, options...)}
-}
-
-// watching matches the watch streams of a resource.
-func watching(plural string) cluster.Match {
-	return func(r *http.Request) bool { return cluster.IsWatch(r) && cluster.ForResource(plural)(r) }
 }
 
 // notFound returns nil for the API server's "not found" and an error for anything else.

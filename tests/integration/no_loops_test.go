@@ -81,15 +81,10 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 		w.Proxy.Reset()
 		w.Lock("app")
 		w.ExpectNoWrites()
-		w.Until("the status is complete", func() (any, bool) {
-			c := w.Condition("app", v1alpha1.ConditionDrifted)
-			return c.Reason, c.Reason == v1alpha1.ReasonNoDrift
-		})
+		w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift)
 		w.WaitEvent("app", v1alpha1.EventReasonLocked)
-		w.Until("the controllers of the control plane are done", func() (any, bool) {
-			n, ok := kit.Field(w.Get(kit.Deployments, "web"), "status.unavailableReplicas").(int64)
-			return "the Deployment has no Pod yet", ok && n == 1
-		})
+		// The controllers of the control plane are done.
+		w.WaitField(kit.Deployments, "web", "status.unavailableReplicas", int64(1))
 		w.Quiet(w.Proxy, 10*time.Second)
 
 		container := "spec.template.spec.containers"
@@ -107,7 +102,6 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 		w.WaitField(gvr, "widget", "spec.quantity", "1000m")
 
 		// The canonical form of the declared values stays recorded when another field changes.
-		w.LockFence()
 		w.Proxy.Reset()
 		for gvr, name := range map[schema.GroupVersionResource]string{
 			kit.Deployments: "web", kit.Secrets: "credentials", kit.ConfigMaps: "settings", kit.Services: "web",
@@ -154,9 +148,7 @@ func widgetDefinition(group string) *unstructured.Unstructured {
 func TestI6_FightIsNamedAndSlowedDown(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("contested", "declared") + kit.ConfigMap("calm", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("contested", "declared")+kit.ConfigMap("calm", "declared"))
 
 	begun := time.Now()
 	stop := w.fight()

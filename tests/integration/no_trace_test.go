@@ -55,10 +55,7 @@ func TestI3_LockingWritesNothing(t *testing.T) {
 		hr := e.WaitReady("app", 1)
 		check.That(t, len(hr.Finalizers) == 1 && hr.Finalizers[0] == "example.com/of-somebody-else",
 			"finalizers are %v", hr.Finalizers)
-		e.Eventually("the HelmRelease that hung is gone", func() error {
-			_, err := e.In(kit.HelmReleases, e.Operator).Get(e.Ctx, "hanging", metav1.GetOptions{})
-			return notFound(err)
-		})
+		e.WaitGone(kit.HelmReleases, e.Operator, "hanging")
 		e.PatchHelmRelease("app", `{"metadata":{"finalizers":null}}`)
 		op.Stop()
 		e.DeleteHelmRelease("app") // does not hang although the operator is gone
@@ -142,9 +139,7 @@ func TestI11_OnlyWhatIsLockedIsWatched(t *testing.T) {
 	}
 	mu.Unlock()
 
-	ofObjects := func(r *http.Request) bool {
-		return cluster.IsWatch(r) && strings.Contains(r.URL.Query().Get("labelSelector"), "managed-by")
-	}
+	ofObjects := cluster.Match(cluster.IsWatch).And(cluster.ForQuery("labelSelector", "managed-by"))
 	n := w.Proxy.Watches(ofObjects)
 	check.That(t, n == 4, "for a release of four kinds %d are watched", n)
 	w.DeleteHelmRelease("app")

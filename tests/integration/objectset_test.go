@@ -64,8 +64,7 @@ func TestObjectSetMetadata_IsTheClassicOneAndNoDrift(t *testing.T) {
 				check.That(t, len(events.Items) == 0, "there are events: %v", events.Items)
 			}
 			long := kit.ConfigMap("app", strings.Repeat("long ", 20))
-			f.Helm(h, "install", "app", f.Chart("app", long+"---\n"+secret))
-			f.Lock("app")
+			f.Installed(h, "app", long+"---\n"+secret)
 			first := has(6)
 			noDrift(1)
 			f.Helm(h, "upgrade", "app", f.Chart("app", kit.ConfigMap("app", "declared")+"---\n"+secret))

@@ -2,12 +2,10 @@ package integration
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -43,31 +41,18 @@ func (w *fixture) remove(gvr schema.GroupVersionResource, names ...string) {
 func TestKinds_EndedPodDoesNotRunAgain(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		w.Installed(helm, "app", runOnce)
 		for name, phase := range map[string]string{"succeeded": "Succeeded", "failed": "Failed", "running": "Running"} {
-			_, err := w.In(pods, w.Apps).Patch(w.Ctx, name, types.MergePatchType,
-				[]byte(`{"status":{"phase":"`+phase+`"}}`), metav1.PatchOptions{}, "status")
-			check.NoError(t, err)
+			w.PatchAs(kit.Tamperer, pods, name, `{"status":{"phase":"`+phase+`"}}`, "status")
 		}
 		running, agent := w.Get(pods, "running").GetUID(), w.Get(pods, "agent").GetUID()
 		w.remove(pods, "succeeded", "failed", "running", "agent")
 		w.WaitNewObject(pods, "running", running)
 		w.WaitNewObject(pods, "agent", agent)
 		w.PassFence()
-		w.Eventually("the Pods that have ended are an exception", func() error {
-			hr := w.HelmRelease("app")
-			var once []string
-			for _, e := range hr.Status.Exceptions {
-				if e.Reason == v1alpha1.ExceptionRunsOnce {
-					once = append(once, e.Object.Name)
-				}
-			}
-			if got := strings.Join(once, " "); hr.Status.Objects.Drifted != 0 || got != "failed succeeded" {
-				return fmt.Errorf("objects are %+v, exceptions of %q", hr.Status.Objects, got)
-			}
-			return nil
-		})
+		w.exceptions("app", "RunsOnce Pod/failed ", "RunsOnce Pod/succeeded ")
+		n := w.HelmRelease("app").Status.Objects.Drifted
+		check.That(t, n == 0, "%d objects are drifted", n)
 		for _, name := range []string{"succeeded", "failed"} {
 			check.That(t, w.Get(pods, name) == nil, "Pod %s runs again", name)
 		}
@@ -78,9 +63,7 @@ func TestKinds_EndedPodDoesNotRunAgain(t *testing.T) {
 func TestIgnore_DeletionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("once", "declared")+kit.ConfigMap("other", "declared")))
-	w.Lock("app", func(hr *v1alpha1.HelmRelease) {
+	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("once", "declared")+kit.ConfigMap("other", "declared"), func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{
 			Deletion: true, Target: &v1alpha1.IgnoreTarget{Kind: "ConfigMap", Name: "once"},
 		}}

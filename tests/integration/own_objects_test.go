@@ -18,8 +18,7 @@ import (
 func TestOwnObjects_AreNobodysTrackedObjects(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, elected)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	w.Forge(kit.ForgedRecord{Name: "attack", Manifest: fmt.Sprintf(`
 apiVersion: coordination.k8s.io/v1
 kind: Lease

@@ -18,8 +18,7 @@ import (
 func TestTracking_TwoHelmReleasesForOneRelease(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	// Creation times have a resolution of one second; among equals the name decides, and "second" is after "app".
 	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
 	w.Says("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Operator+"/app", "created first")
@@ -36,8 +35,7 @@ func TestTracking_TwoHelmReleasesForOneRelease(t *testing.T) {
 func TestTracking_OneObjectInTwoReleases(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Forge(kit.ForgedRecord{Name: "first", Manifest: kit.ConfigMap("common", "first") + kit.ConfigMap("of-first", "declared")})
-	w.Lock("first")
+	w.Forged("first", kit.ConfigMap("common", "first")+kit.ConfigMap("of-first", "declared"))
 	w.Forge(kit.ForgedRecord{Name: "second", Manifest: kit.ConfigMap("common", "second") +
 		kit.ConfigMap("of-second", "declared")})
 	w.CreateHelmRelease("second")
@@ -67,7 +65,6 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		w.Installed(helm, "first", kit.ConfigMap("common", "first"))
 		history := w.Record(kit.ConfigMaps)
 		args := []string{"install", "second", w.Chart("second", kit.ConfigMap("common", "second")), "--take-ownership"}
@@ -82,9 +79,7 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 		}()
 		var installing sync.WaitGroup
 		defer installing.Wait() // also when the test fails, after what is held has been let go
-		hold := between.HoldRequests(func(r *http.Request) bool {
-			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.second.v1")
-		})
+		hold := between.HoldRequests(cluster.ForPath("/secrets/sh.helm.release.v1.second.v1", http.MethodPut))
 		defer hold.Release()
 		helm.Kubeconfig, err = kit.Shared.KubeconfigFor("between-"+w.Apps, between.Via(kit.Shared.HelmConfig()))
 		check.NoError(t, err)
@@ -119,7 +114,6 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Forge(kit.ForgedRecord{Name: "claimed", Manifest: kit.ConfigMap("claimed", "declared")})
 	w.Forge(kit.ForgedRecord{Name: "elsewhere", Manifest: kit.ConfigMap("elsewhere", "declared")})
 	w.CreateHelmRelease("claimed", func(hr *v1alpha1.HelmRelease) {
@@ -147,9 +141,7 @@ func TestTracking_OthersHelmReleasesAreLeftAlone(t *testing.T) {
 	// And another one takes a locked one over.
 	w.PatchHelmRelease("claimed", `{"metadata":{"annotations":{"`+v1alpha1.ManagedByAnnotation+
 		`":"another-controller"}}}`)
-	w.Until("the operator has taken note", func() (any, bool) {
-		return "its log does not say so", strings.Contains(w.Running.Log(), "no longer managing release "+w.Apps+"/claimed")
-	})
+	w.WaitLog(w.Running, "no longer managing release "+w.Apps+"/claimed")
 	w.staysUnlocked("claimed")
 	check.Report(t, w.In(kit.HelmReleases, other.Operator).Delete(w.Ctx, "elsewhere", metav1.DeleteOptions{}))
 }

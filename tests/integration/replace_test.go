@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,17 +71,8 @@ func TestImmutableFieldsAreReported(t *testing.T) {
 	w := newFixture(t)
 	w.Installed(kit.Shared.Helm3(), "app", immutable)
 	w.freeze()
-	w.Eventually("all three are reported with their fields and what to do", func() error {
-		message := w.Condition("app", v1alpha1.ConditionDrifted).Message
-		for _, part := range []string{"ConfigMap " + w.Apps + "/settings", "data (", "spec.selector (",
-			"spec.replaceImmutable", "StatefulSet " + w.Apps + "/db", "never replaced"} {
-			if !strings.Contains(message, part) {
-				return fmt.Errorf("no %q in: %s", part, message)
-			}
-		}
-		return nil
-	})
-	t.Log(w.Condition("app", v1alpha1.ConditionDrifted).Message)
+	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed, "ConfigMap "+w.Apps+"/settings", "data (",
+		"spec.selector (", "spec.replaceImmutable", "StatefulSet "+w.Apps+"/db", "never replaced")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
 	// The others are protected as before.
 	w.Patch(kit.Services, "web", `{"spec":{"selector":{"app":"tampered"}}}`)
@@ -94,9 +86,8 @@ func TestImmutableFieldsAreReplacedWhereAllowed(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		chart := w.Chart("app", immutable)
-		w.Helm(helm, "install", "app", chart)
-		w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+		chart := w.Installed(helm, "app", immutable,
+			func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 		w.freeze()
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		w.WaitField(kit.ConfigMaps, "settings", "immutable", nil)
@@ -135,20 +126,13 @@ func TestImmutableFieldsAreReplacedWhereAllowed(t *testing.T) {
 func TestNothingIsReplacedThatCouldNotBeCreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", immutable))
-	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-	remove := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.ForResource("configmaps", http.MethodPost)(r) && r.URL.Query().Get("dryRun") == "All" {
-			return cluster.Fail(http.StatusForbidden, "Forbidden", "exceeded quota: tight")
-		}
-		return cluster.Forward()
-	})
+	w.Installed(kit.Shared.Helm3(), "app", immutable,
+		func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	remove := w.Proxy.On(cluster.ForResource("configmaps", http.MethodPost).And(cluster.ForQuery("dryRun", "All")),
+		cluster.Fail(http.StatusForbidden, "exceeded quota: tight"))
 	uid := w.Get(kit.ConfigMaps, "settings").GetUID()
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
-	w.Until("the refusal is reported", func() (any, bool) {
-		m := w.Condition("app", v1alpha1.ConditionDrifted).Message
-		return m, strings.Contains(m, "exceeded quota")
-	})
+	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed, "exceeded quota")
 	check.Equal(t, w.Get(kit.ConfigMaps, "settings").GetUID(), uid, "the ConfigMap was replaced")
 	remove()
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -166,8 +150,8 @@ func (w *fixture) lockReplaceable() kit.ForgedRecord {
 func TestRoleReferenceIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", immutable))
-	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+	w.Installed(kit.Shared.Helm4(), "app", immutable,
+		func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
 	old := w.Get(roleBindings, "view")
 	hold := w.Proxy.HoldRequests(cluster.ForResource("rolebindings", http.MethodPost))
 	w.Delete(roleBindings, "view")
@@ -179,4 +163,121 @@ func TestRoleReferenceIsReplaced(t *testing.T) {
 	hold.Release()
 	w.WaitField(roleBindings, "view", "roleRef.name", "view")
 	w.WaitReady("app", 1)
+}
+
+// The operator has deleted the object when Helm begins to uninstall: its re-creation is undone. When Helm begins an
+// upgrade, which relies on the object, the object stays.
+func TestI1_ReplacementWhileHelmBegins(t *testing.T) {
+	t.Parallel()
+	for status, stays := range map[string]bool{"uninstalling": false, "pending-upgrade": true} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t)
+			record := w.lockReplaceable()
+			w.Proxy.Reset()
+			hold := w.Proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
+			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+			check.NoError(t, hold.Wait(t.Context(), 1))
+			record.Status = status
+			if stays {
+				record.Revision = 2
+			}
+			w.Forge(record)
+			hold.Release()
+			w.WaitState("app", v1alpha1.StateTransitioning)
+			want := []string{http.MethodDelete, http.MethodPost}
+			if !stays {
+				want = append(want, http.MethodDelete)
+			}
+			w.Eventually("the object was created, and taken back if it should be", func() error {
+				var after []string
+				for _, r := range kit.ObjectWrites(w.Proxy) {
+					answered := r.Code != 0
+					if answered && (r.Method == http.MethodPost || r.Method == http.MethodDelete) {
+						after = append(after, r.Method)
+					}
+				}
+				if !slices.Equal(after, want) {
+					return fmt.Errorf("writes: %v", after)
+				}
+				return nil
+			})
+			u := w.Get(kit.ConfigMaps, "settings")
+			check.That(t, (u != nil) == stays, "the object exists: %v", u != nil)
+		})
+	}
+}
+
+// Helm begins an upgrade during the replacement of an object, finds it as declared, and fails at another one; the
+// creation is refused. Only the operator knows that the object is missing.
+func TestI1_ReplacementThatFailsWhileHelmUpgrades(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	record := w.lockReplaceable()
+	hold := w.Proxy.HoldAnswers(cluster.ForResource("configmaps", http.MethodDelete))
+	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+	check.NoError(t, hold.Wait(t.Context(), 1))
+	record.Revision, record.Status = 2, "pending-upgrade"
+	w.Forge(record)
+	isCreation := cluster.ForResource("configmaps", http.MethodPost)
+	refused := make(chan struct{}, 1)
+	permit := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
+		if !isCreation(r) {
+			return cluster.Forward()
+		}
+		select {
+		case refused <- struct{}{}:
+		default:
+		}
+		return cluster.Fail(http.StatusForbidden, "exceeded quota")
+	})
+	hold.Release()
+	select {
+	case <-refused:
+	case <-w.Ctx.Done():
+		t.Fatal("nothing was created")
+	}
+	w.WaitState("app", v1alpha1.StateTransitioning)
+	permit()
+	record.Status = "failed"
+	w.Forge(record)
+	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
+}
+
+// An operator that is stopped during a replacement creates the object it has deleted, and does not exit before the
+// new one is confirmed.
+func TestI1_StoppedInTheMiddleOfAReplacement(t *testing.T) {
+	t.Parallel()
+	for at, stage := range map[string]struct {
+		held        string // the method of the request whose answer is held
+		uninstalled bool   // Helm begins to uninstall meanwhile
+	}{
+		"deleted":                       {http.MethodDelete, false},
+		"created while Helm uninstalls": {http.MethodPost, true},
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t)
+			record := w.lockReplaceable()
+			old := w.Get(kit.ConfigMaps, "settings").GetUID()
+			hold := w.Proxy.HoldAnswers(cluster.ForResource("configmaps", stage.held).And(cluster.IsReal))
+			defer hold.Release()
+			w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
+			check.NoError(t, hold.Wait(w.Ctx, 1))
+			if stage.uninstalled {
+				record.Status = "uninstalling"
+				w.Forge(record)
+			}
+			w.StopWhileHeld(w.Running, w.Proxy, hold)
+			u := w.Get(kit.ConfigMaps, "settings")
+			switch {
+			case stage.uninstalled && u != nil:
+				t.Error("what Helm uninstalls was created again and stays")
+			case !stage.uninstalled && u == nil:
+				t.Error("the object was deleted and not created again")
+			case u != nil && (u.GetUID() == old || kit.Field(u, "data.key") != "declared"):
+				t.Errorf("it is not replaced: %v", u.Object)
+			}
+		})
+	}
 }

@@ -96,10 +96,7 @@ func TestScope_Additions(t *testing.T) {
 	t.Parallel()
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
-		chart := w.Chart("app", scopes)
-		w.Helm(helm, "install", "app", chart)
-		w.Lock("app")
+		chart := w.Installed(helm, "app", scopes)
 		w.Proxy.Reset()
 		for _, a := range additions() {
 			w.add(a)
@@ -145,8 +142,8 @@ func TestScope_Additions(t *testing.T) {
 func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", scopes))
-	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
+	w.Installed(kit.Shared.Helm4(), "app", scopes,
+		func(hr *v1alpha1.HelmRelease) { hr.Spec.Scope = v1alpha1.ScopeStrict })
 	hold := w.Proxy.HoldRequests(func(r *http.Request) bool { // the content is reverted, the ownership is not
 		return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, w.Apps+"/services/web") &&
 			r.Header.Get("Content-Type") == string(types.ApplyPatchType)
@@ -176,7 +173,6 @@ func TestScope_StrictRemovesWhatIsAddedDuringARevert(t *testing.T) {
 func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", scopes))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Scope = v1alpha1.ScopeStrict
@@ -187,18 +183,12 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 		return "it has not", w.Get(kit.Deployments, "web").GetAnnotations()["deployment.kubernetes.io/revision"] != ""
 	})
 	w.Proxy.Reset()
-	patch := func(manager, text string) {
-		t.Helper()
-		_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, "settings", types.MergePatchType, []byte(text),
-			metav1.PatchOptions{FieldManager: manager})
-		check.NoError(t, err)
-	}
-	patch("allowed-one", `{"metadata":{"annotations":{"allowed":"x"}},"data":{"allowed":"x"}}`)
-	patch("kube-controller-manager", `{"metadata":{"annotations":{"controller":"x"}}}`)
-	patch("somebody", `{"metadata":{"finalizers":["kubernetes.io/protection"]}}`)
+	w.PatchAs("allowed-one", kit.ConfigMaps, "settings", `{"metadata":{"annotations":{"allowed":"x"}},"data":{"allowed":"x"}}`)
+	w.PatchAs("kube-controller-manager", kit.ConfigMaps, "settings", `{"metadata":{"annotations":{"controller":"x"}}}`)
+	w.PatchAs("somebody", kit.ConfigMaps, "settings", `{"metadata":{"finalizers":["kubernetes.io/protection"]}}`)
 	w.PassFence()
 	w.ExpectNoWrites()
-	patch("somebody", `{"metadata":{"annotations":{"foreign":"x"}},"data":{"key":"tampered"}}`)
+	w.PatchAs("somebody", kit.ConfigMaps, "settings", `{"metadata":{"annotations":{"foreign":"x"}},"data":{"key":"tampered"}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	u := w.Get(kit.ConfigMaps, "settings")
 	annotations := u.GetAnnotations()
@@ -206,14 +196,13 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 		annotations["foreign"] == "" && annotations["allowed"] != "" && annotations["controller"] != "" &&
 			len(u.GetFinalizers()) == 1 && kit.Field(u, "data.allowed") == "x", "left: %v %v %v", annotations, u.GetFinalizers(),
 		u.Object["data"])
-	patch("somebody", `{"metadata":{"finalizers":[]}}`)
+	w.PatchAs("somebody", kit.ConfigMaps, "settings", `{"metadata":{"finalizers":[]}}`)
 }
 
 // Objects whose fields were written before the API server tracked owners keep them.
 func TestScope_StrictWithoutManagedFields(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scopes))
 	w.add(additions()[2])
 	w.Patch(kit.ConfigMaps, "settings", `{"metadata":{"managedFields":[{}]}}`) // what clears them
@@ -253,7 +242,6 @@ spec:
 func TestScope_ListsOfCustomResources(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	lists := schema.GroupVersionResource{Group: w.Apps + ".example.com", Version: "v1", Resource: "lists"}
 	define := func(kind string) {
 		t.Helper()

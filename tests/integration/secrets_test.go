@@ -74,13 +74,8 @@ func TestI7_SecretsStaySecret(t *testing.T) {
 	// Refusals by validation (422), by an admission policy and by a webhook, the latter two with a message that
 	// quotes the value. No output of the operator may repeat it.
 	w.denyDeclaredValue("guarded", encoded(plantedText))
-	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/secrets/denied") {
-			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden,
-				"admission webhook \"guard\" denied the request: "+plantedText+" and "+encoded(plantedText))
-		}
-		return cluster.Forward()
-	})
+	w.Proxy.On(cluster.ForPath("/secrets/denied", http.MethodPatch),
+		cluster.Fail(http.StatusForbidden, "admission webhook \"guard\" denied the request: "+plantedText+" and "+encoded(plantedText)))
 	w.Patch(kit.Secrets, "frozen", `{"immutable":true,`+change[1:])
 	w.Patch(kit.Secrets, "guarded", change)
 	w.Patch(kit.Secrets, "denied", change)
@@ -154,8 +149,7 @@ func (w *fixture) denyDeclaredValue(secret, value string) {
 		})
 	}
 	w.Eventually("the policy is in force", func() error {
-		_, err := w.In(kit.Secrets, w.Apps).Patch(w.Ctx, secret, "application/merge-patch+json",
-			[]byte(fmt.Sprintf(`{"data":{"text":%q}}`, value)), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		err := w.TryPatch(kit.Secrets, secret, fmt.Sprintf(`{"data":{"text":%q}}`, value), metav1.DryRunAll)
 		if err == nil {
 			return fmt.Errorf("it does not refuse the value")
 		}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/release"
@@ -75,7 +73,6 @@ func TestStorage_ReleaseInConfigMapsIsLocked(t *testing.T) {
 func TestStorage_RecordsInBothUnlock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
-	w.LockFence()
 	inSecret := kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "of the Secret")}
 	inConfigMap := kit.ForgedRecord{Name: "app", Revision: 5, Manifest: kit.ConfigMap("settings", "of the ConfigMap"),
 		Storage: release.ConfigMaps}
@@ -108,9 +105,7 @@ func TestStorage_ClaimOfAReleaseInBoth(t *testing.T) {
 	for name, declaring := range map[string]release.Storage{"Secrets": release.Secrets, "ConfigMaps": release.ConfigMaps} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, bothStorages)
-			w.LockFence()
-			w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-			w.Lock("app")
+			w.Forged("app", kit.ConfigMap("settings", "declared"))
 			w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: declaring})
 			w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("rest", "inherited"),
 				Storage: release.Unread([]release.Storage{declaring})[0]})
@@ -131,8 +126,7 @@ const claimOfHeir = `{"data":{"key":"inherited"},"metadata":{"annotations":{"met
 func TestHostile_AReleaseInBothStoragesOwnsWhatItDeclares(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	lair := *w.Env
 	lair.Apps = w.Namespace(w.Apps + "-lair")
 	for _, forger := range []*kit.Env{&lair, w.Env} {
@@ -149,9 +143,7 @@ func TestHostile_AReleaseInBothStoragesOwnsWhatItDeclares(t *testing.T) {
 func TestStorage_ClaimOfAReleaseInBothElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	storage := *w.Env
 	storage.Apps = w.Namespace(w.Apps + "-storage")
 	storage.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("settings", "inherited")})
@@ -170,7 +162,6 @@ func TestStorage_ClaimOfAReleaseInBothElsewhere(t *testing.T) {
 func TestStorage_RecordThatIsNotReadIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared"), Storage: release.ConfigMaps})
 	looks := func() int {
 		n := 0
@@ -201,12 +192,8 @@ func TestStorage_RecordThatIsNotReadIsNamed(t *testing.T) {
 func TestStorage_LookingElsewhereMayBeForbidden(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.ForResource("configmaps")(r) && strings.Contains(r.URL.Query().Get("labelSelector"), "owner") {
-			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "on purpose")
-		}
-		return cluster.Forward()
-	})
+	w.Proxy.On(cluster.ForResource("configmaps").And(cluster.ForQuery("labelSelector", "owner")),
+		cluster.Fail(http.StatusForbidden, "on purpose"))
 	w.CreateHelmRelease("app")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound,
 		"the operator may not list ConfigMaps in namespace "+w.Apps)
@@ -216,7 +203,6 @@ func TestStorage_LookingElsewhereMayBeForbidden(t *testing.T) {
 func TestStorage_HostileConfigMaps(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
-	w.LockFence()
 	bomb, err := kit.EncodeMembers(kit.Compressed{Content: []byte(`{"name":"bomb","manifest":"`)},
 		kit.Compressed{Content: bytes.Repeat([]byte("a"), 1<<20), Times: 100})
 	check.NoError(t, err)

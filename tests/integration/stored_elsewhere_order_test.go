@@ -24,7 +24,7 @@ func TestI1_StoredElsewhere_WhatHelmDeletesIsNotReCreated(t *testing.T) {
 	settings := kit.ConfigMap("settings", "declared")
 	w.installAsFlux(target, w.Chart("app", settings+kit.ConfigMap("dropped", "declared")))
 	w.Lock("app")
-	release := w.Proxy.HoldWatch(watching("secrets"))
+	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
 	w.helmIn(target, "install", "app", w.Chart("app", settings+kit.ConfigMap("dropped", "declared")))
 	w.helmIn(target, "upgrade", "app", w.Chart("app", settings))
 	w.PassFence()
@@ -48,7 +48,6 @@ func (w *fixture) gone(namespace, name string) {
 func TestI1_StoredElsewhere_ACreationIsTakenBack(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	target := w.Namespace(w.Apps + "-target")
 	settings := kit.ConfigMap("settings", "declared")
 	w.installAsFlux(target, w.Chart("app", settings+kit.ConfigMap("dropped", "declared")))
@@ -58,7 +57,7 @@ func TestI1_StoredElsewhere_ACreationIsTakenBack(t *testing.T) {
 	})
 	w.DeleteIn(kit.ConfigMaps, target, "dropped")
 	w.WaitHeld(creation, 1)
-	release := w.Proxy.HoldWatch(watching("secrets"))
+	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
 	defer release()
 	w.helmIn(target, "install", "app", w.Chart("app", settings))
 	created := w.RecordIn(target, kit.ConfigMaps)
@@ -82,12 +81,10 @@ func TestI2_StoredElsewhere_WhatHelmInstallsIsNotPruned(t *testing.T) {
 	both := w.Chart("app", settings+kit.ConfigMap("dropped", "declared"))
 	w.installAsFlux(target, both)
 	w.upgradeAsFlux(target, w.Chart("app", settings))
-	history := w.Proxy.HoldRequests(func(r *http.Request) bool {
-		return strings.HasSuffix(r.URL.Path, "/"+w.Apps+"/secrets/sh.helm.release.v1.app.v1")
-	})
+	history := w.Proxy.HoldRequests(cluster.ForPath("/" + w.Apps + "/secrets/sh.helm.release.v1.app.v1"))
 	w.Lock("app")
 	w.WaitHeld(history, 1)
-	release := w.Proxy.HoldWatch(watching("secrets"))
+	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
 	w.helmIn(target, "install", "app", both)
 	w.PassFence() // the object is known as one of the release
 	history.Release()
@@ -108,7 +105,6 @@ func TestI2_StoredElsewhere_WhatHelmInstallsIsNotPruned(t *testing.T) {
 func TestI1_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	storage, target := w.Namespace(w.Apps+"-storage"), w.Namespace(w.Apps+"-target")
 	w.Installed(kit.Shared.Helm3(), "shop", kit.ConfigMap("settings", "declared"))
 	heir := w.HelmSDK(target, storage)
@@ -116,10 +112,8 @@ func TestI1_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 		return w.Chart("app", strings.ReplaceAll(kit.ConfigMap("settings", value),
 			"{name: settings}", "{name: settings, namespace: "+w.Apps+"}"))
 	}
-	reads := w.Proxy.HoldRequests(func(r *http.Request) bool {
-		return cluster.ForResource("secrets", http.MethodGet)(r) &&
-			strings.HasSuffix(r.URL.Path, "/"+storage+"/secrets/sh.helm.release.v1.app.v1")
-	})
+	reads := w.Proxy.HoldRequests(cluster.ForPath("/" + storage + "/secrets/sh.helm.release.v1.app.v1").
+		And(cluster.ForResource("secrets", http.MethodGet)))
 	check.NoError(t, heir.TakeOver(inherited("inherited")))
 	w.WaitHeld(reads, 1)
 	w.ExpectKey("settings", "inherited")

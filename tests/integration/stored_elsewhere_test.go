@@ -10,6 +10,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -43,7 +44,6 @@ func (w *fixture) helmIn(namespace string, args ...string) {
 func TestStoredElsewhere_IsLocked(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	target := w.Namespace(w.Apps + "-target")
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")+kit.ConfigMap("dropped", "declared")))
 	w.Proxy.Reset()
@@ -62,8 +62,7 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	check.NoError(t, w.asFlux(target).Uninstall())
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.PassFence()
-	_, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "settings", metav1.GetOptions{})
-	check.Report(t, notFound(err))
+	w.gone(target, "settings")
 }
 
 // A release that declares and owns the same object does not touch it once the other one has been locked: the object's
@@ -72,16 +71,9 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	target := w.Namespace(w.Apps + "-target")
-	w.Forge(
-		kit.ForgedRecord{
-			Name: "aged", Manifest: fmt.Sprintf(
-				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n",
-				target,
-			),
-		},
-	)
+	w.Forge(kit.ForgedRecord{Name: "aged", Manifest: fmt.Sprintf(
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n", target)})
 	w.CreateHelmRelease("aged", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Lock("app")
@@ -99,7 +91,6 @@ func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	victim := w.Namespace(w.Apps + "-victim")
 	w.helmIn(victim, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: kit.ConfigMap("settings", "pwned") +
@@ -117,7 +108,6 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	target := w.Namespace(w.Apps + "-target")
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Lock("app")
@@ -189,7 +179,7 @@ func TestI1_HelmBeginsToKeepRecordsInAnotherNamespace(t *testing.T) {
 	target := w.Namespace(w.Apps + "-target")
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "by Flux")))
 	w.Lock("app")
-	release := w.Proxy.HoldWatch(watching("secrets"))
+	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
 	w.helmIn(target, "install", "app", w.Chart("app", kit.ConfigMap("settings", "by Helm")))
 	w.PassFence()
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")

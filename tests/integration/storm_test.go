@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -16,13 +17,11 @@ import (
 func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	const events, objects = 100000, 20
 	w := newFixture(t)
-	w.LockFence()
 	manifest := ""
 	for i := range objects {
 		manifest += kit.ConfigMap(fmt.Sprintf("settings-%d", i), "declared")
 	}
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: manifest})
-	w.Lock("app")
+	w.Forged("app", manifest)
 	w.PassFence()
 	before := heap()
 
@@ -47,7 +46,7 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 	begun := time.Now()
 	for i := range events / 1000 {
 		w.Until("the watch is between two events", func() (any, bool) {
-			if w.Proxy.Inject(watching("configmaps"), burst) != 0 {
+			if w.Proxy.Inject(cluster.WatchOf("configmaps"), burst) != 0 {
 				return nil, true
 			}
 			// The burst has older versions than the tampered objects, and restarts the watch: it needs an event.
@@ -60,7 +59,7 @@ func TestI5_StormOfEventsLosesNoDrift(t *testing.T) {
 		}
 	}
 	w.Until("the operator has read them all", func() (any, bool) {
-		n := w.Proxy.Unread(watching("configmaps"))
+		n := w.Proxy.Unread(cluster.WatchOf("configmaps"))
 		return n, n == 0
 	})
 	took := time.Since(begun)

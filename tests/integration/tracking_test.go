@@ -30,7 +30,6 @@ data: {key: declared}
 func TestTracking_LifeOfARelease(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		w.LockFence()
 		chart := w.Chart("app", versioned)
 		locked := func(key string, revision int) {
 			t.Helper()
@@ -96,9 +95,7 @@ func (w *fixture) staysUnlocked(name string) {
 func TestTracking_InterruptedUpgrade(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "one")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "one"))
 	pending := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade",
 		Manifest: kit.ConfigMap("settings", "two")}
 	// A label older than the Secret was copied from the previous revision.
@@ -122,17 +119,13 @@ func TestTracking_InterruptedUpgrade(t *testing.T) {
 func TestTracking_DetectWritesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
 	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", five))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDetectOnly)
 	w.Proxy.Reset()
 	w.Patch(kit.ConfigMaps, "edited", `{"data":{"key":"tampered"}}`)
 	w.Delete(kit.ConfigMaps, "deleted")
-	w.Until("two objects are drifted", func() (any, bool) {
-		n := w.HelmRelease("app").Status.Objects
-		return n, n.Drifted == 2
-	})
+	w.WaitFieldIn(kit.HelmReleases, w.Operator, "app", "status.objects.drifted", int64(2))
 	w.Says("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, "/edited", "data[key]", "tamperer", "/deleted")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonDriftDetected)
 	w.Says("app", v1alpha1.ConditionLocked, v1alpha1.ReasonDetectOnly)
@@ -154,9 +147,7 @@ func TestTracking_DetectWritesNothing(t *testing.T) {
 func TestTracking_Suspend(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.LockFence()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
-	w.Lock("app")
+	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended)
 	w.staysUnlocked("settings")

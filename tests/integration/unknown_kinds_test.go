@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,18 +34,11 @@ func TestI2_OlderDefinitionMakesNoPruneCandidate(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("stays", "declared") + widget("v2")})
 	w.serves(v2, false)
 	w.CreateHelmRelease("app")
-	w.Eventually("nothing is pruned", func() error {
-		if !strings.Contains(w.Running.Log(), "are not pruned") {
-			return errors.New("that is not logged")
-		}
-		return nil
-	})
+	w.WaitLog(w.Running, "are not pruned")
 	check.That(t, w.Get(kit.ConfigMaps, "old") != nil,
 		"an object of an earlier revision was deleted although a kind is not known")
 	w.serves(v2, true)
-	w.Until("the object that no current revision declares is deleted", func() (any, bool) {
-		return "it exists", w.Get(kit.ConfigMaps, "old") == nil
-	})
+	w.WaitGone(kit.ConfigMaps, w.Apps, "old") // no current revision declares it
 	w.WaitReady("app", 2)
 	u := w.Get(v1, "web")
 	check.That(t, u != nil && u.GetUID() == made.GetUID() && u.GetDeletionTimestamp() == nil,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,9 +48,7 @@ func widget(group string) string {
 
 // getsDefinition matches requests that read a definition.
 func getsDefinition(group string) cluster.Match {
-	return func(r *http.Request) bool {
-		return strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/widgets."+group)
-	}
+	return cluster.ForPath("/customresourcedefinitions/widgets." + group)
 }
 
 // A failed read of a definition is retried: without the definition, lists would be compared as a whole.
@@ -59,17 +58,14 @@ func TestI6_ADefinitionIsReadAgainAfterAFailure(t *testing.T) {
 	group := w.Apps + ".example.com"
 	w.define(widgetDefinition(group))
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: widget(group)})
-	var asked atomic.Int32
-	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if getsDefinition(group)(r) && asked.Add(1) == 1 {
-			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
-		}
-		return cluster.Forward()
-	})
+	w.Proxy.On(getsDefinition(group).First(1), cluster.Fail(http.StatusInternalServerError, "on purpose"))
+	w.Proxy.Reset()
 	w.CreateHelmRelease("app")
 	w.WaitReady("app", 1)
-	n := asked.Load()
-	check.That(t, n == 2, "it was asked for %d times", n)
+	asked := slices.DeleteFunc(w.Proxy.Requests(), func(r cluster.Request) bool {
+		return !strings.HasSuffix(r.Path, "/customresourcedefinitions/widgets."+group)
+	})
+	check.That(t, len(asked) == 2, "it was asked for %d times", len(asked))
 }
 
 // The current definition is used when it changes during the first load of a release.
@@ -120,7 +116,7 @@ func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	heal := w.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if path := r.URL.Path; path == "/api" || strings.HasPrefix(path, "/api") && strings.Count(path, "/") < 4 {
 			asked.Store(true)
-			return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+			return cluster.Fail(http.StatusInternalServerError, "on purpose")
 		}
 		return cluster.Forward()
 	})
@@ -141,9 +137,7 @@ func TestStatus_IsOfTheSpecThatIsFollowed(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared")})
 	createManaged(w.Env, "app", "app", "declared")
 	w.Lock("app")
-	read := w.Proxy.HoldRequests(func(r *http.Request) bool {
-		return strings.HasSuffix(r.URL.Path, "/secrets/sh.helm.release.v1.app.v1")
-	})
+	read := w.Proxy.HoldRequests(cluster.ForPath("/secrets/sh.helm.release.v1.app.v1"))
 	w.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
 	w.WaitHeld(read, 1)
 	w.Reverts("app", "declared")
@@ -156,8 +150,5 @@ func TestStatus_IsOfTheSpecThatIsFollowed(t *testing.T) {
 	check.That(t, hr.Generation == 2 && status == 1 && condition == 1, "generation %d, status of %d, condition of %d",
 		hr.Generation, status, condition)
 	read.Release()
-	w.Until("the status is of the new spec", func() (any, bool) {
-		hr := w.HelmRelease("app")
-		return hr.Status, hr.Status.ObservedGeneration == 2
-	})
+	w.WaitObserved("app")
 }

@@ -91,9 +91,7 @@ func (w *fixture) put(gvr schema.GroupVersionResource, content string) {
 // scale sets the number of replicas of the Deployment web by its subresource, as controllers do.
 func (w *fixture) scale(manager string, replicas int) {
 	w.Helper()
-	_, err := w.In(kit.Deployments, w.Apps).Patch(w.Ctx, "web", types.MergePatchType,
-		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{FieldManager: manager}, "scale")
-	check.NoError(w, err)
+	w.PatchAs(manager, kit.Deployments, "web", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale")
 }
 
 // staysScaled fails the test unless the number of replicas stays after the Deployment web is scaled, also while its

@@ -51,8 +51,7 @@ func TestEventsAreBoundedInAStorm(t *testing.T) {
 		names[n] = fmt.Sprintf("settings-%d", n)
 	}
 	begun := time.Now()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps(names...)})
-	w.Lock("app")
+	w.Forged("app", configMaps(names...))
 	for round := range rounds {
 		for _, name := range names {
 			w.tamper(name, fmt.Sprintf("round %d", round))
@@ -83,8 +82,7 @@ func TestEventsAreBoundedInAStorm(t *testing.T) {
 // However often it is tried again, a refusal is one event, and so is a fight.
 func TestOneEventForARefusalAndAFight(t *testing.T) {
 	w := newFixture(t)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("first", "second", "contested")})
-	w.Lock("app")
+	w.Forged("app", configMaps("first", "second", "contested"))
 	for _, name := range []string{"first", "second"} {
 		w.refuse(name, "no")
 		w.tamper(name, "x")
@@ -105,12 +103,7 @@ func TestOneEventForARefusalAndAFight(t *testing.T) {
 func TestOneEventForALeftoverThatStays(t *testing.T) {
 	clock := kit.FastTime(t) // a hundred times as much time passes for the operator
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
-	w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps/dropped") {
-			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
-		}
-		return cluster.Forward()
-	})
+	w.Proxy.On(cluster.ForPath("/configmaps/dropped", http.MethodDelete), cluster.Fail(http.StatusForbidden, "no"))
 	first := kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "dropped")}
 	w.Forge(first)
 	w.Lock("app")

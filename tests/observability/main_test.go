@@ -73,12 +73,8 @@ func (w *fixture) restored(name string) {
 
 // refuse refuses every write of an operator to a ConfigMap.
 func (w *fixture) refuse(name, message string) (remove func()) {
-	return w.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/configmaps/"+name) {
-			return cluster.Fail(http.StatusForbidden, "Forbidden", message)
-		}
-		return cluster.Forward()
-	})
+	return w.Proxy.On(cluster.ForPath("/configmaps/"+name).And(cluster.IsWrite),
+		cluster.Fail(http.StatusForbidden, message))
 }
 
 // fight changes a ConfigMap to the same content until the operator calls it a fight.

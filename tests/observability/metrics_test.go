@@ -104,9 +104,7 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	s.take()
 
 	// Helm begins to work, and the watch does not deliver that: the check before the write finds it.
-	resume := w.Proxy.HoldWatch(func(r *http.Request) bool {
-		return cluster.IsWatch(r) && cluster.ForResource("secrets")(r)
-	})
+	resume := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
 	pending := release
 	pending.Status = "pending-upgrade"
 	w.Forge(pending)

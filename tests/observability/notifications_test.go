@@ -121,10 +121,9 @@ func TestNotifications(t *testing.T) {
 	w := newFixture(t, kit.Events)
 	w.notify(dead.URL, inbox.url)
 
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "refused", "contested") +
+	w.Forged("app", configMaps("settings", "refused", "contested")+
 		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n",
-			declaredSecret)})
-	w.Lock("app")
+			declaredSecret))
 	lock := inbox.waitLock(w, v1alpha1.ReasonLocked)
 	check.That(t, lock.Locked && lock.Revision == 1 && lock.State == v1alpha1.StateDeployed, "lock is %+v", lock)
 
@@ -208,8 +207,7 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	w.notify(inbox.url)
 	w.Eventually("the first operator leads", logged(w.Running, "level=info msg=leading"))
 	standby := w.start(options)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
-	w.Lock("app")
+	w.Forged("app", configMaps("settings"))
 	w.PatchHelmRelease("app", `{"spec":{"mode":"Detect"}}`)
 	inbox.waitLock(w, v1alpha1.ReasonDetectOnly)
 	w.Eventually("the standby watches, too", logged(standby, "level=info msg=locked"))
@@ -257,8 +255,7 @@ func logged(o *kit.Operator, text string) func() error {
 // A HelmRelease for a release owned by another one does not report that release as unlocked.
 func TestMetricsOfARelease(t *testing.T) {
 	w := newFixture(t)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
-	w.Lock("app")
+	w.Forged("app", configMaps("settings"))
 	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
 	w.WaitReason("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
 	locked := fmt.Sprintf(`helm_locker_locked{release="app",release_namespace="%s"} 1`, w.Apps)

@@ -195,9 +195,8 @@ func TestI1_CreationBeforeARecordThatCannotBeRead(t *testing.T) {
 	b.waitValue("app", "one")
 	b.Throughout(quiet, "it stays", func() error { return b.hasValue("app", "one") })
 	// Other releases go on.
-	b.Helm(kit.Shared.Helm3(), "install", "other", b.Chart("other",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {value: other}\n"))
-	b.Lock("other")
+	b.Installed(kit.Shared.Helm3(), "other",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {value: other}\n")
 	b.tamper(kit.ConfigMaps, "other", types.MergePatchType, `{"data":{"value":"tampered"}}`)
 	b.waitValue("other", "other")
 	readable := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade",

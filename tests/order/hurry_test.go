@@ -171,12 +171,7 @@ func TestMarkThatIsNotSeenKeepsNothingFromBeingReverted(t *testing.T) {
 
 // refuseFences has the API server refuse all fences from now on.
 func (b *fixture) refuseFences() {
-	b.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if isFence(r) {
-			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "on purpose")
-		}
-		return cluster.Forward()
-	})
+	b.Proxy.On(isFence, cluster.Fail(http.StatusForbidden, "on purpose"))
 }
 
 // An operator without the right to write its Secret is as safe, only slower.

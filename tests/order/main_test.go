@@ -76,9 +76,7 @@ func isCheck(r *http.Request) bool {
 
 // isRevert matches the operator's writes to a resource: real ones, not dry runs.
 func isRevert(resource, method string) cluster.Match {
-	return func(r *http.Request) bool {
-		return cluster.ForResource(resource, method)(r) && r.URL.Query().Get("dryRun") == ""
-	}
+	return cluster.ForResource(resource, method).And(cluster.IsReal)
 }
 
 // heldCreation deletes ConfigMap app, and holds the creations of ConfigMaps from then on. The first one has arrived.

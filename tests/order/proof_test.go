@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -178,7 +177,7 @@ func TestI1_SecondCheckIsRepeatedUntilAnswered(t *testing.T) {
 			var refused atomic.Int32
 			b.Proxy.Intercept(func(r *http.Request) cluster.Action {
 				if isCheck(r) && refused.Add(1) <= 3 {
-					return cluster.Fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "on purpose")
+					return cluster.Fail(http.StatusInternalServerError, "on purpose")
 				}
 				return cluster.Forward()
 			})

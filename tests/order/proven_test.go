@@ -52,10 +52,7 @@ var lockEnds = map[string]func(b *fixture){
 	"locked": func(*fixture) {},
 	"mode Detect": func(b *fixture) {
 		b.PatchHelmRelease("app", `{"spec":{"mode":"Detect"}}`)
-		b.Until("the mode is Detect", func() (any, bool) {
-			hr := b.HelmRelease("app")
-			return hr.Status, hr.Status.ObservedGeneration == hr.Generation
-		})
+		b.WaitObserved("app")
 	},
 	"suspended": func(b *fixture) {
 		b.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
@@ -201,7 +198,7 @@ func TestI1_TakeBackThatIsRefused(t *testing.T) {
 	permit := b.Proxy.Intercept(func(r *http.Request) cluster.Action {
 		if isRevert("configmaps", http.MethodDelete)(r) {
 			refused.Add(1)
-			return cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")
+			return cluster.Fail(http.StatusForbidden, "not today")
 		}
 		return cluster.Forward()
 	})

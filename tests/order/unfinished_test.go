@@ -74,8 +74,8 @@ func (b *fixture) helmOwns(gvr schema.GroupVersionResource) {
 
 func TestHostile_ARequestOfARevertFailsOnce(t *testing.T) {
 	failures := []cluster.Action{
-		cluster.Fail(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "on purpose"),
-		cluster.Fail(http.StatusForbidden, metav1.StatusReasonForbidden, "on purpose"),
+		cluster.Fail(http.StatusServiceUnavailable, "on purpose"),
+		cluster.Fail(http.StatusForbidden, "on purpose"),
 		{Drop: true},
 	}
 	for _, tampering := range inParts() {

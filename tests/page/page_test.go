@@ -51,8 +51,7 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, signed)
 	for _, name := range []string{"shop", "bakery"} {
-		w.Helm(kit.Shared.Helm3(), "install", name, w.Chart(name, configMaps(name+"-settings")))
-		w.Lock(name)
+		w.Installed(kit.Shared.Helm3(), name, configMaps(name+"-settings"))
 	}
 	tab := w.newTab()
 	tab.open(w.url(w.page), desktop())
@@ -178,8 +177,7 @@ func TestPage_WorksWithoutAnOperatorAndNamesIt(t *testing.T) {
 	t.Parallel()
 	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.operator, w.page = w.start(elected), w.serve()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
-	w.Lock("app")
+	w.Forged("app", configMaps("settings"))
 	tab := w.newTab()
 	tab.open(w.url(w.page), desktop())
 	tab.says("#rows tr", w.Apps+"/app", "Locked")
@@ -203,17 +201,12 @@ func TestPage_ShowsDriftFromTheStream(t *testing.T) {
 	proxy := w.NewProxy()
 	w.operator = kit.StartOperator(t, proxy.RESTConfig(), w.Operator, kit.Events)
 	w.page = w.serve()
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
-	w.Lock("app")
+	w.Forged("app", configMaps("settings"))
 	tab := w.newTab()
 	tab.open(w.url(w.page), desktop())
 	tab.says("#rows tr", w.Apps+"/app", "Locked")
-	proxy.Intercept(func(r *http.Request) cluster.Action {
-		if cluster.IsWrite(r) && strings.HasSuffix(r.URL.Path, "/helmreleases/app/status") {
-			return cluster.Fail(http.StatusServiceUnavailable, "ServiceUnavailable", "not now")
-		}
-		return cluster.Forward()
-	})
+	proxy.On(cluster.ForPath("/helmreleases/app/status").And(cluster.IsWrite),
+		cluster.Fail(http.StatusServiceUnavailable, "not now"))
 	w.edit("settings", "tampered")
 	tab.says("#log li", "settings", "reverted")
 	for _, r := range w.HelmRelease("app").Status.RecentDrift {
@@ -224,8 +217,7 @@ func TestPage_ShowsDriftFromTheStream(t *testing.T) {
 func TestPage_SaysWhenTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: configMaps("settings")})
-	w.Lock("app")
+	w.Forged("app", configMaps("settings"))
 	tab := w.newTab()
 	url, account := w.url(w.page), w.PageAccount("another-page")
 	tab.open(url, desktop())

@@ -196,7 +196,7 @@ func TestPolicy_IsFollowedAfterARefusal(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/helmreleasepolicies"):
 			cached.Store(true)
 		case r.URL.Path == "/api" && cached.Load() && refused.Add(1) <= 3:
-			return cluster.Fail(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "on purpose")
+			return cluster.Fail(http.StatusUnauthorized, "on purpose")
 		}
 		return cluster.Forward()
 	})

@@ -2,8 +2,6 @@ package policy
 
 import (
 	"net/http"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,9 +47,7 @@ func TestPolicy_MakesADeletedHelmReleaseAgainThatItHadJustMade(t *testing.T) {
 	f.WaitHeld(held, 1)
 	f.WaitReady(f.name("one"), 1)
 	deleted := f.deleteByHand("one")
-	f.Until("the deletion is seen", func() (any, bool) {
-		return "its log does not say so", strings.Contains(f.Running.Log(), "no longer managing release "+f.Apps+"/one")
-	})
+	f.WaitLog(f.Running, "no longer managing release "+f.Apps+"/one")
 	held.Release()
 	f.waitMadeAgain(deleted)
 }
@@ -65,34 +61,17 @@ func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
 	clock := kit.NewTime(t)
 	f := &fixture{kit.StartBoth(t, func(o *operator.ControllerOptions) { o.Clock = clock })}
 	f.deploy("one", nil)
-	var blind, expired atomic.Bool
-	watching := func(r *http.Request) bool {
-		return cluster.IsWatch(r) && cluster.ForResource("helmreleases")(r)
-	}
-	f.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		from := r.URL.Query().Get("resourceVersion")
-		switch {
-		case !watching(r):
-			return cluster.Forward()
-		case blind.Load():
-			return cluster.Drop()
-		case from != "" && from != "0" && expired.CompareAndSwap(false, true):
-			return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
-		}
-		return cluster.Forward()
-	})
+	watching := cluster.WatchOf("helmreleases")
 	f.waitWatching(watching)
-	blind.Store(true)
-	f.Proxy.CutWatches(watching)
+	sight, expired := f.Proxy.Blind(watching)
 	f.create("all", `{match: {namespaces: [APPS]}}`)
 	deleted := f.deleteByHand("one")
-	expired.Store(false)
-	blind.Store(false)
+	sight()
 	f.waitWatching(watching)
 	f.settled()
 	clock.Step(unseen)
 	f.waitMadeAgain(deleted)
-	check.That(t, expired.Load(), "the operator could go on from where it was, and saw all")
+	check.That(t, expired(), "the operator could go on from where it was, and saw all")
 }
 
 func (f *fixture) waitWatching(match cluster.Match) {

@@ -198,8 +198,7 @@ func runOperator(t *testing.T, i image, dir string, args ...string) *kit.Env {
 	e := kit.New(t, shared)
 	i.run(t, dir, shared.Kubeconfig(), append([]string{"operator", "--namespace", e.Operator,
 		"--controller-name", e.Operator, "--health-address", "0"}, args...)...)
-	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("one", "declared")})
-	e.Lock("app")
+	e.Forged("app", kit.ConfigMap("one", "declared"))
 	e.Patch(kit.ConfigMaps, "one", `{"data":{"key":"tampered"}}`)
 	e.WaitField(kit.ConfigMaps, "one", "data.key", "declared")
 	return e

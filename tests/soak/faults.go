@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
@@ -36,15 +34,12 @@ type failures struct {
 // all returns every failure there is; deadly ones end processes of the operator.
 func (f *failures) all(deadly bool) []fault {
 	all := []fault{
-		{"409 for writes of the operator", f.refusing(cluster.IsWrite, 0.6, http.StatusConflict,
-			metav1.StatusReasonConflict)},
-		{"500 for anything the operator asks", f.refusing(nil, 0.4, http.StatusInternalServerError,
-			metav1.StatusReasonInternalError)},
-		{"429 for anything the operator asks", f.refusing(nil, 0.4, http.StatusTooManyRequests,
-			metav1.StatusReasonTooManyRequests)},
+		{"409 for writes of the operator", f.refusing(cluster.IsWrite, 0.6, http.StatusConflict)},
+		{"500 for anything the operator asks", f.refusing(nil, 0.4, http.StatusInternalServerError)},
+		{"429 for anything the operator asks", f.refusing(nil, 0.4, http.StatusTooManyRequests)},
 		{"410 for watches, and their end", func(ctx context.Context) error {
 			remove := f.proxy.Intercept(f.sometimes(cluster.IsWatch, 0.7, func() cluster.Action {
-				return cluster.Fail(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+				return cluster.Fail(http.StatusGone, "too old resource version")
 			}))
 			defer remove()
 			f.proxy.CutWatches(nil)
@@ -133,11 +128,9 @@ func (f *failures) sometimes(
 	}
 }
 
-func (f *failures) refusing(
-	match cluster.Match, share float64, code int, reason metav1.StatusReason,
-) func(context.Context) error {
+func (f *failures) refusing(match cluster.Match, share float64, code int) func(context.Context) error {
 	return f.during(f.sometimes(match, share, func() cluster.Action {
-		return cluster.Fail(code, reason, "refused by the soak")
+		return cluster.Fail(code, "refused by the soak")
 	}))
 }
 

@@ -140,9 +140,7 @@ func TestAttack_ForgedHistoryDeletesNothingOfOthers(t *testing.T) {
 	w.Lock("app")
 	w.event("app", v1alpha1.EventReasonRevertFailed, "ConfigMap "+other+
 		"/dropped-too", user(account), `cannot delete resource "configmaps"`, other)
-	w.Until("what the account may delete is deleted", func() (any, bool) {
-		return "it exists", w.Get(kit.ConfigMaps, own.GetName()) == nil
-	})
+	w.WaitGone(kit.ConfigMaps, w.Apps, own.GetName()) // the account may delete it
 	w.unchanged(system)
 	w.unchanged(foreign)
 	w.writtenBy(user(account))
@@ -155,9 +153,7 @@ func TestAttack_WhatCannotBeTakenBackHoldsNobodyUp(t *testing.T) {
 	w := newFixture(t, byDefault)
 	account := w.account(w.Apps, deployer)
 	w.grant(w.Apps, account, rule("", "configmaps", "get", "patch", "create"))
-	hold := w.Proxy.HoldAnswers(func(r *http.Request) bool {
-		return isWrite("configmaps", http.MethodPost)(r)
-	})
+	hold := w.Proxy.HoldAnswers(isWrite("configmaps", http.MethodPost))
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
 	check.NoError(t, hold.Wait(t.Context(), 1))

@@ -139,10 +139,8 @@ func TestHostile_ManyClaimsAreOneQuestionAtATime(t *testing.T) {
 	w.Lock("app")
 	w.lockIn(w.Apps, "fence", "fence")
 	w.WaitReady("fence", 1)
-	questions := w.Proxy.HoldRequests(func(r *http.Request) bool {
-		return cluster.ForResource("secrets", http.MethodGet)(r) &&
-			strings.Contains(r.URL.Query().Get("labelSelector"), "name=claimed-")
-	})
+	questions := w.Proxy.HoldRequests(cluster.ForResource("secrets", http.MethodGet).
+		And(cluster.ForQuery("labelSelector", "name=claimed-")))
 	for i := range many {
 		w.Patch(kit.ConfigMaps, fmt.Sprintf("settings-%d", i), named{w.Apps, fmt.Sprintf("claimed-%d", i)}.patch(t, w.Apps))
 	}

@@ -3,7 +3,6 @@
 package tenancy
 
 import (
-	"net/http"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -173,9 +172,7 @@ func (w *fixture) writtenBy(user string) {
 
 // isWrite matches the writes of the operator to a resource: real ones, not dry runs.
 func isWrite(resource, method string) cluster.Match {
-	return func(r *http.Request) bool {
-		return cluster.ForResource(resource, method)(r) && r.URL.Query().Get("dryRun") == ""
-	}
+	return cluster.ForResource(resource, method).And(cluster.IsReal)
 }
 
 // event waits for an event about a HelmRelease with a reason and a message with all the wanted parts.

@@ -70,10 +70,7 @@ func (w *fixture) policyStatus(name string) v1alpha1.HelmReleasePolicyStatus {
 func (w *fixture) made(release string) string {
 	w.Helper()
 	name := w.Apps + "." + release
-	w.Eventually("HelmRelease "+name+" is made", func() error {
-		_, err := w.In(kit.HelmReleases, w.Operator).Get(w.Ctx, name, metav1.GetOptions{})
-		return err
-	})
+	w.WaitFieldIn(kit.HelmReleases, w.Operator, name, "metadata.name", name)
 	return name
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,35 @@ func ForResource(plural string, methods ...string) Match {
 	return func(r *http.Request) bool {
 		return resourceOf(r.URL.Path) == plural && (len(methods) == 0 || slices.Contains(methods, r.Method))
 	}
+}
+
+// WatchOf matches the requests that open a watch stream of a resource.
+func WatchOf(plural string) Match { return ForResource(plural, http.MethodGet).And(IsWatch) }
+
+// ForPath matches the requests for paths with an ending, in any verb, unless methods are given.
+func ForPath(ending string, methods ...string) Match {
+	return func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, ending) && (len(methods) == 0 || slices.Contains(methods, r.Method))
+	}
+}
+
+// ForQuery matches the requests with a part in a parameter of the query, such as "labelSelector".
+func ForQuery(parameter, part string) Match {
+	return func(r *http.Request) bool { return strings.Contains(r.URL.Query().Get(parameter), part) }
+}
+
+// IsReal matches the requests that are no dry runs.
+func IsReal(r *http.Request) bool { return r.URL.Query().Get("dryRun") == "" }
+
+// And matches the requests that both match.
+func (m Match) And(other Match) Match {
+	return func(r *http.Request) bool { return m.matches(r) && other(r) }
+}
+
+// First matches the first n of the requests that m matches.
+func (m Match) First(n int32) Match {
+	var seen atomic.Int32
+	return func(r *http.Request) bool { return m.matches(r) && seen.Add(1) <= n }
 }
 
 // resourceOf returns the plural in a path of the Kubernetes API, or "".
@@ -73,9 +103,15 @@ type Action struct {
 // Forward returns the Action for passing a request on.
 func Forward() Action { return Action{} }
 
-// Fail returns the Action for answering with an error.
-func Fail(status int, reason metav1.StatusReason, message string) Action {
-	return Action{Status: status, Reason: reason, Message: message}
+// Fail returns the Action for answering with an error, and with the API server's reason for its status.
+func Fail(status int, message string) Action {
+	return Action{Status: status, Reason: map[int]metav1.StatusReason{
+		http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden,
+		http.StatusConflict: metav1.StatusReasonConflict, http.StatusGone: metav1.StatusReasonExpired,
+		http.StatusTooManyRequests:     metav1.StatusReasonTooManyRequests,
+		http.StatusInternalServerError: metav1.StatusReasonInternalError,
+		http.StatusServiceUnavailable:  metav1.StatusReasonServiceUnavailable,
+	}[status], Message: message}
 }
 
 // Drop returns the Action for breaking the connection before the API server receives the request.
@@ -103,6 +139,16 @@ func (p *Proxy) Intercept(decide func(*http.Request) Action) (remove func()) {
 		defer p.mu.Unlock()
 		p.hooks = slices.DeleteFunc(p.hooks, func(h *hook) bool { return h == added })
 	}
+}
+
+// On answers the matching requests with an action, until it is removed.
+func (p *Proxy) On(match Match, action Action) (remove func()) {
+	return p.Intercept(func(r *http.Request) Action {
+		if match.matches(r) {
+			return action
+		}
+		return Forward()
+	})
 }
 
 func (p *Proxy) currentHooks() []func(*http.Request) Action {

@@ -89,7 +89,7 @@ func failsAndDrops(ctx context.Context, t *testing.T, p *Proxy, via, direct *kub
 		_, err := direct.CoreV1().ConfigMaps("default").Get(ctx, name, metav1.GetOptions{})
 		return err == nil
 	}
-	err := create("refused", Fail(http.StatusConflict, metav1.StatusReasonConflict, "on purpose"))
+	err := create("refused", Fail(http.StatusConflict, "on purpose"))
 	check.That(t, apierrors.IsConflict(err), "error %v, want a conflict", err)
 	err = create("dropped", Drop())
 	check.That(t, err != nil, "no error for a dropped request")

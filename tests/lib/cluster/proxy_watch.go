@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // watchHold holds matching streams; it is active while it is in Proxy.holds.
@@ -194,4 +195,24 @@ func (s *stream) breakWith(reason error) {
 		s.broken = reason
 	}
 	s.changed.Broadcast()
+}
+
+// Blind breaks the matching watches, and refuses new ones until sight is called. The first one after that is told that
+// its resource version has expired; expired reports whether it was. (The list after a gap shows the changes of the gap
+// where Kubernetes is older than 1.32: it has no lists by watch.)
+func (p *Proxy) Blind(match Match) (sight func(), expired func() bool) {
+	var sees, told atomic.Bool
+	p.Intercept(func(r *http.Request) Action {
+		from := r.URL.Query().Get("resourceVersion")
+		switch {
+		case !match(r):
+		case !sees.Load():
+			return Drop()
+		case from != "" && from != "0" && told.CompareAndSwap(false, true):
+			return Fail(http.StatusGone, "too old resource version")
+		}
+		return Forward()
+	})
+	p.CutWatches(match)
+	return func() { sees.Store(true) }, told.Load
 }

@@ -5,9 +5,11 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,7 +31,8 @@ func (e *Env) In(gvr schema.GroupVersionResource, namespace string) dynamic.Reso
 	return e.Dynamic.Resource(gvr).Namespace(namespace)
 }
 
-// Patch changes an object in Apps by a JSON merge patch, as Tamperer, and returns the object after it.
+// Patch changes an object in Apps as Tamperer, and returns the object after it: by a JSON patch if it is a list, and by
+// a JSON merge patch otherwise.
 func (e *Env) Patch(gvr schema.GroupVersionResource, name, patch string) *unstructured.Unstructured {
 	e.Helper()
 	return e.PatchIn(gvr, e.Apps, name, patch)
@@ -38,10 +41,54 @@ func (e *Env) Patch(gvr schema.GroupVersionResource, name, patch string) *unstru
 // PatchIn is Patch for an object anywhere.
 func (e *Env) PatchIn(gvr schema.GroupVersionResource, namespace, name, patch string) *unstructured.Unstructured {
 	e.Helper()
-	u, err := e.In(gvr, namespace).Patch(e.Ctx, name, types.MergePatchType, []byte(patch),
+	u, err := e.In(gvr, namespace).Patch(e.Ctx, name, patchType(patch), []byte(patch),
 		metav1.PatchOptions{FieldManager: Tamperer})
 	check.NoError(e, err)
 	return u
+}
+
+// PatchAs is Patch as another field manager, or of a subresource.
+func (e *Env) PatchAs(
+	manager string, gvr schema.GroupVersionResource, name, patch string, subresources ...string,
+) *unstructured.Unstructured {
+	e.Helper()
+	u, err := e.In(gvr, e.Apps).Patch(e.Ctx, name, patchType(patch), []byte(patch),
+		metav1.PatchOptions{FieldManager: manager}, subresources...)
+	check.NoError(e, err)
+	return u
+}
+
+// Strategic is Patch by a strategic merge patch.
+func (e *Env) Strategic(gvr schema.GroupVersionResource, name, patch string) {
+	e.Helper()
+	_, err := e.In(gvr, e.Apps).Patch(e.Ctx, name, types.StrategicMergePatchType, []byte(patch),
+		metav1.PatchOptions{FieldManager: Tamperer})
+	check.NoError(e, err)
+}
+
+// TryPatch is Patch for a change that may be refused, in the name of no manager. With dry runs nothing is stored.
+func (e *Env) TryPatch(gvr schema.GroupVersionResource, name, patch string, dryRun ...string) error {
+	_, err := e.In(gvr, e.Apps).Patch(e.Ctx, name, patchType(patch), []byte(patch), metav1.PatchOptions{DryRun: dryRun})
+	return err
+}
+
+func patchType(patch string) types.PatchType {
+	if strings.HasPrefix(patch, "[") {
+		return types.JSONPatchType
+	}
+	return types.MergePatchType
+}
+
+// WaitGone waits until an object does not exist, in a namespace or in the cluster.
+func (e *Env) WaitGone(gvr schema.GroupVersionResource, namespace, name string) {
+	e.Helper()
+	e.Eventually(gvr.Resource+" "+name+" is gone", func() error {
+		_, err := e.In(gvr, namespace).Get(e.Ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it exists: %w", err)
+	})
 }
 
 // Delete deletes an object in Apps.
@@ -50,14 +97,26 @@ func (e *Env) Delete(gvr schema.GroupVersionResource, name string) {
 	check.NoError(e, e.In(gvr, e.Apps).Delete(e.Ctx, name, metav1.DeleteOptions{}))
 }
 
-// Field returns the value at a dot-separated path of an object, nil when there is none.
+// Field returns the value at a dot-separated path of an object, nil when there is none. An element of a list has its
+// index in the path.
 func Field(u *unstructured.Unstructured, path string) any {
 	if u == nil {
 		return nil
 	}
-	value, _, err := unstructured.NestedFieldNoCopy(u.Object, strings.Split(path, ".")...)
-	if err != nil {
-		return nil
+	var value any = u.Object
+	for _, segment := range strings.Split(path, ".") {
+		switch at := value.(type) {
+		case map[string]any:
+			value = at[segment]
+		case []any:
+			i, err := strconv.Atoi(segment)
+			if err != nil || i >= len(at) {
+				return nil
+			}
+			value = at[i]
+		default:
+			return nil
+		}
 	}
 	return value
 }
@@ -112,13 +171,7 @@ func (e *Env) PatchHelmRelease(name, patch string) {
 func (e *Env) DeleteHelmRelease(name string) {
 	e.Helper()
 	check.NoError(e, e.In(HelmReleases, e.Operator).Delete(e.Ctx, name, metav1.DeleteOptions{}))
-	e.Eventually("HelmRelease "+name+" is gone", func() error {
-		u, err := e.In(HelmReleases, e.Operator).Get(e.Ctx, name, metav1.GetOptions{})
-		if err == nil {
-			return fmt.Errorf("it is there, with finalizers %v", u.GetFinalizers())
-		}
-		return nil
-	})
+	e.WaitGone(HelmReleases, e.Operator, name)
 }
 
 // Condition returns a condition of a HelmRelease as it is now; the zero condition when there is none.

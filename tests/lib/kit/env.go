@@ -124,11 +124,23 @@ func (e *Env) CreateHelmRelease(name string, change ...func(*v1alpha1.HelmReleas
 	check.NoError(e, err)
 }
 
-// Installed installs a chart of one template as a release of that name in Apps by Helm, and locks it.
-func (e *Env) Installed(h cluster.Helm, name, template string) {
+// Installed installs a chart of one template as a release of that name in Apps by Helm, and locks it. It returns the
+// chart.
+func (e *Env) Installed(
+	h cluster.Helm, name, template string, change ...func(*v1alpha1.HelmRelease),
+) (chart string) {
 	e.Helper()
-	e.Helm(h, "install", name, e.Chart(name, template))
-	e.Lock(name)
+	chart = e.Chart(name, template)
+	e.Helm(h, "install", name, chart)
+	e.Lock(name, change...)
+	return chart
+}
+
+// Forged forges the record of a release in Apps, and locks it.
+func (e *Env) Forged(name, manifest string, change ...func(*v1alpha1.HelmRelease)) {
+	e.Helper()
+	e.Forge(ForgedRecord{Name: name, Manifest: manifest})
+	e.Lock(name, change...)
 }
 
 // Lock creates a HelmRelease for the release of that name in Apps and waits until it is Ready.

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 )
 
@@ -38,9 +41,16 @@ func FenceManifest() string {
 }
 
 // Pass returns when the operator has seen all changes of ConfigMaps before the call, and has had time to act on them:
-// it receives the events of one kind in order, and it has reverted the fence three times since.
+// it receives the events of one kind in order, and it has reverted the fence three times since. The first call locks
+// the fence, unless it is locked already.
 func (f *Fence) Pass(e *Env) {
 	e.Helper()
+	if f.times == 0 {
+		_, err := e.In(HelmReleases, e.Operator).Get(e.Ctx, "fence", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			f.Lock(e)
+		}
+	}
 	for range 3 {
 		key := fmt.Sprintf("key%d", f.times%fenceKeys)
 		f.times++

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -63,7 +64,7 @@ func (f *Fixture) On(t testing.TB) *Fixture {
 	return &sub
 }
 
-// LockFence locks a release of one ConfigMap for PassFence to use.
+// LockFence locks a release of one ConfigMap for PassFence, where the first call of that were too late for it.
 func (f *Fixture) LockFence() {
 	f.Helper()
 	f.Fenced.Lock(f.Env)
@@ -89,7 +90,7 @@ spec: {ports: [{port: 123456}]}
 func (f *Fixture) ExpectNoWrites() (writes int) {
 	f.Helper()
 	for _, r := range ObjectWrites(f.Proxy) {
-		if !strings.HasSuffix(r.Path, "/configmaps/fence") {
+		if !strings.HasSuffix(r.Path, "/configmaps/fence") && !bytes.Contains(r.Body, []byte(`"name":"fence"`)) {
 			f.Errorf("unexpected write: %s %s", r, r.Body)
 			writes++
 		}
@@ -134,6 +135,24 @@ func (e *Env) Says(name, condition, reason string, parts ...string) {
 			return fmt.Errorf("status is %s", describe(hr))
 		}
 		return nil
+	})
+}
+
+// WaitObserved waits until the status of a HelmRelease is of its newest spec.
+func (e *Env) WaitObserved(name string) {
+	e.Helper()
+	e.Until("the operator has seen the change of HelmRelease "+name, func() (any, bool) {
+		hr := e.HelmRelease(name)
+		return hr.Status, hr.Status.ObservedGeneration == hr.Generation
+	})
+}
+
+// WaitLog waits until the log of an operator has a text.
+func (e *Env) WaitLog(o *Operator, text string) {
+	e.Helper()
+	e.Until(fmt.Sprintf("the log has %q", text), func() (any, bool) {
+		log := o.Log()
+		return tail(log, 4000), strings.Contains(log, text)
 	})
 }
 
