@@ -7,9 +7,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/plain"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Bounds of the status of one object.
