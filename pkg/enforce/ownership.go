@@ -15,7 +15,7 @@ import (
 )
 
 // finish makes Helm's manager, by server-side apply, the owner of the declared fields and of nothing else. After a
-// write as RevertManager it applies once more, and then it removes the shares of others. done is the object with the
+// write as managers.Revert it applies once more, and then it removes the shares of others. done is the object with the
 // declared content.
 func (w *writer) finish(
 	ctx context.Context, r *Revert, done *unstructured.Unstructured,

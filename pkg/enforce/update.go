@@ -11,7 +11,7 @@ import (
 
 // update turns the live object into the target with the requests that Helm itself would have sent. With dryRun it
 // returns the result without a write. An object returned with an error has the content, but Helm does not own all of it
-// yet. The next judgement finds that, too, by RevertManager.
+// yet. The next judgement finds that, too, by managers.Revert.
 func (w *writer) update(ctx context.Context, r *Revert, dryRun bool) (*unstructured.Unstructured, error) {
 	done, err := r.Live, error(nil)
 	switch {

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,6 +149,14 @@ func TestI5_AnAdditionThatForbidsTheDeclaredValueGoes(t *testing.T) {
 		w.Eventually("the kind is served", func() error {
 			_, err := helm.Run(w.Ctx, "upgrade", "--install", "app", chart, "--namespace", w.Apps)
 			return err
+		})
+		w.Eventually("the policy is in force", func() error {
+			_, err := w.In(kit.ConfigMaps, w.Apps).Patch(w.Ctx, w.Apps+"-policed", types.MergePatchType,
+				[]byte(`{"metadata":{"labels":{"evil":"x"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			if err == nil {
+				return errors.New("the label is accepted")
+			}
+			return nil
 		})
 		w.Lock("app")
 		for _, d := range forbiddingDrifts {
