@@ -244,11 +244,10 @@ func TestI14_AnUnwitnessedRecordIsTrustedIfNothingIsToBeWritten(t *testing.T) {
 	f := newWitnessing(t)
 	for version, h := range kit.Helms(f.Cluster) {
 		name := "app-" + version[len(version)-1:]
-		chart := f.Installed(h, name, kit.ConfigMap(name, "declared"))
+		f.Installed(h, name, kit.ConfigMap(name, "declared"))
 		f.Patch(kit.ConfigMaps, name, `{"data":{"key":"tampered"}}`)
 		f.WaitField(kit.ConfigMaps, name, "data.key", "declared")
-		chart = f.Chart(name, kit.ConfigMap(name, "upgraded"))
-		f.Helm(h, "upgrade", name, chart)
+		f.Helm(h, "upgrade", name, f.Chart(name, kit.ConfigMap(name, "upgraded")))
 		f.WaitReady(name, 2)
 		f.front.to("") // down
 		f.Helm(h, "upgrade", name, f.Chart(name, kit.ConfigMap(name, "unseen")))

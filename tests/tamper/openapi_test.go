@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/openapi"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // shapes are the OpenAPI schemas of an API server.

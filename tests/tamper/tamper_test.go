@@ -29,7 +29,7 @@ func TestTamper(t *testing.T) {
 }
 
 // passes makes one pass, or two in the full form, and prints the report about them.
-func passes(t *testing.T, make func(t *testing.T, pass int, r *report)) {
+func passes(t *testing.T, run func(t *testing.T, pass int, r *report)) {
 	t.Helper()
 	t.Logf("seed %d, full %t", *seed, *full)
 	r, n := &report{}, 1
@@ -37,7 +37,7 @@ func passes(t *testing.T, make func(t *testing.T, pass int, r *report)) {
 		n = 2
 	}
 	for pass := range n {
-		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { make(t, pass, r) })
+		t.Run(fmt.Sprintf("Pass%d", pass+1), func(t *testing.T) { run(t, pass, r) })
 	}
 	r.print(t)
 }

@@ -61,8 +61,8 @@ type sizes struct {
 
 func sizesOf(quick bool) sizes {
 	if quick {
-		return sizes{Quick: true, Rounds: 40, Deletions: 15, Objects: 200, Releases: 8, Storms: 1, Burst: 100, Upgrades: 8,
-			History: 10, Unrelated: 1000, Scale: []int{5, 20, 80}, PerRelease: 10, Failovers: 2, Kills: 1,
+		return sizes{Quick: true, Rounds: 40, Deletions: 15, Objects: 200, Releases: 8, Storms: 1, Burst: 100,
+			Upgrades: 8, History: 10, Unrelated: 1000, Scale: []int{5, 20, 80}, PerRelease: 10, Failovers: 2, Kills: 1,
 			Lease: 2 * time.Second, DriftTime: 4 * time.Second, ChurnTime: 4 * time.Second, Rest: 2 * time.Second}
 	}
 	return sizes{Rounds: 300, Deletions: 60, Objects: 5000, Releases: 200, Storms: 2, Burst: 500, Upgrades: 60,

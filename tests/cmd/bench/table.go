@@ -41,8 +41,8 @@ func (x row) cells() []string {
 			verdict = "MISSED"
 		}
 	}
-	return []string{x.Measure, optional(x.Floor, figure), figure(x.Operator), x.Unit, optional(x.Ratio, times), x.Target,
-		verdict}
+	return []string{x.Measure, optional(x.Floor, figure), figure(x.Operator), x.Unit, optional(x.Ratio, times),
+		x.Target, verdict}
 }
 
 func times(ratio float64) string { return fmt.Sprintf("%.2fx", ratio) }

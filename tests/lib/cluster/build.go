@@ -228,8 +228,8 @@ func sourceDir() (string, error) {
 	return "", fmt.Errorf("the directory tests/controlplane was not found above any of %s", strings.Join(starts, ", "))
 }
 
-// binDir returns the directory of some programs: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache directory,
-// one per set of module versions, Go version and platform.
+// binDir returns the directory of some programs: below $HELM_LOCKER_CACHE, or helm-locker in the user's cache
+// directory, one per set of module versions, Go version and platform.
 func binDir(source string, all []program) (string, error) {
 	root := os.Getenv("HELM_LOCKER_CACHE")
 	if root == "" {

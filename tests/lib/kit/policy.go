@@ -9,13 +9,14 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// CreatePolicy creates a HelmReleasePolicy with a spec, as YAML. It waits until the policy has made the HelmRelease of a
-// release in Apps, and returns the name of that.
+// CreatePolicy creates a HelmReleasePolicy with a spec, as YAML. It waits until the policy has made the HelmRelease of
+// a release in Apps, and returns the name of that.
 func (e *Env) CreatePolicy(name, release, spec string) (made string) {
 	e.Helper()
 	content := map[string]any{}
 	check.NoError(e, yaml.Unmarshal([]byte(spec), &content))
-	policy := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": content}}
+	policy := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
+	policy.SetName(name)
 	policy.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.PolicyKind))
 	_, err := e.In(HelmReleasePolicies, e.Operator).Create(e.Ctx, policy, metav1.CreateOptions{})
 	check.NoError(e, err)
