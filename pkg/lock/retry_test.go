@@ -28,7 +28,7 @@ func TestAFailedAttemptWaitsLongerEveryTimeAndAtMostAMinute(t *testing.T) {
 		last = after
 		now = now.Add(after)
 	}
-	check.Equal(t, last, retryMaxRefused, "the last wait")
+	check.Equal(t, last, time.Minute, "the last wait")
 	w := take(t, l, now, 1)[0]
 	check.Equal(t, w.Failures, 12, "failures")
 	l.Done(w.ID, Outcome{Good: true, Digest: 1, Version: 20, Now: now})
