@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,6 +122,7 @@ func TestI7_SettledFormsHoldNoValue(t *testing.T) {
 	owners := secret.OwnerReferences
 	check.That(t, len(owners) == 1 && owners[0].UID == w.HelmRelease("app").UID, "its owners are %v", owners)
 	w.DeleteHelmRelease("app")
+	w.Patience = time.Minute // the garbage collector looks for new kinds every 30 s
 	w.Until("the Secret is gone", func() (any, bool) { n := w.memories(); return n, len(n) == 0 })
 }
 
