@@ -21,20 +21,31 @@ import (
 // errDeleted ends a wait for a deleted definition.
 var errDeleted = errors.New("the definition was deleted")
 
-// wait returns nil when the API server serves the kind of a definition, and errDeleted when it is deleted.
+// wait returns nil when the API server serves the kind of a definition, and errDeleted when it is deleted. The informer
+// repeats a refused request until ctx ends, so a missing permission ends the wait here.
 func wait(
 	ctx context.Context, client clientv1.CustomResourceDefinitionInterface,
 	live *apiextensionsv1.CustomResourceDefinition,
 ) error {
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	permitted := func(verb string, err error) error {
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			refuse(explain(verb, err))
+		}
+		return err
+	}
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, live.Name).String()
 	watcher := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector
-			return client.List(ctx, o)
+			list, err := client.List(ctx, o)
+			return list, permitted("list", err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.FieldSelector = selector
-			return client.Watch(ctx, o)
+			events, err := client.Watch(ctx, o)
+			return events, permitted("watch", err)
 		},
 	}
 	exists := func(found cache.Store) (bool, error) {
@@ -53,8 +64,12 @@ func wait(
 			}
 			return established(live), nil
 		})
-	if ctx.Err() != nil {
-		return fmt.Errorf("waiting until it is established: %w (last seen: %s)", ctx.Err(), conditions(live))
+	cause := context.Cause(ctx)
+	switch {
+	case apierrors.IsForbidden(cause), apierrors.IsUnauthorized(cause):
+		return cause
+	case cause != nil:
+		return fmt.Errorf("waiting until it is established: %w (last seen: %s)", cause, conditions(live))
 	}
 	return err
 }

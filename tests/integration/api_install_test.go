@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"net/http"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -205,6 +206,14 @@ func namesMissingPermissions(t *testing.T, in *installation) {
 	check.That(t,
 		apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not permitted to get it (grant the verbs") &&
 			strings.Contains(err.Error(), firstDefinition), "got %v", err)
+
+	forbidListing := in.proxy.On(func(r *http.Request) bool {
+		return r.Method == http.MethodGet && path.Base(r.URL.Path) == "customresourcedefinitions"
+	}, cluster.Fail(http.StatusForbidden, "no list, no watch"))
+	err = crd.Create(t.Context(), in.proxy.RESTConfig())
+	forbidListing()
+	check.That(t, apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not permitted to watch it (grant the"),
+		"without the right to watch: %v", err)
 
 	in.create(t)
 	// A user with read access only can use definitions that were installed before.
