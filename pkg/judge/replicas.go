@@ -109,7 +109,7 @@ func (s scaling) recreated(desired map[string]any) map[string]any {
 func withNumber(object map[string]any, path []string, n int64) map[string]any {
 	changed := runtime.DeepCopyJSON(object)
 	if err := unstructured.SetNestedField(changed, n, path...); err != nil {
-		return object // it has no such path, and so declares no number
+		return object // a value on the way is no map, so the manifest declares no number
 	}
 	return changed
 }

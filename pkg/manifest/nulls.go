@@ -20,8 +20,8 @@ func (o *Object) dropNulls() {
 	if !DeclaresNull(o.Content) {
 		return
 	}
-	inMetadata := dropNulls(o.Content["metadata"], reflect.TypeFor[metav1.ObjectMeta]())
-	o.Blank = dropNulls(o.Content, scheme.Scheme.AllKnownTypes()[o.GVK])
+	inMetadata := takeNulls(o.Content["metadata"], reflect.TypeFor[metav1.ObjectMeta]())
+	o.Blank = takeNulls(o.Content, scheme.Scheme.AllKnownTypes()[o.GVK])
 	if inMetadata != nil {
 		o.set(inMetadata, "metadata")
 	}
@@ -45,9 +45,9 @@ func DeclaresNull(v any) bool {
 // noType is the type of content that the API server ignores, because the type around it has no place for it.
 var noType = reflect.TypeFor[struct{}]()
 
-// dropNulls removes the ignored nulls from a value of a Go type, nil for content without one. It returns all nulls in
+// takeNulls removes the ignored nulls from a value of a Go type, nil for content without one. It returns all nulls in
 // mappings as a tree of keys and indexes; nil for none. In a list a null counts as an element, and stays.
-func dropNulls(v any, t reflect.Type) (blank map[string]any) {
+func takeNulls(v any, t reflect.Type) (blank map[string]any) {
 	found := func(key string, below any) {
 		if blank == nil {
 			blank = map[string]any{}
@@ -59,7 +59,7 @@ func dropNulls(v any, t reflect.Type) (blank map[string]any) {
 	case map[string]any:
 		for key, member := range x {
 			of := memberType(t, key)
-			if below := dropNulls(member, of); below != nil {
+			if below := takeNulls(member, of); below != nil {
 				found(key, below)
 			}
 			if member != nil {
@@ -79,7 +79,7 @@ func dropNulls(v any, t reflect.Type) (blank map[string]any) {
 			of = t.Elem()
 		}
 		for i, element := range x {
-			if below := dropNulls(element, of); below != nil {
+			if below := takeNulls(element, of); below != nil {
 				found(strconv.Itoa(i), below)
 			}
 		}

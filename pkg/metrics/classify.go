@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// verbWatch is one of the verbs: those of Kubernetes' authorization, and apply for a server-side apply.
+// verbWatch is the verb of a watch. The verbs are those of Kubernetes' authorization, and apply for a server-side
+// apply.
 const verbWatch = "watch"
 
 // purposes are the classes of the operator's own resources. Records and discovery have classes, too, and all else are

@@ -23,7 +23,7 @@ type releases struct {
 // record holds the numbers of one release.
 type record struct {
 	state      string
-	conditions map[string]bool // is not changed
+	conditions map[string]bool // never written to
 	yields     uint64
 	reverts    uint64
 	objects    v1alpha1.ObjectCounts
