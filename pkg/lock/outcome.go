@@ -64,9 +64,6 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	if o.Refused != nil || s.backoff != nil {
 		s.newBackoff().refusal = o.Refused
 	}
-	if s.pending != nil {
-		s.endWait(s.pending) // it arrived during the refused attempt
-	}
 	if o.Chosen != nil {
 		s.scaled, s.replicas = true, int32(*o.Chosen)
 	}
@@ -86,6 +83,9 @@ func (l *Lock) Done(id manifest.ID, o Outcome) (wake bool) {
 	}
 	if s.pending != nil && s.pending.Live != nil && s.judged && s.pending.Digest == s.good {
 		s.pending = nil
+	}
+	if s.pending != nil {
+		s.endWait(s.pending) // it arrived during the attempt, and is newer than its write
 	}
 	if s.pending == nil && o.Again != nil {
 		s.pending = o.Again.kept()

@@ -200,6 +200,20 @@ func TestI5_NewContentDuringARefusedAttemptIsNotHeldUp(t *testing.T) {
 	}
 }
 
+// A watch may deliver the refused content itself during the attempt: late, or in the answer to a new watch. It is older
+// than the attempt's own write.
+func TestI5_OldContentDuringARefusedAttemptEndsNoWait(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), Observation{NeedsGet: true, Seen: epoch})
+	w := take(t, l, epoch, 1)[0]
+	l.Observe(id("a"), seen(15, 4, epoch))
+	l.Done(w.ID, Outcome{Good: true, Reported: true, Digest: 5, Version: 20, Failed: true, Now: epoch,
+		Problem: &Problem{Drifted: true}, Again: &Observation{NeedsGet: true, Seen: epoch},
+		Refused: &Refusal{Content: 5, Changes: []drift.Change{{Path: "/data/a", Op: drift.Modified}}}})
+	work, after := l.Take(epoch)
+	check.That(t, len(work) == 0 && after > 0, "the next attempt is made at once: %d, in %v", len(work), after)
+}
+
 // A change beside refused ones does not begin with them.
 func TestNewContentIsNewerThanARefusal(t *testing.T) {
 	l, later := judged(t), epoch.Add(time.Hour)

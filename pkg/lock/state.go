@@ -110,7 +110,7 @@ func (s *state) wait(now time.Time) time.Duration {
 
 // endWait ends the wait after a refusal if an observation is of other content.
 func (s *state) endWait(o *Observation) {
-	if s.refusal() != nil && (o.Live == nil || !s.refused(o.Digest)) {
+	if s.refusal() != nil && !s.refused(o.Digest) {
 		s.backoff.notBefore = time.Time{}
 	}
 }

@@ -44,7 +44,8 @@ func (rd *reader) observeOne(ctx context.Context, l *lock.Lock, w *lock.Work) {
 	rd.seen(w, live)
 }
 
-// seen records the result of a get. The time of the first get that showed drift stays.
+// seen records the result of a get. The time of the first get that showed drift stays, but content beside a refused one
+// has a time of its own.
 func (rd *reader) seen(w *lock.Work, live *unstructured.Unstructured) {
 	first, last := w.Seen, w.Last
 	if live == nil {
@@ -52,7 +53,10 @@ func (rd *reader) seen(w *lock.Work, live *unstructured.Unstructured) {
 		return
 	}
 	w.Observation = rd.observation(live)
-	w.Last, w.Seen = last, first
+	w.Last = last
+	if w.Refusal == nil || w.Refusal.Content == w.Digest {
+		w.Seen = first
+	}
 }
 
 // observation is the state of an existing object.

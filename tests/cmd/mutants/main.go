@@ -25,6 +25,10 @@ func main() {
 		"`regexp`, as in '^I2 ' or tests/order")
 	list := flag.Bool("list", false, "list the mutants and run nothing")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "mutants: unexpected argument %q; -run chooses mutants\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := start(ctx, *run, *list)
 	stop()
