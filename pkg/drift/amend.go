@@ -97,11 +97,6 @@ func (w Overtaken) added(at []string, old, undo, desired, live map[string]any) (
 	return paths
 }
 
-func mapOf(v any) map[string]any {
-	m, _ := v.(map[string]any)
-	return m
-}
-
 // mergePatched returns an object after a JSON merge patch. It shares memory with both.
 func mergePatched(object, patch map[string]any) map[string]any {
 	out := maps.Clone(object)

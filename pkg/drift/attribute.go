@@ -184,17 +184,6 @@ func listOf(c Change) (path string, ok bool) {
 	return c.Path[:at], err == nil
 }
 
-func (o Owner) wrote(entry *metav1.ManagedFieldsEntry) bool {
-	return entry.Manager == o.Manager && entry.Operation == o.Operation && entry.Subresource == ""
-}
-
-func timeOf(entry *metav1.ManagedFieldsEntry) time.Time {
-	if entry == nil || entry.Time == nil {
-		return time.Time{}
-	}
-	return entry.Time.Time
-}
-
 // later reports whether a was written after b; an entry is later than none.
 func later(a, b *metav1.ManagedFieldsEntry) bool { return b == nil || timeOf(a).After(timeOf(b)) }
 

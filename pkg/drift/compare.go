@@ -1,20 +1,5 @@
 package drift
 
-import (
-	"maps"
-)
-
-// comparer is one comparison. Its merge methods find the changes and build the target.
-type comparer struct {
-	recorder
-	complete bool // see Schema
-	tries    int  // searches for the partner of an element so far, see maxTries
-}
-
-func newComparer(opt Options) comparer {
-	return comparer{recorder: recorder{cursor: newCursor(opt), adopted: opt.Adopted}, complete: opt.Schema.complete}
-}
-
 // equal reports whether a live value, at the current path, has all declared content. It stops at the first change.
 func (c *comparer) equal(want, have any, n *node) bool {
 	before := c.asking
@@ -40,26 +25,6 @@ func (c *comparer) mergeMap(desired, live map[string]any, n *node) (map[string]a
 		c.dropExtra(&m, desired, n)
 	}
 	return m.target, m.changed
-}
-
-// mapMerge is a copy-on-write map: it copies live at the first change.
-type mapMerge struct {
-	live, target map[string]any
-	changed      bool
-}
-
-func (m *mapMerge) own() {
-	if !m.changed {
-		m.changed = true
-		if m.target = maps.Clone(m.live); m.target == nil {
-			m.target = map[string]any{}
-		}
-	}
-}
-
-func (m *mapMerge) set(key string, v any) {
-	m.own()
-	m.target[key] = v
 }
 
 // mergeField restores the declared field key of a map.
@@ -122,26 +87,6 @@ func (c *comparer) mergeValue(want, have any, n *node) (any, bool) {
 	return deepCopy(want), true
 }
 
-// withoutIgnored returns a copy of a declared value that the live object lacks, without the ignored fields. It also
-// reports whether there is anything left to restore.
-func (c *cursor) withoutIgnored(want any) (any, bool) {
-	declared, ok := want.(map[string]any)
-	if !ok || c.ignore == nil {
-		return deepCopy(want), true
-	}
-	kept := make(map[string]any, len(declared))
-	for key, v := range declared {
-		c.push(key)
-		if !c.ignored() {
-			if v, needed := c.withoutIgnored(v); needed {
-				kept[key] = v
-			}
-		}
-		c.pop()
-	}
-	return kept, len(kept) > 0 || len(declared) == 0
-}
-
 // isExtra reports whether a map compared as a whole has an undeclared key that is no default of the server.
 func (c *comparer) isExtra(desired map[string]any, key string, have any, n *node) bool {
 	if _, declared := desired[key]; declared || have == nil || c.ignoredAt(key) {
@@ -170,4 +115,24 @@ func (c *comparer) dropExtra(m *mapMerge, desired map[string]any, n *node) {
 		c.learn(additionSuffix, have)
 		c.pop()
 	}
+}
+
+// mergeNull restores the field at the current path, declared as null, to its learnt value.
+func (c *comparer) mergeNull(have any, there bool) (any, bool) {
+	if len(c.accepted) == 0 {
+		return nil, false
+	}
+	learnt, kept := c.accepted[Pointer(c.path...)+nullSuffix]
+	if !kept || there && learnt == fingerprint(have) {
+		return nil, false
+	}
+	op := Modified
+	if have == nil {
+		op = Removed
+	}
+	c.report(op)
+	if learnt == fingerprint("") {
+		return "", true
+	}
+	return nil, true
 }

@@ -1,5 +1,9 @@
 package drift
 
+import (
+	"slices"
+)
+
 // cursor is a position in a desired object, with the rules of the comparison for it: every walk over an object has one.
 type cursor struct {
 	ignore   func([]string) bool
@@ -54,4 +58,38 @@ func (c *cursor) accepts(suffix string, have any) bool {
 	}
 	learnt, ok := c.accepted[Pointer(c.path...)+suffix]
 	return ok && learnt == fingerprint(have)
+}
+
+// rivals returns the fields of live that others set although they exclude the declared field key. With changed set, key
+// exists with another value, and only the fields that depend on it as a discriminator are rivals.
+func (c *cursor) rivals(n *node, key string, changed bool, desired, live map[string]any) []string {
+	if n == nil || n.object == nil || len(n.object.unions) == 0 {
+		return nil
+	}
+	var found []string
+	for _, u := range n.object.unions {
+		if u.discriminator != key && (changed || !slices.Contains(u.members, key)) {
+			continue
+		}
+		for _, m := range u.members {
+			if _, declared := desired[m]; declared || live[m] == nil || c.ignoredAt(m) {
+				continue
+			}
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// kindOf returns the list kind of the schema, or atomic if the manifest does not fit it.
+func (c *cursor) kindOf(want []any, n *node) listKind {
+	switch {
+	case n == nil:
+		return atomicList
+	case n.list == keyedList && haveUniqueKeys(want, n.keys), n.list == setList && noMaps(want):
+		return n.list
+	case n.list == setList && n.elem != nil && n.elem.exact && allMaps(want):
+		return setList
+	}
+	return atomicList
 }

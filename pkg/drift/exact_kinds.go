@@ -102,3 +102,10 @@ var mergedByApply = map[string][]string{
 	"scheduling.WorkloadSpec":                                    {"compositePodGroupTemplates", "podGroupTemplates"},
 	"storage.CSIDriverSpec":                                      {"volumeLifecycleModes"},
 }
+
+func indirect(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}

@@ -183,3 +183,11 @@ func withKeys(kind listKind, v, want any, n *node) any {
 	}
 	return element
 }
+
+// Apply returns the body of Helm's server-side apply of the request: that of WithoutIgnored, with the additions of
+// blank.
+func (r Request) Apply(target, live map[string]any, opt Options, owned func(path []string) bool) map[string]any {
+	body := WithoutIgnored(withNulls(r.Desired, r.Blank), target, live, opt, owned)
+	unfold(body, r.Desired, r.Blank)
+	return body
+}

@@ -2,7 +2,6 @@ package drift
 
 import (
 	"strconv"
-	"strings"
 )
 
 // This file is about list elements that a mutating webhook injects, in scope Strict: undeclared elements of lists
@@ -11,21 +10,6 @@ import (
 // the content of each element is learnt, too. The value before the change is unknown: the element has to be removed as
 // a whole, for the webhook to inject it again. Only a dry run shows that the webhook does so. See Options.Accepted, and
 // judge.Input.AfterDryRun.
-
-// injectedMark precedes the hash of the merge keys of an injected element in a Baseline. "~=" cannot occur in a
-// pointer.
-const injectedMark = "~="
-
-func isInjected(key string) bool { return strings.Contains(key, "/"+injectedMark) }
-
-// Injected returns the entries of a baseline for the content of injected list elements.
-func (b Baseline) Injected() Baseline { return b.filter(isInjected) }
-
-// WithoutInjected returns the other entries of a baseline. Against these, an injected element has changed only if a
-// foreign manager owns a part of it.
-func (b Baseline) WithoutInjected() Baseline {
-	return b.filter(func(key string) bool { return !isInjected(key) })
-}
 
 // injected returns the key in a Baseline of the undeclared element e of the list at the current path, and its index in
 // the live list; negative for an element that was not injected.

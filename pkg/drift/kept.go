@@ -2,7 +2,6 @@ package drift
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -123,17 +122,6 @@ func fallbackFor(desired map[string]any, path []string) any {
 	return string(corev1.IPFamilyPolicySingleStack)
 }
 
-// stays reports whether the undeclared value v at the current path stays with any owner.
-func (s *stripper) stays(v any) bool {
-	path := s.c.path
-	if len(path) == 3 && path[0] == "metadata" && path[1] == "finalizers" && ofKubernetes(v) {
-		return true
-	}
-	return slices.ContainsFunc(s.kept, func(f keptField) bool {
-		return len(path) >= len(f.path) && slices.EqualFunc(f.path, path[:len(f.path)], matches)
-	})
-}
-
 func matches(pattern, segment string) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
 		return strings.HasPrefix(segment, prefix)
@@ -146,32 +134,4 @@ func ofKubernetes(finalizer any) bool {
 	name, ok := finalizer.(string)
 	domain, _, found := strings.Cut(name, "/")
 	return ok && (!found || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io"))
-}
-
-// holdsKept reports whether a part of the undeclared value v at the current path stays: an ignored field, or, in
-// metadata, a field that stays with any owner. List elements count as a whole.
-func (s *stripper) holdsKept(v any) bool {
-	if s.c.ignore == nil && s.c.path[0] != "metadata" {
-		return false
-	}
-	below := func(segment string, v any, deeper bool) bool {
-		s.c.push(segment)
-		defer s.c.pop()
-		return s.c.ignored() || s.c.path[0] == "metadata" && s.stays(v) || deeper && s.holdsKept(v)
-	}
-	switch x := v.(type) {
-	case map[string]any:
-		for key, e := range x {
-			if below(key, e, true) {
-				return true
-			}
-		}
-	case []any:
-		for j, e := range x {
-			if below(strconv.Itoa(j), e, false) {
-				return true
-			}
-		}
-	}
-	return false
 }

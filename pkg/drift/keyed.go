@@ -5,20 +5,6 @@ import (
 	"strconv"
 )
 
-// keyedMerge is the work on one list merged by key.
-type keyedMerge struct {
-	c          *comparer
-	n          *node
-	want, have []any
-	partner    []int  // by desired index: the live element, or -1
-	owner      []int  // by live index: the desired element with its key, or -1
-	skip       []bool // by desired index: ignored
-	out        []bool // by live index: to be taken out
-	value      []any  // by live index: what stands there in the target
-	slot       []int  // by live index: the missing desired element that comes back there, or -1
-	changed    bool
-}
-
 func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	m := &keyedMerge{
 		c: c, n: n, want: want, have: have,
@@ -53,9 +39,6 @@ func (c *comparer) mergeKeyed(want, have []any, n *node) ([]any, bool) {
 	return m.build(missing, restored, reorder), true
 }
 
-// none returns n indexes of nothing.
-func none(n int) []int { return slices.Repeat([]int{-1}, n) }
-
 // pair finds the live element for the key of each desired one. Of several it takes the first one with all declared
 // content, or else the first.
 func (m *keyedMerge) pair() {
@@ -83,9 +66,6 @@ func (m *keyedMerge) pair() {
 	}
 }
 
-// isPartner reports whether live element j is the one compared with the desired element of its key.
-func (m *keyedMerge) isPartner(j int) bool { return m.owner[j] >= 0 && m.partner[m.owner[j]] == j }
-
 // restoreKeys sets the declared keys of restored elements, even if those are ignored. Without its key an element would
 // stay missing, and be written again and again.
 func (m *keyedMerge) restoreKeys(restored map[int]any) {
@@ -103,10 +83,6 @@ func (m *keyedMerge) restoreKeys(restored map[int]any) {
 		restored[i] = target.target
 	}
 }
-
-func (m *keyedMerge) declared(i int) map[string]any { return m.want[i].(map[string]any) }
-
-func (m *keyedMerge) live(j int) map[string]any { return mapOf(m.have[j]) }
 
 // dropOverrides removes elements that override a declared element of the same key.
 func (m *keyedMerge) dropOverrides() {

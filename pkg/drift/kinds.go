@@ -83,24 +83,3 @@ func unionsOf(t reflect.Type, fields map[string]*node) []union {
 	}
 	return nil
 }
-
-// rivals returns the fields of live that others set although they exclude the declared field key. With changed set, key
-// exists with another value, and only the fields that depend on it as a discriminator are rivals.
-func (c *cursor) rivals(n *node, key string, changed bool, desired, live map[string]any) []string {
-	if n == nil || n.object == nil || len(n.object.unions) == 0 {
-		return nil
-	}
-	var found []string
-	for _, u := range n.object.unions {
-		if u.discriminator != key && (changed || !slices.Contains(u.members, key)) {
-			continue
-		}
-		for _, m := range u.members {
-			if _, declared := desired[m]; declared || live[m] == nil || c.ignoredAt(m) {
-				continue
-			}
-			found = append(found, m)
-		}
-	}
-	return found
-}

@@ -4,10 +4,6 @@ import (
 	"strconv"
 )
 
-// maxTries bounds the comparisons of one Compare that search for the partner of a list element. A huge rewritten list
-// costs no more than its restoration.
-const maxTries = 1 << 14
-
 func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 	switch c.kindOf(want, n) {
 	case keyedList:
@@ -22,19 +18,6 @@ func (c *comparer) mergeList(want, have []any, n *node) ([]any, bool) {
 		c.foreign = true
 	}
 	return target, changed
-}
-
-// kindOf returns the list kind of the schema, or atomic if the manifest does not fit it.
-func (c *cursor) kindOf(want []any, n *node) listKind {
-	switch {
-	case n == nil:
-		return atomicList
-	case n.list == keyedList && haveUniqueKeys(want, n.keys), n.list == setList && noMaps(want):
-		return n.list
-	case n.list == setList && n.elem != nil && n.elem.exact && allMaps(want):
-		return setList
-	}
-	return atomicList
 }
 
 // equalElement compares element i of the desired list with a live one.
@@ -143,11 +126,6 @@ func (c *comparer) align(want, have []any, n *node) (partner []int, inPlace bool
 	return partner, inPlace
 }
 
-func (c *comparer) try() bool {
-	c.tries++
-	return c.tries <= maxTries
-}
-
 // replacement returns element i of the desired list to replace a different live one: the declared content, with the
 // live values of ignored fields. If those contradict the declared ones (they are in another member of a union), the
 // element is replaced as a whole.
@@ -156,64 +134,4 @@ func (c *comparer) replacement(i int, want, have any, n *node) any {
 		return adopted
 	}
 	return deepCopy(want)
-}
-
-// adopt returns a copy of a desired value with the live values of ignored fields.
-func (c *cursor) adopt(want, have any) any {
-	switch w := want.(type) {
-	case map[string]any:
-		if h, ok := have.(map[string]any); ok && c.ignore != nil {
-			return c.adoptMap(w, h)
-		}
-	case []any:
-		h, ok := have.([]any)
-		if !ok || c.ignore == nil || len(h) != len(w) {
-			break
-		}
-		out := make([]any, len(w))
-		for i := range w {
-			out[i] = c.adoptAt(i, w[i], h[i])
-		}
-		return out
-	}
-	return deepCopy(want)
-}
-
-// adoptAt is adopt for element i of a list.
-func (c *cursor) adoptAt(i int, want, have any) any {
-	c.push(strconv.Itoa(i))
-	defer c.pop()
-	if c.ignored() {
-		return have
-	}
-	return c.adopt(want, have)
-}
-
-func (c *cursor) adoptMap(want, have map[string]any) map[string]any {
-	out := make(map[string]any, len(want))
-	for key, w := range want {
-		c.push(key)
-		if !c.ignored() {
-			if have[key] != nil {
-				out[key] = c.adopt(w, have[key])
-			} else if v, needed := c.withoutIgnored(w); needed {
-				out[key] = v
-			}
-		}
-		c.pop()
-	}
-	for key, h := range have {
-		_, declared := want[key]
-		sub, isMap := h.(map[string]any)
-		c.push(key)
-		if c.ignored() {
-			out[key] = h
-		} else if isMap && !declared {
-			if kept := c.adoptMap(nil, sub); len(kept) > 0 {
-				out[key] = kept
-			}
-		}
-		c.pop()
-	}
-	return out
 }

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -43,78 +44,20 @@ var unknownManagers = map[string]bool{"before-first-apply": true, "unknown": tru
 // earlierManager is a former name of managers.Revert.
 const earlierManager = "helm-locker"
 
-// keeps reports whether the fields of an entry's manager stay; helm is the name of Helm's manager.
-func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {
-	switch name := entry.Manager; {
-	case name == helm, unknownManagers[name], name == managers.Revert, name == earlierManager:
-		return true
-	case system(name):
-		return true
-	case s.Keep != nil && s.Keep(name):
-		return true
-	default:
-		return likeHelm(entry)
-	}
-}
-
 // system reports whether a manager is one of Kubernetes itself.
 func system(manager string) bool {
 	return systemManagers[manager] != "" || strings.HasSuffix(manager, cloudManager)
-}
-
-func (s *Strict) helm() string {
-	if s.Helm.Manager != "" {
-		return s.Helm.Manager
-	}
-	return ManagedBy(s.ManagedFields).Manager
-}
-
-// likeHelm reports whether an entry is that of another Helm than the present owner of the object. Releases move between
-// the CLI and other tools, and the earlier tool still owns its fields. Ownership of Helm's metadata alone does not
-// suffice: an apply of the whole edited object owns that too.
-func likeHelm(entry *metav1.ManagedFieldsEntry) bool {
-	if entry.Manager == ManagedBy(nil).Manager {
-		return true
-	}
-	return strings.Contains(entry.Manager, "helm") && ManagedBy([]metav1.ManagedFieldsEntry{*entry}).Known
-}
-
-// foreign returns the fields of foreign managers. An entry that cannot be read owns nothing. It leaves out writes of
-// the status, since they can change little else. Of an entry in another version of the kind, the paths that this
-// version has count.
-func (s *Strict) foreign(helm string) *fieldpath.Set {
-	all := &fieldpath.Set{}
-	for i := range s.ManagedFields {
-		entry := &s.ManagedFields[i]
-		if entry.Subresource == "status" || s.keeps(entry, helm) {
-			continue
-		}
-		if set, ok := fieldsOf(entry); ok {
-			all = all.Union(set)
-		}
-	}
-	return all
-}
-
-// others returns the fields of all other managers. It is not ok when that cannot be known.
-func (s *Strict) others(helm string) (all *fieldpath.Set, ok bool) {
-	all = &fieldpath.Set{}
-	for i := range s.ManagedFields {
-		entry := &s.ManagedFields[i]
-		if !s.keeps(entry, helm) || entry.FieldsV1 == nil {
-			continue
-		}
-		set, ok := fieldsOf(entry)
-		if !ok {
-			return nil, false
-		}
-		all = all.Union(set)
-	}
-	return all, true
 }
 
 // fieldsOf is managers.Fields; not ok for an entry without fields, or with unreadable ones.
 func fieldsOf(entry *metav1.ManagedFieldsEntry) (*fieldpath.Set, bool) {
 	set, err := managers.Fields(entry)
 	return set, err == nil && entry.FieldsV1 != nil
+}
+
+func timeOf(entry *metav1.ManagedFieldsEntry) time.Time {
+	if entry == nil || entry.Time == nil {
+		return time.Time{}
+	}
+	return entry.Time.Time
 }

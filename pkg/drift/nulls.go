@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 )
@@ -12,11 +11,6 @@ import (
 // This file is about declared nulls. Mostly the API server ignores null, and so does the comparison: the field is not
 // declared. If it keeps the null (a nullable field of a custom resource), or an empty text in its place (the data of a
 // ConfigMap), [Learn] records that, and from then on it is compared.
-
-// nullSuffix ends the key of a Baseline entry for the API server's value of a null. "~=" cannot occur in a pointer.
-const nullSuffix = "~="
-
-func isNull(key string) bool { return strings.HasSuffix(key, nullSuffix) }
 
 // maxNulls bounds the nulls learnt of one object, in the order of the paths: each takes some tens of bytes while the
 // object is locked.
@@ -64,31 +58,6 @@ func (c *recorder) learnNullsBelow(want, have any, n *node) {
 			c.pop()
 		}
 	}
-}
-
-// isMap reports whether a field of a built-in kind is a map with keys that users choose.
-func (n *node) isMap() bool {
-	return n != nil && n.object == nil && n.elem != nil && n.list == atomicList
-}
-
-// mergeNull restores the field at the current path, declared as null, to its learnt value.
-func (c *comparer) mergeNull(have any, there bool) (any, bool) {
-	if len(c.accepted) == 0 {
-		return nil, false
-	}
-	learnt, kept := c.accepted[Pointer(c.path...)+nullSuffix]
-	if !kept || there && learnt == fingerprint(have) {
-		return nil, false
-	}
-	op := Modified
-	if have == nil {
-		op = Removed
-	}
-	c.report(op)
-	if learnt == fingerprint("") {
-		return "", true
-	}
-	return nil, true
 }
 
 // SetsNull reports whether target has a null beyond those of live, or a list with a null that differs from live's. A

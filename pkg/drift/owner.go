@@ -216,3 +216,29 @@ func (o Owner) LeftByHelm(
 		return ch.Op == Added || !owners.Owned(ch.Segments(), helms)
 	})
 }
+
+// likeHelm reports whether an entry is that of another Helm than the present owner of the object. Releases move between
+// the CLI and other tools, and the earlier tool still owns its fields. Ownership of Helm's metadata alone does not
+// suffice: an apply of the whole edited object owns that too.
+func likeHelm(entry *metav1.ManagedFieldsEntry) bool {
+	if entry.Manager == ManagedBy(nil).Manager {
+		return true
+	}
+	return strings.Contains(entry.Manager, "helm") && ManagedBy([]metav1.ManagedFieldsEntry{*entry}).Known
+}
+
+func (o Owner) wrote(entry *metav1.ManagedFieldsEntry) bool {
+	return entry.Manager == o.Manager && entry.Operation == o.Operation && entry.Subresource == ""
+}
+
+// Applied returns a function that reports whether the owner owns a field of the live object by server-side apply. The
+// arguments are as for NewOwnership.
+func (o Owner) Applied(
+	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any,
+) func(path []string) bool {
+	applied := slices.DeleteFunc(slices.Clone(managedFields), func(e metav1.ManagedFieldsEntry) bool {
+		return !managers.Applied(&e, o.Manager)
+	})
+	ownership := NewOwnership(applied, desired, live)
+	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
+}

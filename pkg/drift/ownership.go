@@ -6,8 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/rancher/helm-locker/pkg/managers"
 )
 
 // Ownership maps the fields of a live object to their field managers. A nil Ownership knows no owner. It is not safe
@@ -62,18 +60,6 @@ func (o *Ownership) Owned(path []string, match func(manager string) bool) bool {
 	return len(where) > 0 && at.nothingBelow() && slices.ContainsFunc(o.entries, func(e ownedFields) bool {
 		return e.fields.Has(where) && match(e.manager)
 	})
-}
-
-// Applied returns a function that reports whether the owner owns a field of the live object by server-side apply. The
-// arguments are as for NewOwnership.
-func (o Owner) Applied(
-	managedFields []metav1.ManagedFieldsEntry, desired, live map[string]any,
-) func(path []string) bool {
-	applied := slices.DeleteFunc(slices.Clone(managedFields), func(e metav1.ManagedFieldsEntry) bool {
-		return !managers.Applied(&e, o.Manager)
-	})
-	ownership := NewOwnership(applied, desired, live)
-	return func(path []string) bool { return ownership.Owned(path, func(string) bool { return true }) }
 }
 
 // place is a field of an object on the way down a path, with its owned part, its desired and its live value.

@@ -26,14 +26,6 @@ func withNulls(desired, blank map[string]any) map[string]any {
 	return withBlank(desired, blank, func(v any) bool { return v == nil })
 }
 
-// Apply returns the body of Helm's server-side apply of the request: that of WithoutIgnored, with the additions of
-// blank.
-func (r Request) Apply(target, live map[string]any, opt Options, owned func(path []string) bool) map[string]any {
-	body := WithoutIgnored(withNulls(r.Desired, r.Blank), target, live, opt, owned)
-	unfold(body, r.Desired, r.Blank)
-	return body
-}
-
 func withBlank(desired, blank map[string]any, sent func(any) bool) map[string]any {
 	if len(blank) == 0 {
 		return desired
@@ -124,24 +116,11 @@ func setData(body, data, blank, keys map[string]any) {
 	}
 }
 
-// equalButNulls reports whether a declared value is equal to a live one, which lacks the declared nulls.
-func equalButNulls(want, have any) bool {
-	switch w := want.(type) {
-	case map[string]any:
-		h, ok := have.(map[string]any)
-		fields := 0
-		for key, v := range w {
-			if v == nil && h[key] == nil {
-				continue
-			}
-			if fields++; !equalButNulls(v, h[key]) {
-				return false
-			}
-		}
-		return ok && fields == len(h)
-	case []any:
-		h, ok := have.([]any)
-		return ok && slices.EqualFunc(w, h, equalButNulls)
-	}
-	return deepEqual(want, have)
+// Request is the server-side apply of Helm's next revision to an object: its desired state and the values that Helm
+// sends beside it (see manifest.Object.Blank).
+type Request struct {
+	Desired, Blank map[string]any
+	Schema         Schema
+	// Ignore is that of Options. Ignored fields are left to their owners.
+	Ignore func(path []string) bool
 }

@@ -90,79 +90,6 @@ func (s *Schemas) For(gvk schema.GroupVersionKind) Schema {
 	return compiled
 }
 
-type listKind uint8
-
-const (
-	atomicList listKind = iota
-	setList             // primitives, order does not matter
-	keyedList           // maps, merged by key
-)
-
-// node describes one field. A nil node is a field without a description.
-type node struct {
-	object   *object // of a struct
-	elem     *node   // of the elements of a list or the values of a map
-	list     listKind
-	keys     []mergeKey // of a keyedList
-	unique   []string   // of a keyedList: fields whose value also identifies an element
-	ordered  bool       // of a keyedList: the order of the declared elements matters
-	siblings bool       // of a keyedList: elements that share the first key are in order; a merge knows no other
-	lastOne  bool       // of a keyedList: of several elements with one key only the last counts
-	edited   bool       // of a setList: an undeclared element at the place of a missing one is that one, edited
-	merged   bool       // of an atomicList: a server-side apply merges it all the same
-	byValue  bool       // the Go field cannot tell absent from zero
-	exact    bool       // of a map: it has exactly the declared keys, and what the server defaults
-	whole    bool       // of a map of a built-in kind: it has one owner as a whole
-	// oneWriter is set for a map to which others may add, until they change a declared key of it: see isSelectorField.
-	oneWriter bool
-}
-
-type mergeKey struct {
-	field    string
-	fallback any  // what the server puts where the field is missing, or nil
-	byValue  bool // of a built-in kind: an empty text is the same as none
-}
-
-// of returns the key of a list element, which is the fallback where the element has none.
-func (k *mergeKey) of(element map[string]any) any {
-	if v := element[k.field]; v != nil && (v != "" || !k.byValue) {
-		return v
-	}
-	return k.fallback
-}
-
-// object describes a Go struct. Recursive types share one.
-type object struct {
-	fields   map[string]*node
-	unions   []union
-	defaults map[string]any // of an exact map: what the server puts where a field is missing
-}
-
-// union is a set of exclusive fields: at most one may be set. With a discriminator, a change of that field makes the
-// members wrong too.
-type union struct {
-	members       []string
-	discriminator string
-}
-
-func (n *node) field(name string) *node {
-	switch {
-	case n == nil:
-		return nil
-	case n.object != nil:
-		return n.object.fields[name]
-	default:
-		return n.elem
-	}
-}
-
-func (n *node) element() *node {
-	if n == nil {
-		return nil
-	}
-	return n.elem
-}
-
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
 // compileStruct returns the description of a struct type; s.mu is held (or s not yet shared).
@@ -236,11 +163,4 @@ func (s *Schemas) compileType(t reflect.Type) *node {
 		return &node{elem: s.compileType(t.Elem())}
 	}
 	return &node{}
-}
-
-func indirect(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		return t.Elem()
-	}
-	return t
 }

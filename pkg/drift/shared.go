@@ -21,15 +21,6 @@ type Shares struct {
 	Changes []Change
 }
 
-// Request is the server-side apply of Helm's next revision to an object: its desired state and the values that Helm
-// sends beside it (see manifest.Object.Blank).
-type Request struct {
-	Desired, Blank map[string]any
-	Schema         Schema
-	// Ignore is that of Options. Ignored fields are left to their owners.
-	Ignore func(path []string) bool
-}
-
 // Shares returns the fields of the request that other managers own. An entry of managedFields that cannot be read owns
 // nothing. A write through the subresource status changes little else, so its entry does not count.
 func (r Request) Shares(managedFields []metav1.ManagedFieldsEntry, live map[string]any, helm string) Shares {

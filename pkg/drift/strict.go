@@ -5,20 +5,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-)
 
-// Strict makes a comparison remove the undeclared additions of others to the live object, see the package comment. It
-// is not changed and may be used for one object at a time only.
-type Strict struct {
-	// ManagedFields are those of the compared live object. Without them nothing is removed.
-	ManagedFields []metav1.ManagedFieldsEntry
-	// Helm is Helm's field manager on the object: the fields of a manager of this name stay. Set the one known from the
-	// object in sync, if there is one: a writer that tampers with Helm's metadata must not become Helm by that. When
-	// its Manager is empty, ManagedBy determines it.
-	Helm Owner
-	// Keep, if set, reports whether the fields of a further manager stay.
-	Keep func(manager string) bool
-}
+	"github.com/rancher/helm-locker/pkg/managers"
+)
 
 // compare adds the additions to remove to found, the result of Compare for the declared fields.
 func (s *Strict) compare(desired, live map[string]any, found Result, opt Options) Result {
@@ -77,4 +66,59 @@ func (s *Strict) strip(
 		others = foreign // nothing is foreign alone
 	}
 	return run(others)
+}
+
+// keeps reports whether the fields of an entry's manager stay; helm is the name of Helm's manager.
+func (s *Strict) keeps(entry *metav1.ManagedFieldsEntry, helm string) bool {
+	switch name := entry.Manager; {
+	case name == helm, unknownManagers[name], name == managers.Revert, name == earlierManager:
+		return true
+	case system(name):
+		return true
+	case s.Keep != nil && s.Keep(name):
+		return true
+	default:
+		return likeHelm(entry)
+	}
+}
+
+func (s *Strict) helm() string {
+	if s.Helm.Manager != "" {
+		return s.Helm.Manager
+	}
+	return ManagedBy(s.ManagedFields).Manager
+}
+
+// foreign returns the fields of foreign managers. An entry that cannot be read owns nothing. It leaves out writes of
+// the status, since they can change little else. Of an entry in another version of the kind, the paths that this
+// version has count.
+func (s *Strict) foreign(helm string) *fieldpath.Set {
+	all := &fieldpath.Set{}
+	for i := range s.ManagedFields {
+		entry := &s.ManagedFields[i]
+		if entry.Subresource == "status" || s.keeps(entry, helm) {
+			continue
+		}
+		if set, ok := fieldsOf(entry); ok {
+			all = all.Union(set)
+		}
+	}
+	return all
+}
+
+// others returns the fields of all other managers. It is not ok when that cannot be known.
+func (s *Strict) others(helm string) (all *fieldpath.Set, ok bool) {
+	all = &fieldpath.Set{}
+	for i := range s.ManagedFields {
+		entry := &s.ManagedFields[i]
+		if !s.keeps(entry, helm) || entry.FieldsV1 == nil {
+			continue
+		}
+		set, ok := fieldsOf(entry)
+		if !ok {
+			return nil, false
+		}
+		all = all.Union(set)
+	}
+	return all, true
 }

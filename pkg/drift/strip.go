@@ -7,29 +7,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// stripper removes the additions of others from an object.
-type stripper struct {
-	c         *cursor
-	desired   map[string]any
-	kept      []keptField
-	learnt    Baseline // when set, the content of injected elements goes here
-	additions []addition
-}
-
-// addition is a field or element to remove, or a list with such in its elements.
-type addition struct {
-	Change
-	key      string // in a Baseline
-	seen     uint64 // its fingerprint there
-	injected bool   // it is a list element for a webhook to inject again
-}
-
-func (a addition) isForeign() bool { return !a.injected }
-
-// pair holds three forms of a part of an object: the desired one (nil if undeclared), the target so far, and the live
-// one.
-type pair[T any] struct{ want, have, live T }
-
 // object returns p.have without the additions of others.
 func (s *stripper) object(p pair[map[string]any], n *node, own owners) (map[string]any, bool) {
 	m := mapMerge{live: p.have, target: p.have}
@@ -137,18 +114,6 @@ func (s *stripper) addedField(m *mapMerge, p pair[map[string]any], name string, 
 	}
 }
 
-// takeOut takes the undeclared field called name, at the current path, out of the target.
-func (s *stripper) takeOut(m *mapMerge, name string, v any) {
-	fallback := fallbackFor(s.desired, s.c.path)
-	if fallback != nil && deepEqual(v, fallback) || !s.remove(v) {
-		return
-	}
-	m.own()
-	if delete(m.target, name); fallback != nil {
-		m.target[name] = fallback
-	}
-}
-
 // list returns p.have without the elements that others added. An element is removed or stays as a whole: a part of one
 // may not be valid.
 func (s *stripper) list(p pair[[]any], n *node, own owners) ([]any, bool) {
@@ -227,19 +192,4 @@ func (s *stripper) removeElement(j int, e any) bool {
 	s.c.push(strconv.Itoa(j))
 	defer s.c.pop()
 	return !s.c.ignored() && !s.stays(e) && s.record(Added, key, e)
-}
-
-// remove decides about the undeclared value v of the field at the current path.
-func (s *stripper) remove(v any) bool {
-	return s.record(Added, Pointer(s.c.path...)+additionSuffix, v)
-}
-
-// record records the removal of the value at the current path, unless it was learnt under a key.
-func (s *stripper) record(op Operation, key string, v any) bool {
-	hash := fingerprint(v)
-	if learnt, ok := s.c.accepted[key]; ok && learnt == hash {
-		return false
-	}
-	s.additions = append(s.additions, addition{Change: Change{Pointer(s.c.path...), op}, key: key, seen: hash})
-	return true
 }

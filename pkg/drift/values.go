@@ -113,3 +113,30 @@ func noMaps(list []any) bool {
 		return false
 	})
 }
+
+func mapOf(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// equalButNulls reports whether a declared value is equal to a live one, which lacks the declared nulls.
+func equalButNulls(want, have any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		fields := 0
+		for key, v := range w {
+			if v == nil && h[key] == nil {
+				continue
+			}
+			if fields++; !equalButNulls(v, h[key]) {
+				return false
+			}
+		}
+		return ok && fields == len(h)
+	case []any:
+		h, ok := have.([]any)
+		return ok && slices.EqualFunc(w, h, equalButNulls)
+	}
+	return deepEqual(want, have)
+}

@@ -1,56 +1,10 @@
 package drift
 
-import (
-	"reflect"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
 // This file is about declared maps and lists with one owner as a whole: atomic ones, for the API server. In scope
 // Declared such a map is compared like any other (except those in exact_kinds.go), because controllers add to them:
 // Argo Rollouts to the selectors of Services, for example. Of the elements of such a list only the declared fields are
 // compared, because the API server defaults the others. In scope Strict a foreign owner of the whole has changed all
 // its undeclared fields.
-
-// isWholeType reports whether a struct type of a built-in kind is such a map. The Go types mention it only in comments,
-// so the names are repeated here; a test compares them with the schemas of server-side apply. For fields that are maps,
-// see isSelectorField and isWholeField.
-func isWholeType(t reflect.Type) bool {
-	return t == reflect.TypeFor[metav1.LabelSelector]() || t == reflect.TypeFor[metav1.OwnerReference]() ||
-		wholeTypes[apiType(t)]
-}
-
-// isWholeField reports whether the map in the field called name of a struct type is such a one, though its type is not.
-func isWholeField(owner reflect.Type, name string) bool {
-	return isSelectorField(owner, name) || name == "nodeSelector" && apiType(owner) == "node.Scheduling"
-}
-
-// wholeTypes are these struct types, by the API group, as it is called in the package path, in all versions.
-var wholeTypes = map[string]bool{
-	"admissionregistration.MatchResources": true, "admissionregistration.NamedRuleWithOperations": true,
-	"admissionregistration.ParamKind": true, "admissionregistration.ParamRef": true,
-	"admissionregistration.Variable":          true,
-	"autoscaling.CrossVersionObjectReference": true,
-	"core.ConfigMapKeySelector":               true, "core.EndpointAddress": true, "core.EndpointPort": true,
-	"core.EvictionResponder": true, "core.FileKeySelector": true, "core.LocalObjectReference": true,
-	"core.NodeSelector":     true,
-	"core.NodeSelectorTerm": true, "core.ObjectFieldSelector": true, "core.ObjectReference": true,
-	"core.ResourceFieldSelector": true, "core.ScopeSelector": true, "core.SecretKeySelector": true,
-	"core.SecretReference": true, "core.TopologySelectorTerm": true, "core.TypedLocalObjectReference": true,
-	"discovery.EndpointPort": true,
-	"lifecycle.Requester":    true, "lifecycle.TargetResponder": true,
-	"networking.IngressClassParametersReference": true, "networking.ServiceBackendPort": true,
-	"rbac.RoleRef": true, "rbac.Subject": true,
-}
-
-func (n *node) isWhole() bool { return n != nil && n.whole }
-
-// isOneValue reports whether an apply replaces the map, also that of a custom resource, as a whole.
-func (n *node) isOneValue() bool { return n != nil && (n.whole || n.exact) }
-
-// hasDefaults reports whether the API server may set defaults in such a map. Undeclared keys of a selector are always
-// additions of others.
-func (n *node) hasDefaults() bool { return n.object != nil && n.object.fields["matchLabels"] == nil }
 
 // wholeValue removes the undeclared parts of a declared map or list that a foreign manager owns as a whole.
 func (s *stripper) wholeValue(m *mapMerge, want, have any, name string) {

@@ -258,3 +258,25 @@ const (
 func (h *HelmRelease) Owner() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: SchemeGroupVersion.String(), Kind: Kind, Name: h.Name, UID: h.UID}
 }
+
+// IgnoredAt returns the rules of spec.ignore that have not ended at the given time.
+func (s *Protection) IgnoredAt(now time.Time) []IgnoreRule {
+	var active []IgnoreRule
+	for _, r := range s.Ignore {
+		if r.ActiveAt(now) {
+			active = append(active, r)
+		}
+	}
+	return active
+}
+
+// NextIgnoreEnd returns the next time after now at which a rule of spec.ignore ends; zero for none.
+func (s *Protection) NextIgnoreEnd(now time.Time) time.Time {
+	var next time.Time
+	for _, r := range s.IgnoredAt(now) {
+		if r.Until != nil && (next.IsZero() || r.Until.Time.Before(next)) {
+			next = r.Until.Time
+		}
+	}
+	return next
+}

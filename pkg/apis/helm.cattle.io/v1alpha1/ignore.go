@@ -81,28 +81,6 @@ type IgnoreRule struct {
 // ActiveAt reports whether the rule has not ended at the given time.
 func (r *IgnoreRule) ActiveAt(now time.Time) bool { return r.Until == nil || now.Before(r.Until.Time) }
 
-// IgnoredAt returns the rules of spec.ignore that have not ended at the given time.
-func (s *Protection) IgnoredAt(now time.Time) []IgnoreRule {
-	var active []IgnoreRule
-	for _, r := range s.Ignore {
-		if r.ActiveAt(now) {
-			active = append(active, r)
-		}
-	}
-	return active
-}
-
-// NextIgnoreEnd returns the next time after now at which a rule of spec.ignore ends; zero for none.
-func (s *Protection) NextIgnoreEnd(now time.Time) time.Time {
-	var next time.Time
-	for _, r := range s.IgnoredAt(now) {
-		if r.Until != nil && (next.IsZero() || r.Until.Time.Before(next)) {
-			next = r.Until.Time
-		}
-	}
-	return next
-}
-
 // IgnoreTarget selects objects of the manifest. Everything that is given has to match. Group, version, kind, name
 // and namespace are regular expressions (RE2) that have to match the whole text; an empty one matches everything.
 // It has the shape of the targets in Kustomize patches and in Flux.

@@ -1,8 +1,6 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	helm "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io"
@@ -22,14 +20,6 @@ const Version = "v1alpha1"
 
 // SchemeGroupVersion is the group and version of this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: helm.GroupName, Version: Version}
-
-// AddToScheme adds the types of this package to a scheme, for clients to encode and decode them.
-func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion,
-		&HelmRelease{}, &HelmReleaseList{}, &HelmReleasePolicy{}, &HelmReleasePolicyList{})
-	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
-	return nil
-}
 
 // Resource qualifies a resource name with the group of this package, for use in API errors.
 func Resource(resource string) schema.GroupResource {
