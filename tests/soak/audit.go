@@ -22,21 +22,16 @@ import (
 const agentHelm = "Helm/"
 
 // journal is the audit log of the control plane: every write to an object or a record of a release, by any author.
-// The watch of the histories can miss states when the API server restarts; the journal has them even then.
 type journal struct{ path string }
 
-// options returns the options of a control plane with the journal, at the path if it has one.
-func (j journal) options(log io.Writer) cluster.Options {
+// withJournal returns the options of a control plane with a journal.
+func withJournal(log io.Writer) cluster.Options {
 	var writes []string
 	for _, gvr := range resources() {
 		writes = append(writes, fmt.Sprintf("  - {group: %q, resources: [%s]}", gvr.Group, gvr.Resource))
 	}
-	options := cluster.Options{AuditLog: true, Log: log, AuditRules: "- level: RequestResponse\n" +
+	return cluster.Options{AuditLog: true, Log: log, AuditRules: "- level: RequestResponse\n" +
 		"  verbs: [create, update, patch, delete, deletecollection]\n  resources:\n" + strings.Join(writes, "\n") + "\n"}
-	if j.path != "" {
-		options.ExtraAPIServerArgs = []string{"--audit-log-path=" + j.path}
-	}
-	return options
 }
 
 // entry is an executed request.
@@ -128,15 +123,9 @@ func (e entry) revision() *release.Release {
 // declares reports whether a manifest declares an object.
 func declares(manifest string, key objectKey) bool {
 	objects, err := objectsOf(manifest, key.namespace)
-	if err != nil {
-		return false
-	}
-	for _, u := range objects {
-		if resourceOf(u) == key.resource && u.GetName() == key.name {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(objects, func(u *unstructured.Unstructured) bool {
+		return resourceOf(u) == key.resource && u.GetName() == key.name
+	})
 }
 
 // creator returns the user that created the object with a uid; empty when unknown.

@@ -1,13 +1,8 @@
 package main
 
-import (
-	"strings"
+import "github.com/rancher/helm-locker/tests/lib/cluster"
 
-	"github.com/rancher/helm-locker/tests/lib/cluster"
-)
-
-// markKey is an annotation of every object of the chart. Its value is unique to a Helm command: the histories
-// identify the command behind an object by it.
+// markKey is an annotation of every object of the chart. Its value is unique to a Helm command.
 const markKey = "soak/mark"
 
 // writeChart writes the chart of a release into a directory and returns its path.
@@ -55,5 +50,5 @@ data:
 		"role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n" + metadata("reader") +
 			"rules:\n- apiGroups: [\"\"]\n  resources: [configmaps]\n  verbs: [get, list]\n",
 	}
-	return cluster.Chart(dir, name, "0.1.0", templates, strings.Join([]string{"mark: none", "configs: 3", ""}, "\n"))
+	return cluster.Chart(dir, name, "0.1.0", templates, "mark: none\nconfigs: 3\n")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,7 +32,6 @@ func (s *soakRun) compare(ctx context.Context, r *helmRelease, declared []*unstr
 		if !r.owns(live) {
 			return &wrongObject{key, "has lost Helm's metadata"}
 		}
-		foldStringData(want)
 		at, spare := differs(want.Object, live.Object, "")
 		if at != "" {
 			return &wrongObject{key, "differs from the manifest at " + at}
@@ -213,18 +211,4 @@ func hasElement(object any, at string) bool {
 		return err == nil && i >= 0 && i < len(value) && hasElement(value[i], rest)
 	}
 	return false
-}
-
-// foldStringData turns the stringData of a Secret into data, as the API server does.
-func foldStringData(u *unstructured.Unstructured) {
-	texts, found, err := unstructured.NestedStringMap(u.Object, "stringData")
-	if !found || err != nil {
-		return
-	}
-	data := map[string]any{}
-	for key, text := range texts {
-		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	unstructured.RemoveNestedField(u.Object, "stringData")
-	u.Object["data"] = data
 }

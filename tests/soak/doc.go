@@ -14,7 +14,7 @@
 //     left behind by Helm;
 //   - nothing is written any more;
 //   - neither goroutines nor memory of a process have grown since an earlier such point;
-//   - no write of Helm's was reverted at any time, by the histories of all objects.
+//   - none of the promises that the oracle knows was broken at any time, such as "never revert Helm" (I1).
 //
 // An error about an object includes the audit log of all writes to it and to the records of its release. Every wait
 // has a timeout; its error names the missing condition.

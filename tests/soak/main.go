@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/oracle"
 )
 
 // options are the duration and the load of a run.
@@ -18,9 +20,6 @@ type options struct {
 	round    time.Duration
 	seed     uint64
 	releases int
-	operator string // program to test; built when empty
-	log      string
-	audit    string
 }
 
 // errFailed ends a run with a failure.
@@ -36,9 +35,6 @@ func parse(args []string) (options, error) {
 	)
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the random choices; by the clock when 0")
 	f.IntVar(&o.releases, "releases", 4, "number of releases, of Helm 3 and 4 by turns")
-	f.StringVar(&o.operator, "operator", "", "operator to test instead of one built from this tree")
-	f.StringVar(&o.log, "operator-log", "", "file for the operator's log")
-	f.StringVar(&o.audit, "audit-log", "", "file for the audit log: every write to an object or a record of a release")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -68,6 +64,32 @@ func main() {
 	os.Exit(1)
 }
 
+// recordings is the variable with the directory in which control planes record for the oracle.
+const recordings = "HELM_LOCKER_RECORDINGS"
+
+// judged makes one run, and has the oracle judge its recording: where the variable is set, another program does that.
+func judged(ctx context.Context, o options, r *report, out, log io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "helm-locker-soak-")
+	if err != nil {
+		return fmt.Errorf("make a directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if os.Getenv(recordings) != "" {
+		return soak(ctx, o, r, dir, log)
+	}
+	if err := os.Setenv(recordings, dir); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	if err := soak(ctx, o, r, dir, log); err != nil {
+		return err
+	}
+	violations, err := oracle.Judge(dir, out)
+	if violations > 0 {
+		r.fail("%d promises were broken, as the oracle reports above", violations)
+	}
+	return err
+}
+
 // run makes one run; the report goes to out and progress to log.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	o, err := parse(args)
@@ -76,7 +98,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	fmt.Fprintf(out, "soak: %s of load in rounds of %s, seed %d\n", o.duration, o.round, o.seed)
 	r := &report{seed: o.seed, counts: map[string]int{}}
-	err = soak(ctx, o, r, log)
+	err = judged(ctx, o, r, out, log)
 	if printErr := r.print(out); printErr != nil {
 		return printErr
 	}

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
@@ -23,6 +24,8 @@ const (
 	quietTime = 3 * time.Second
 	// lookTime bounds one read of everything.
 	lookTime = time.Minute
+
+	operatorWrites = "operator: writes to objects of releases"
 )
 
 // prove waits for the expected state, and proves it. A timeout is a failure of the run.
@@ -102,17 +105,20 @@ func (s *soakRun) asDeclared(ctx context.Context) error {
 
 func (s *soakRun) look(ctx context.Context) error {
 	for _, r := range s.releases {
-		revision, err := r.revision(ctx)
+		_, revision, err := r.newest(ctx)
 		if err != nil {
 			return err
 		}
-		hr, err := s.client.Resource(helmReleases).Namespace(operatorNamespace).Get(ctx, r.name, metav1.GetOptions{})
+		u, err := s.client.Resource(kit.HelmReleases).Namespace(operatorNamespace).Get(ctx, r.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		locked, _, err := unstructured.NestedInt64(hr.Object, "status", "revision")
-		if err != nil || locked != int64(revision) || !isReady(hr) {
-			return fmt.Errorf("HelmRelease %s is not Ready at revision %d: %v", r.name, revision, hr.Object["status"])
+		hr := &v1alpha1.HelmRelease{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, hr); err != nil {
+			return fmt.Errorf("HelmRelease %s: %w", r.name, err)
+		}
+		if hr.Status.Revision != revision || !meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("HelmRelease %s is not Ready at revision %d: %+v", r.name, revision, hr.Status)
 		}
 		declared, err := r.manifest(ctx)
 		if err != nil {
@@ -126,21 +132,11 @@ func (s *soakRun) look(ctx context.Context) error {
 	return nil
 }
 
-func isReady(u *unstructured.Unstructured) bool {
-	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
-	if err != nil {
-		return false
-	}
-	for _, item := range conditions {
-		if c, ok := item.(map[string]any); ok && c["type"] == "Ready" && c["status"] == "True" {
-			return true
-		}
-	}
-	return false
-}
-
 // quiet waits for a time without writes other than leases. Reports of the last actions may still be in flight.
 func (s *soakRun) quiet(ctx context.Context) error {
+	for range kit.ObjectWrites(s.proxy) {
+		s.report.count(operatorWrites)
+	}
 	var written []string
 	for range 10 {
 		s.proxy.Reset()
@@ -162,25 +158,10 @@ func (s *soakRun) quiet(ctx context.Context) error {
 }
 
 // goroutines returns how many goroutines the operator has.
-func (s *soakRun) goroutines(ctx context.Context) (n int, err error) {
-	err = within(ctx, lookTime, "the answer of the operator's metrics", func(ctx context.Context) error {
-		n, err = s.askGoroutines(ctx)
-		return err
-	})
-	return n, err
-}
-
-func (s *soakRun) askGoroutines(ctx context.Context) (n int, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metrics+"/metrics", nil)
-	if err != nil {
-		return 0, fmt.Errorf("metrics of the operator: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, fmt.Errorf("metrics of the operator: %w", err)
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	content, err := io.ReadAll(response.Body)
+func (s *soakRun) goroutines(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	content, err := process.Get(ctx, "http://"+s.metrics+"/metrics")
 	if err != nil {
 		return 0, fmt.Errorf("metrics of the operator: %w", err)
 	}

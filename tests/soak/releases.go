@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,8 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -69,7 +66,7 @@ func (r *helmRelease) change(ctx context.Context, args ...string) error {
 
 // values are flags that give the command's objects a unique content.
 func (r *helmRelease) values() []string {
-	return []string{"--set-string", "mark=" + newMark(r.marks.Add(1)), "--set",
+	return []string{"--set-string", fmt.Sprintf("mark=m%dk", r.marks.Add(1)), "--set",
 		fmt.Sprintf("configs=%d", 2+r.random.IntN(3))}
 }
 
@@ -124,7 +121,7 @@ func (r *helmRelease) recover(ctx context.Context) error {
 func (r *helmRelease) makeGood(ctx context.Context) error {
 	var failed error
 	for ctx.Err() == nil {
-		if status, err := r.status(ctx); err == nil && status == "deployed" {
+		if status, _, err := r.newest(ctx); err == nil && status == "deployed" {
 			return nil
 		}
 		if r.upgrade(ctx) == nil || r.rollback(ctx) == nil {
@@ -174,32 +171,20 @@ func (r *helmRelease) owns(u *unstructured.Unstructured) bool {
 		annotations["meta.helm.sh/release-namespace"] == r.namespace
 }
 
-// status returns the status of the newest revision; an error when there is none.
-func (r *helmRelease) status(ctx context.Context) (string, error) {
+// newest returns the status and the number of the newest revision; an error when there is none.
+func (r *helmRelease) newest(ctx context.Context) (status string, revision int, err error) {
 	out, err := r.run(ctx, "status", r.name, "--output", "json")
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	var release struct {
-		Info struct{ Status string }
+		Version int
+		Info    struct{ Status string }
 	}
 	if err := json.Unmarshal([]byte(out), &release); err != nil {
-		return "", fmt.Errorf("helm status: %w", err)
+		return "", 0, fmt.Errorf("helm status: %w", err)
 	}
-	return release.Info.Status, nil
-}
-
-// revision returns the number of the newest revision.
-func (r *helmRelease) revision(ctx context.Context) (int, error) {
-	out, err := r.run(ctx, "status", r.name, "--output", "json")
-	if err != nil {
-		return 0, err
-	}
-	var release struct{ Version json.Number }
-	if err := json.Unmarshal([]byte(out), &release); err != nil {
-		return 0, fmt.Errorf("helm status: %w", err)
-	}
-	return strconv.Atoi(release.Version.String())
+	return release.Info.Status, release.Version, nil
 }
 
 // manifest returns the objects declared by the newest revision.
@@ -209,26 +194,4 @@ func (r *helmRelease) manifest(ctx context.Context) ([]*unstructured.Unstructure
 		return nil, err
 	}
 	return objectsOf(out, r.namespace)
-}
-
-// objectsOf returns the objects of a manifest.
-func objectsOf(manifest, namespace string) (all []*unstructured.Unstructured, err error) {
-	for _, doc := range strings.Split(manifest, "\n---") {
-		u := &unstructured.Unstructured{}
-		if err := utilyaml.Unmarshal([]byte(doc), &u.Object); err != nil {
-			return nil, fmt.Errorf("manifest in %s: %w", namespace, err)
-		}
-		if len(u.Object) > 0 {
-			u.SetNamespace(namespace)
-			all = append(all, u)
-		}
-	}
-	return all, nil
-}
-
-// resourceOf returns the resource of an object of the chart.
-func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
-	gvk := u.GroupVersionKind()
-	return schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version,
-		Resource: strings.ToLower(gvk.Kind) + "s"}
 }

@@ -114,7 +114,7 @@ func (r *report) print(w io.Writer) error {
 	}
 	if len(r.failures) == 0 {
 		_, err := fmt.Fprintf(w,
-			"\nno write of Helm's was reverted, nothing grew, nothing was written at rest (seed %d)\n", r.seed)
+			"\nno promise was broken, nothing grew, nothing was written at rest (seed %d)\n", r.seed)
 		return err
 	}
 	fmt.Fprintf(w, "\nFAILED (seed %d):\n", r.seed)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
@@ -44,8 +45,6 @@ func (s *soakRun) prepare(ctx context.Context, c *cluster.Cluster, dir string) (
 		return nil, err
 	}
 	s.proxy.As(config)
-	s.histories = &histories{client: s.client, states: map[objectKey][]state{}, operator: map[uint64]string{}}
-	s.histories.attribute(s.proxy)
 	program, err := s.program(ctx, c, dir)
 	if err != nil {
 		return nil, err
@@ -61,12 +60,10 @@ func (s *soakRun) prepare(ctx context.Context, c *cluster.Cluster, dir string) (
 func (s *soakRun) source(what int) *rand.Rand { return rand.New(rand.NewPCG(s.seed, uint64(what))) }
 
 func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (p *process.Operator, err error) {
-	path := s.options.operator
-	if path == "" {
-		fmt.Fprintln(s.log, "building the operator")
-		if path, err = process.Build(ctx, dir); err != nil {
-			return nil, err
-		}
+	fmt.Fprintln(s.log, "building the operator")
+	path, err := process.Build(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
 	kubeconfig, err := c.KubeconfigFor("operator", s.proxy.RESTConfig())
 	if err != nil {
@@ -75,11 +72,7 @@ func (s *soakRun) program(ctx context.Context, c *cluster.Cluster, dir string) (
 	if s.metrics, err = process.FreeAddress(); err != nil {
 		return nil, err
 	}
-	name := s.options.log
-	if name == "" {
-		name = filepath.Join(dir, "operator.log")
-	}
-	log, err := os.Create(name)
+	log, err := os.Create(filepath.Join(dir, "operator.log"))
 	if err != nil {
 		return nil, fmt.Errorf("log of the operator: %w", err)
 	}
@@ -128,7 +121,7 @@ func (s *soakRun) createHelmReleases(ctx context.Context) error {
 			"metadata": map[string]any{"name": r.name, "namespace": operatorNamespace},
 			"spec":     map[string]any{"release": map[string]any{"name": r.name, "namespace": r.namespace}},
 		}}
-		if _, err := s.client.Resource(helmReleases).Namespace(operatorNamespace).Create(ctx, hr,
+		if _, err := s.client.Resource(kit.HelmReleases).Namespace(operatorNamespace).Create(ctx, hr,
 			metav1.CreateOptions{}); err != nil {
 			return err
 		}

@@ -3,11 +3,8 @@ package main
 import (
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -23,50 +20,6 @@ func TestSoak(t *testing.T) {
 	err := run(t.Context(), []string{"-duration", "50s", "-round", "25s", "-releases", "2", "-seed", seed}, os.Stderr,
 		os.Stderr)
 	check.That(t, err == nil, "%v; the same choices again: SOAK_SEED=%s go test -run '^TestSoak$' ./tests/soak", err, seed)
-}
-
-func TestRevertedHelm(t *testing.T) {
-	const helm, operator = false, true
-	type write struct {
-		by   bool
-		uid  string
-		mark string // "-" for a deletion
-		gap  bool
-	}
-	for _, c := range []struct {
-		name       string
-		writes     []write
-		violations int
-	}{
-		{"Helm alone", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}}, 0},
-		{"drift put back", []write{{helm, "a", "m1", false}, {helm, "a", "", false}, {operator, "a", "m1", false}}, 0},
-		{"Helm reverted", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}, {operator, "a", "m1", false}}, 1},
-		{"a rollback by Helm", []write{{helm, "a", "m1", false}, {helm, "a", "m2", false}, {helm, "a", "m1", false},
-			{operator, "a", "m1", false}}, 0},
-		{"states were missed", []write{{helm, "a", "m1", false}, {operator, "a", "m2", true},
-			{operator, "a", "m2", false}}, 0},
-		{"Helm seen again after a gap", []write{{helm, "a", "m1", false}, {helm, "a", "m3", true},
-			{operator, "a", "m2", false}}, 1},
-		{"created anew", []write{{helm, "a", "m1", false}, {helm, "a", "-", false}, {operator, "b", "m1", false}}, 0},
-		{"created from before and taken back", []write{{helm, "a", "m2", false}, {helm, "a", "-", false},
-			{operator, "b", "m1", false}, {operator, "b", "-", false}}, 0},
-		{"created from before and written over", []write{{helm, "a", "m2", false}, {helm, "a", "-", false},
-			{operator, "b", "m1", false}, {helm, "b", "", false}, {helm, "b", "m3", false}}, 0},
-		{"created from before and kept", []write{{helm, "a", "m2", false}, {helm, "a", "-", false},
-			{operator, "b", "m1", false}, {helm, "b", "", false}, {operator, "b", "m1", false}}, 2},
-	} {
-		var states []state
-		by := map[uint64]string{}
-		for i, w := range c.writes {
-			states = append(states, state{version: uint64(i), uid: types.UID(w.uid),
-				mark: strings.TrimPrefix(w.mark, "-"), deleted: w.mark == "-", gap: w.gap})
-			if w.by {
-				by[uint64(i)] = "PATCH"
-			}
-		}
-		violations, _ := revertedIn(states, by)
-		check.That(t, len(violations) == c.violations, "%s: got %q, want %d", c.name, violations, c.violations)
-	}
 }
 
 func TestGrowthIsJudgedWithinAProcess(t *testing.T) {
