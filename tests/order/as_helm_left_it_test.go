@@ -25,7 +25,7 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 	b.Lock("app")
 	for name, tamper := range map[string]func(*fixture){
 		"renamed": func(b *fixture) {
-			b.tamper(kit.Services, "app", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
+			b.Patch(kit.Services, "app", `[{"op":"replace","path":"/spec/ports/0/port","value":81}]`)
 		},
 		"deleted": func(b *fixture) { b.Delete(kit.Services, "app") },
 	} {
@@ -37,12 +37,13 @@ func TestI4_AControllerWritesBeforeTheHandOver(t *testing.T) {
 			})
 			tamper(b)
 			b.WaitHeld(handOver, 1)
-			b.tamper(kit.Services, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"`+
+			b.Patch(kit.Services, "app", `{"metadata":{"annotations":{"controller/revision":"`+
 				name+`"}}}`)
 			handOver.Release()
 			b.Eventually("Helm alone owns what it declares", func() error {
 				for _, entry := range b.Get(kit.Services, "app").GetManagedFields() {
-					if owner := entry.Manager + " " + string(entry.Operation); owner != "helm Apply" && owner != tamperer+" Update" {
+					owner := entry.Manager + " " + string(entry.Operation)
+					if owner != "helm Apply" && owner != kit.Tamperer+" Update" {
 						return fmt.Errorf("%s owns %s", owner, entry.FieldsV1.GetRawString())
 					}
 				}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -47,8 +45,7 @@ func TestI1_RecreatedObjectThatAnUpgradeCountsOn(t *testing.T) {
 				b.upgradeFails(h, chart, "one")
 				hold.Release()
 				b.WaitState("app", v1alpha1.StateFailed)
-				b.Throughout(quiet, "ConfigMap app is as Helm found it",
-					func() error { return b.hasValue("app", "one") })
+				b.stays("one")
 				if n := b.deletions(); n > 0 {
 					b.Errorf("%d objects were deleted: %v", n, b.landed())
 				}
@@ -71,7 +68,7 @@ func TestI1_RecreatedObjectStaysWhenTheUpgradeFails(t *testing.T) {
 	record.Status = "failed"
 	b.Forge(record)
 	b.WaitState("app", v1alpha1.StateFailed)
-	b.Throughout(quiet, "ConfigMap app is as it was created", func() error { return b.hasValue("app", "one") })
+	b.stays("one")
 	if n := b.deletions(); n > 0 {
 		b.Errorf("%d objects were deleted: %v", n, b.landed())
 	}
@@ -135,7 +132,7 @@ func TestI1_TakenBackWhileHelmInstallsAgain(t *testing.T) {
 		}
 		return b.hasValue("app", "one")
 	})
-	b.Throughout(quiet, "ConfigMap app is there", func() error { return b.hasValue("app", "one") })
+	b.stays("one")
 }
 
 // Two causes confirm a creation at the same time: its own second check, and a changed record. With two deletions,
@@ -174,7 +171,7 @@ func TestI1_WhatHoldsDataIsNeverTakenBack(t *testing.T) {
 	creation := b.Proxy.HoldRequests(isRevert("persistentvolumeclaims", http.MethodPost))
 	claims := kit.ConfigMaps
 	claims.Resource = "persistentvolumeclaims"
-	b.tamper(claims, "data", types.MergePatchType, `{"metadata":{"finalizers":null}}`)
+	b.Patch(claims, "data", `{"metadata":{"finalizers":null}}`)
 	b.Delete(claims, "data")
 	b.WaitHeld(creation, 1)
 	b.Helm(kit.Shared.Helm3(), "uninstall", "app")
@@ -193,11 +190,11 @@ func TestI1_CreationBeforeARecordThatCannotBeRead(t *testing.T) {
 	b.Forge(broken)
 	creation.Release()
 	b.waitValue("app", "one")
-	b.Throughout(quiet, "it stays", func() error { return b.hasValue("app", "one") })
+	b.stays("one")
 	// Other releases go on.
 	b.Installed(kit.Shared.Helm3(), "other",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {value: other}\n")
-	b.tamper(kit.ConfigMaps, "other", types.MergePatchType, `{"data":{"value":"tampered"}}`)
+	b.Patch(kit.ConfigMaps, "other", `{"data":{"value":"tampered"}}`)
 	b.waitValue("other", "other")
 	readable := kit.ForgedRecord{Name: "app", Revision: 2, Status: "pending-upgrade",
 		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: base}\n"}

@@ -47,7 +47,7 @@ func (b *fixture) hammered(what string, enough func(times int) bool) {
 			b.Errorf("%s: not after %d drifts in quick succession", what, times)
 			return
 		}
-		b.tamper(kit.ConfigMaps, "app", types.MergePatchType, fmt.Sprintf(`{"data":{"value":"tampered %d"}}`, times))
+		b.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"value":"tampered %d"}}`, times))
 		b.waitValue("app", "one")
 	}
 }
@@ -84,8 +84,7 @@ func TestI1_ChecksInQuickSuccession(t *testing.T) {
 	checks, reverts := 0, 0
 	for _, r := range b.Proxy.Requests() {
 		switch {
-		case kit.IsFenceWrite(r), r.Method == http.MethodGet && r.Resource() == "secrets" &&
-			strings.Contains(r.Query.Get("labelSelector"), "name=app"):
+		case kit.ProvesWrite(r, "app"):
 			checks++
 		case r.Method == http.MethodPatch && r.Resource() == "configmaps":
 			if reverts++; checks == 0 {
@@ -133,7 +132,7 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 			drifts := 0
 			for written, refused := 0, 0; written+refused == 0; written, refused = b.fences() {
 				check.Must(t, drifts != 60, "no fence after %d drifts in quick succession", drifts)
-				b.tamper(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), types.MergePatchType, `{"data":{"value":"tampered"}}`)
+				b.Patch(kit.ConfigMaps, fmt.Sprintf("base-%d", drifts), `{"data":{"value":"tampered"}}`)
 				drifts++
 			}
 			last := fmt.Sprintf("base-%d", drifts-1)
@@ -141,7 +140,7 @@ func TestI1_UpgradeBehindAHeldWatchOfRecords(t *testing.T) {
 				got := b.lists()
 				return fmt.Sprintf("%d lists, %d before", got, before), got >= before+3
 			})
-			b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+			b.stays("two")
 			b.wantValue(last, "tampered")
 			b.wantNoWrites()
 			records()

@@ -9,11 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -22,9 +17,6 @@ import (
 )
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{}) }
-
-// tamperer is the field manager of all writers other than Helm.
-const tamperer = "tamperer"
 
 // fixture is kit.Fixture with additions for this suite.
 type fixture struct{ *kit.Fixture }
@@ -132,42 +124,24 @@ func (b *fixture) wantNoWrites() {
 	}
 }
 
-// tamper changes an object by a patch under a foreign name.
-func (b *fixture) tamper(
-	gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string,
-) *unstructured.Unstructured {
-	b.Helper()
-	u, err := b.Dynamic.Resource(gvr).Namespace(b.Apps).Patch(b.Ctx, name, kind, []byte(patch),
-		metav1.PatchOptions{FieldManager: tamperer})
-	if err != nil {
-		b.Fatalf("tamper with %s %s: %v", gvr.Resource, name, err)
-	}
-	return u
-}
-
-// valueOf returns data.value of a ConfigMap; "" when there is none.
-func valueOf(u *unstructured.Unstructured) string {
-	if u == nil {
-		return ""
-	}
-	value, _, err := unstructured.NestedString(u.Object, "data", "value")
-	if err != nil {
-		return err.Error()
-	}
-	return value
-}
-
 // waitValue waits until a ConfigMap has a value.
 func (b *fixture) waitValue(name, value string) {
 	b.Helper()
 	b.Eventually("ConfigMap "+name+" is "+value, func() error { return b.hasValue(name, value) })
 }
 
+// hasValue returns an error unless a ConfigMap has a value; the empty one stands for its absence.
 func (b *fixture) hasValue(name, value string) error {
-	if got := valueOf(b.Get(kit.ConfigMaps, name)); got != value {
+	if got, _ := kit.Field(b.Get(kit.ConfigMaps, name), valuePath).(string); got != value {
 		return fmt.Errorf("ConfigMap %s has value %q, want %q", name, got, value)
 	}
 	return nil
+}
+
+// stays measures that ConfigMap app keeps a value.
+func (b *fixture) stays(value string) {
+	b.Helper()
+	b.Throughout(quiet, "ConfigMap app keeps its value", func() error { return b.hasValue("app", value) })
 }
 
 // wantValue fails the test if a ConfigMap has not a value.

@@ -6,10 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -61,9 +58,9 @@ func TestI1_RevertThatLandsAfterHelmFoundNothingToDo(t *testing.T) {
 			history := b.Record(kit.ConfigMaps)
 			b.lateRevert("two", func() { upgrade(b, chart) })
 			b.waitValue("app", "two")
-			b.Throughout(quiet, "ConfigMap app is as Helm meant it", func() error { return b.hasValue("app", "two") })
+			b.stays("two")
 			history.CatchUp()
-			check.Equal(t, fmt.Sprint(valuesOf(history, "app")), "[one two one two]", "the values were")
+			check.Equal(t, fmt.Sprint(history.Past("app", valuePath)), "[one two one two]", "the values were")
 		})
 	}
 }
@@ -73,7 +70,7 @@ func (b *fixture) lateRevert(value string, helm func()) {
 	b.Helper()
 	b.Proxy.Reset()
 	revert := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
-	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, fmt.Sprintf(`{"data":{"value":%q}}`, value))
+	b.Patch(kit.ConfigMaps, "app", fmt.Sprintf(`{"data":{"value":%q}}`, value))
 	b.WaitHeld(revert, 1)
 	helm()
 	revert.Release()
@@ -103,7 +100,7 @@ func TestI1_LateRevertWhileHelmIsAtWork(t *testing.T) {
 				b.installed(kit.Shared.Helm3(), oneValue, "one")
 				b.lateRevert(tampered, func() { b.Forge(pendingWith("two", 2, status)) })
 				b.waitValue("app", want)
-				b.Throughout(quiet, "ConfigMap app is "+want, func() error { return b.hasValue("app", want) })
+				b.stays(want)
 			})
 		}
 	}
@@ -127,8 +124,7 @@ func TestI1_AmendmentThatComesLate(t *testing.T) {
 		}
 		return b.hasValue("app", "one")
 	})
-	b.Throughout(quiet, "ConfigMap app is as the newest revision declares it",
-		func() error { return b.hasValue("app", "one") })
+	b.stays("one")
 }
 
 // The API server carries a revert out and the answer is lost, while Helm begins to work.
@@ -136,15 +132,9 @@ func TestI1_LateRevertWhoseAnswerIsLost(t *testing.T) {
 	b := newFixture(t)
 	b.installed(kit.Shared.Helm3(), oneValue, "one")
 	b.Proxy.Reset()
-	var lost atomic.Bool
-	b.Proxy.Intercept(func(r *http.Request) cluster.Action {
-		if !isRevert("configmaps", http.MethodPatch)(r) || lost.Swap(true) {
-			return cluster.Forward()
-		}
-		return cluster.Action{After: func(*http.Response) error { return http.ErrAbortHandler }}
-	})
+	b.Proxy.On(isRevert("configmaps", http.MethodPatch).First(1), cluster.DropAnswer())
 	revert := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
-	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"two"}}`)
+	b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"two"}}`)
 	b.WaitHeld(revert, 1)
 	b.Forge(pendingWith("two", 2, "failed"))
 	revert.Release()

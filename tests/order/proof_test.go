@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -31,7 +30,10 @@ metadata: {name: base}
 data: {value: always}
 `
 
-const quiet = time.Second
+const (
+	valuePath = "data.value"
+	quiet     = time.Second
+)
 
 // withBoth runs a case for both Helm versions, with records in Secrets and in ConfigMaps.
 func withBoth(t *testing.T, test func(*fixture, cluster.Helm)) {
@@ -63,12 +65,12 @@ func TestI1_CheckBeforeWrite(t *testing.T) {
 
 // The operator saw drift and found the record unchanged; then, before its write arrives, Helm upgrades.
 func TestI1_ResourceVersionPrecondition(t *testing.T) {
-	race := func(b *fixture, h cluster.Helm) *kit.History {
+	withBoth(t, func(b *fixture, h cluster.Helm) {
 		chart := b.installed(h, oneValue, "one")
 		history := b.Record(kit.ConfigMaps)
 		b.Proxy.Reset()
 		hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
-		b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"tampered"}}`)
+		b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"tampered"}}`)
 		b.WaitHeld(hold, 1)
 		args := []string{"upgrade", "app", chart, "--set", "value=two"}
 		if h.Name == "helm 4" {
@@ -76,28 +78,16 @@ func TestI1_ResourceVersionPrecondition(t *testing.T) {
 		}
 		b.Helm(h, args...)
 		hold.Release()
-		return history
-	}
-	undone := func(history *kit.History) error {
-		values := valuesOf(history, "app")
-		two := slices.Index(values, "two")
-		if two < 0 || !slices.Contains(values[two:], "one") {
-			return fmt.Errorf("the values were %q: one did not return after two", values)
-		}
-		return nil
-	}
-	withBoth(t, func(b *fixture, h cluster.Helm) {
-		history := race(b, h)
 		b.WaitReady("app", 2)
 		b.Until("the held write is refused", func() (any, bool) {
 			w := b.writes()
 			return w, len(w) > 0 && w[0].Code == http.StatusConflict
 		})
-		b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+		b.stays("two")
 		history.CatchUp()
-		if undone(history) == nil {
-			b.Errorf("the values were %q", valuesOf(history, "app"))
-		}
+		values := history.Past("app", valuePath)
+		two := slices.Index(values, "two")
+		check.That(b, two >= 0 && !slices.Contains(values[two:], "one"), "the values were %q", values)
 		b.wantNoWrites()
 	})
 }
@@ -115,17 +105,14 @@ var removals = map[string]func(b *fixture, h cluster.Helm, chart string){
 func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 	for name, helmRemoves := range removals {
 		t.Run(name, func(t *testing.T) {
-			race := func(b *fixture, h cluster.Helm) {
+			withBoth(t, func(b *fixture, h cluster.Helm) {
 				chart := b.installed(h, oneValue, "one")
 				b.Proxy.Reset()
 				hold := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
-				b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"tampered"}}`)
+				b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"tampered"}}`)
 				b.WaitHeld(hold, 1)
 				helmRemoves(b, h, chart)
 				hold.Release()
-			}
-			withBoth(t, func(b *fixture, h cluster.Helm) {
-				race(b, h)
 				b.Eventually("the held write is refused", func() error {
 					w := b.writes()
 					// A write that is held for long, because Helm takes long, is sent again and is not the last one.
@@ -148,7 +135,7 @@ func TestI1_WriteAfterHelmDeleted(t *testing.T) {
 func TestI1_SecondCheckAfterCreate(t *testing.T) {
 	for name, helmRemoves := range removals {
 		t.Run(name, func(t *testing.T) {
-			race := func(b *fixture, h cluster.Helm) {
+			withBoth(t, func(b *fixture, h cluster.Helm) {
 				chart := b.installed(h, oneValue, "one")
 				hold := b.heldCreation()
 				helmRemoves(b, h, chart)
@@ -158,9 +145,6 @@ func TestI1_SecondCheckAfterCreate(t *testing.T) {
 				} else {
 					b.WaitReady("app", 2)
 				}
-			}
-			withBoth(t, func(b *fixture, h cluster.Helm) {
-				race(b, h)
 				b.waitTakenBack()
 			})
 		})
@@ -205,7 +189,7 @@ func TestI1_TakenBackAlthoughAControllerTouchedIt(t *testing.T) {
 			b.Until("the object is created", func() (any, bool) {
 				return "it is not", b.Get(kit.ConfigMaps, "app") != nil
 			})
-			b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"metadata":{"annotations":{"controller/revision":"1"}}}`)
+			b.Patch(kit.ConfigMaps, "app", `{"metadata":{"annotations":{"controller/revision":"1"}}}`)
 			second.Release()
 			b.waitTakenBack()
 		})
@@ -224,41 +208,28 @@ func (b *fixture) waitTakenBack() {
 		}
 		return nil
 	})
-	b.Throughout(quiet, "ConfigMap app is as Helm left it, gone", func() error { return b.hasValue("app", "") })
+	b.stays("")
 }
 
 // While the operator's view of the record is stale, the release is uninstalled and reinstalled with other content:
 // again revision 1, again deployed.
 func TestI1_RecordIdentityNotRevisionNumber(t *testing.T) {
-	reinstalled := func(b *fixture, h cluster.Helm) (release func()) {
+	withBoth(t, func(b *fixture, h cluster.Helm) {
 		chart := b.installed(h, oneValue, "one")
 		b.Proxy.Reset()
-		release = b.Proxy.HoldWatch(isRecordWatch)
+		release := b.Proxy.HoldWatch(isRecordWatch)
 		// The objects' events are held until the end, so that the operator's first request about them is the one with
 		// the misleading answer.
 		objects := b.Proxy.HoldWatch(isObjectWatch)
 		b.Helm(h, "uninstall", "app")
 		b.Helm(h, "install", "app", chart, "--set", "value=two")
 		objects()
-		return release
-	}
-	withBoth(t, func(b *fixture, h cluster.Helm) {
-		release := reinstalled(b, h)
 		b.waitLists(2)
 		b.wantValue("app", "two")
 		b.wantNoWrites()
 		release()
 		b.WaitReady("app", 1)
-		b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+		b.stays("two")
 		b.wantNoWrites()
 	})
-}
-
-// valuesOf returns the past values of a ConfigMap, oldest first.
-func valuesOf(history *kit.History, name string) []string {
-	var values []string
-	for _, u := range history.States(kit.ConfigMaps, name) {
-		values = append(values, valueOf(u))
-	}
-	return values
 }

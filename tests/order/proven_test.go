@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -76,7 +75,7 @@ func TestI1_EveryRevertIsProvenAtOnce(t *testing.T) {
 			b.installed(kit.Shared.Helm3(), oneValue, "one")
 			b.Proxy.Reset()
 			answer := b.Proxy.HoldAnswers(isRevert("configmaps", http.MethodPatch))
-			b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"two"}}`)
+			b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"two"}}`)
 			b.WaitHeld(answer, 1)
 			end(b)
 			answer.Release()
@@ -96,13 +95,13 @@ func TestHostile_UpgradeToADriftThatWasReverted(t *testing.T) {
 			b := newFixture(t)
 			chart := b.installed(kit.Shared.Helm3(), hooked, "one")
 			b.Proxy.Reset()
-			b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"two"}}`)
+			b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"two"}}`)
 			b.waitValue("app", "one")
 			b.Until("the revert is proven", func() (any, bool) { return b.Proxy.Requests(), b.checksAfter() > 0 })
 			end(b)
 			b.Proxy.Reset()
 			b.hookFails(chart, "two")
-			b.Throughout(quiet, "ConfigMap app is as deployed", func() error { return b.hasValue("app", "one") })
+			b.stays("one")
 			b.wantNoWrites()
 		})
 	}
@@ -127,7 +126,7 @@ func TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite(t *testing.T) {
 			chart := b.installed(kit.Shared.Helm3(), hooked, "one")
 			b.lateRevert("two", func() { b.hookFails(chart, value) })
 			b.waitValue("app", "one")
-			b.Throughout(quiet, "ConfigMap app is as deployed", func() error { return b.hasValue("app", "one") })
+			b.stays("one")
 		})
 		t.Run("creation/"+name, func(t *testing.T) {
 			b := newFixture(t)
@@ -136,7 +135,7 @@ func TestHostile_UpgradeThatFailsBeforeItsObjectsAroundAWrite(t *testing.T) {
 			b.hookFails(chart, value)
 			creation.Release()
 			b.waitValue("app", "one")
-			b.Throughout(quiet, "ConfigMap app is as deployed", func() error { return b.hasValue("app", "one") })
+			b.stays("one")
 		})
 	}
 }
@@ -164,12 +163,12 @@ func TestI1_LateRevertWhileAHookRuns(t *testing.T) {
 			b.installed(kit.Shared.Helm3(), oneValue, "one")
 			record := pendingWith("two", 2, "pending-upgrade")
 			b.lateRevert("two", func() { b.Forge(withHook(b, record, "Running")) })
-			b.Throughout(quiet, "ConfigMap app is as deployed", func() error { return b.hasValue("app", "one") })
+			b.stays("one")
 			record.Status = "failed"
 			b.Forge(withHook(b, record, status))
 			b.WaitState("app", v1alpha1.StateFailed)
 			b.waitValue("app", want)
-			b.Throughout(quiet, "ConfigMap app is "+want, func() error { return b.hasValue("app", want) })
+			b.stays(want)
 		})
 	}
 }
@@ -180,7 +179,7 @@ func TestI1_StoppedBetweenARevertAndItsCheck(t *testing.T) {
 	b.installed(kit.Shared.Helm3(), oneValue, "one")
 	answer := b.Proxy.HoldAnswers(isRevert("configmaps", http.MethodPatch))
 	revert := b.Proxy.HoldRequests(isRevert("configmaps", http.MethodPatch))
-	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"two"}}`)
+	b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"two"}}`)
 	b.WaitHeld(revert, 1)
 	b.Forge(pendingWith("two", 2, "pending-upgrade"))
 	revert.Release()
@@ -219,7 +218,7 @@ func TestI1_TheCheckAfterARevertHoldsNothingUp(t *testing.T) {
 	b.installed(kit.Shared.Helm3(), oneValue, "one")
 	b.Proxy.Reset()
 	answer := b.Proxy.HoldAnswers(isRevert("configmaps", http.MethodPatch))
-	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"two"}}`)
+	b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"two"}}`)
 	b.WaitHeld(answer, 1)
 	after := b.Proxy.HoldRequests(isCheck)
 	answer.Release()
@@ -231,6 +230,6 @@ func TestI1_TheCheckAfterARevertHoldsNothingUp(t *testing.T) {
 	})
 	t.Logf("completed %s after the write, while the check was held", time.Since(began))
 	after.Release()
-	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, `{"data":{"value":"three"}}`)
+	b.Patch(kit.ConfigMaps, "app", `{"data":{"value":"three"}}`)
 	b.waitValue("app", "one")
 }

@@ -36,7 +36,7 @@ func TestI1_CheckReadsTheOtherStorage(t *testing.T) {
 		b.wantNoWrites()
 		release()
 		b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordsInTwoStorages)
-		b.Throughout(quiet, "ConfigMap app is as Helm wrote it", func() error { return b.hasValue("app", "two") })
+		b.stays("two")
 		b.wantNoWrites()
 	})
 }
@@ -51,7 +51,7 @@ func TestI1_LateRevertAndTheOtherStorage(t *testing.T) {
 		chart := b.installed(before, oneValue, "one")
 		b.lateRevert("two", func() { b.Helm(after, "upgrade", "--install", "app", chart, "--set", "value=two") })
 		b.waitValue("app", "two")
-		b.Throughout(quiet, "ConfigMap app is as Helm meant it", func() error { return b.hasValue("app", "two") })
+		b.stays("two")
 	})
 }
 
@@ -89,7 +89,7 @@ func (b *fixture) createdWhileContested(before, after cluster.Helm, chart string
 	creation.Release()
 	b.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRecordsInTwoStorages)
 	b.waitValue("app", "one")
-	b.Throughout(quiet, "ConfigMap app stays", func() error { return b.hasValue("app", "one") })
+	b.stays("one")
 	b.Delete(recordsOf(before), "sh.helm.release.v1.app.v1")
 	b.WaitReady("app", 1)
 	b.waitTakenBack()

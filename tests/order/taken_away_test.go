@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -39,7 +37,7 @@ func takenAway(b *fixture, h cluster.Helm, metadata map[string]any) {
 	before := asLeft(b, b.Get(kit.ConfigMaps, "app"))
 	body, err := json.Marshal(map[string]any{"metadata": metadata, "data": map[string]any{"value": "two"}})
 	check.NoError(b, err)
-	b.tamper(kit.ConfigMaps, "app", types.MergePatchType, string(body))
+	b.Patch(kit.ConfigMaps, "app", string(body))
 	b.Lock("app")
 	b.Eventually("the object is as Helm left it", func() error {
 		live := b.Get(kit.ConfigMaps, "app")

@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -60,8 +59,8 @@ type tampering struct {
 	do       func(b *fixture)
 }
 
-func patching(name string, gvr schema.GroupVersionResource, kind types.PatchType, patch string) tampering {
-	return tampering{name, gvr, func(b *fixture) { b.tamper(gvr, "app", kind, patch) }}
+func patching(name string, gvr schema.GroupVersionResource, patch string) tampering {
+	return tampering{name, gvr, func(b *fixture) { b.Patch(gvr, "app", patch) }}
 }
 
 func deleting(gvr schema.GroupVersionResource) tampering {
@@ -74,54 +73,41 @@ func tamperings() []tampering {
 		return fmt.Sprintf(`[{"op":"replace","path":%q,"value":%#v}]`, path, value)
 	}
 	return []tampering{
-		patching("changed field", kit.ConfigMaps, types.MergePatchType, `{"data":{"value":"tampered"}}`),
-		patching("changed field of a list element", kit.Deployments, types.JSONPatchType,
-			replace(container+"/image", "evil:1")),
-		patching("removed field", kit.ConfigMaps, types.MergePatchType, `{"data":{"value":null}}`),
-		patching("removed label", kit.Deployments, types.MergePatchType, `{"metadata":{"labels":{"team":null}}}`),
-		patching("removed annotation", kit.ConfigMaps, types.MergePatchType, `{"metadata":{"annotations":{"note":null}}}`),
-		patching("removed Helm's name annotation", kit.Services, types.MergePatchType,
+		patching("changed field", kit.ConfigMaps, `{"data":{"value":"tampered"}}`),
+		patching("changed field of a list element", kit.Deployments, replace(container+"/image", "evil:1")),
+		patching("removed field", kit.ConfigMaps, `{"data":{"value":null}}`),
+		patching("removed label", kit.Deployments, `{"metadata":{"labels":{"team":null}}}`),
+		patching("removed annotation", kit.ConfigMaps, `{"metadata":{"annotations":{"note":null}}}`),
+		patching("removed Helm's name annotation", kit.Services,
 			`{"metadata":{"annotations":{"meta.helm.sh/release-name":null}}}`),
-		patching("changed Helm's name annotation", kit.ConfigMaps, types.MergePatchType,
+		patching("changed Helm's name annotation", kit.ConfigMaps,
 			`{"metadata":{"annotations":{"meta.helm.sh/release-name":"other"}}}`),
-		patching("removed all annotations", kit.Deployments, types.MergePatchType, `{"metadata":{"annotations":null}}`),
-		patching("removed Helm's label", kit.ConfigMaps, types.MergePatchType,
-			`{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`),
-		patching("changed Helm's label", kit.Services, types.MergePatchType,
-			`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"}}}`),
-		patching("renamed Service port", kit.Services, types.JSONPatchType, replace("/spec/ports/0/port", 81)),
-		patching("renamed container port", kit.Deployments, types.JSONPatchType,
-			replace(container+"/ports/0/containerPort", 81)),
-		patching("renamed environment variable", kit.Deployments, types.JSONPatchType,
-			replace(container+"/env/0/name", "EVIL")),
-		patching("removed list element", kit.Deployments, types.JSONPatchType, `[{"op":"remove","path":"`+container+
-			`/env/0"}]`),
-		patching("renamed container", kit.Deployments, types.JSONPatchType, replace(container+"/name", "evil")),
-		{"applied by somebody else", kit.ConfigMaps, appliedBySomebodyElse},
-		{"updated under Helm's name", kit.ConfigMaps, updatedAsHelm},
-		{"scaled", kit.Deployments, scaled},
+		patching("removed all annotations", kit.Deployments, `{"metadata":{"annotations":null}}`),
+		patching("removed Helm's label", kit.ConfigMaps, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":null}}}`),
+		patching("changed Helm's label", kit.Services, `{"metadata":{"labels":{"app.kubernetes.io/managed-by":"me"}}}`),
+		patching("renamed Service port", kit.Services, replace("/spec/ports/0/port", 81)),
+		patching("renamed container port", kit.Deployments, replace(container+"/ports/0/containerPort", 81)),
+		patching("renamed environment variable", kit.Deployments, replace(container+"/env/0/name", "EVIL")),
+		patching("removed list element", kit.Deployments, `[{"op":"remove","path":"`+container+`/env/0"}]`),
+		patching("renamed container", kit.Deployments, replace(container+"/name", "evil")),
+		{"applied by somebody else", kit.ConfigMaps, func(b *fixture) {
+			b.applies(map[string]any{"metadata": map[string]any{"name": "app"}, "data": map[string]any{"value": "applied"}})
+		}},
+		{"updated under Helm's name", kit.ConfigMaps, func(b *fixture) {
+			b.PatchAs("helm", kit.ConfigMaps, "app", `{"data":{"value":"helm's"}}`)
+		}},
+		{"scaled", kit.Deployments, func(b *fixture) {
+			b.PatchAs("kubectl", kit.Deployments, "app", `{"spec":{"replicas":7}}`, "scale")
+		}},
 		deleting(kit.ConfigMaps), deleting(kit.Services), deleting(kit.Deployments),
 	}
 }
 
-func appliedBySomebodyElse(b *fixture) {
-	config := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "app"},
-		"data": map[string]any{"value": "applied"},
-	}}
-	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Apply(b.Ctx, "app", config,
-		metav1.ApplyOptions{FieldManager: tamperer, Force: true})
-	check.NoError(b, err)
-}
-
-func updatedAsHelm(b *fixture) {
-	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
-		[]byte(`{"data":{"value":"helm's"}}`), metav1.PatchOptions{FieldManager: "helm"})
-	check.NoError(b, err)
-}
-
-func scaled(b *fixture) {
-	_, err := b.Dynamic.Resource(kit.Deployments).Namespace(b.Apps).Patch(b.Ctx, "app", types.MergePatchType,
-		[]byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{FieldManager: "kubectl"}, "scale")
+// applies applies ConfigMap app as another user, by force.
+func (b *fixture) applies(content map[string]any) {
+	b.Helper()
+	content["apiVersion"], content["kind"] = "v1", "ConfigMap"
+	_, err := b.In(kit.ConfigMaps, b.Apps).Apply(b.Ctx, "app", &unstructured.Unstructured{Object: content},
+		metav1.ApplyOptions{FieldManager: kit.Tamperer, Force: true})
 	check.NoError(b, err)
 }

@@ -7,10 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -25,9 +23,8 @@ import (
 // others.
 func inParts() []tampering {
 	return []tampering{
-		patching("renamed port", kit.Services, types.JSONPatchType,
-			`[{"op":"replace","path":"/spec/ports/0/port","value":81}]`),
-		patching("renamed variable", kit.Deployments, types.JSONPatchType,
+		patching("renamed port", kit.Services, `[{"op":"replace","path":"/spec/ports/0/port","value":81}]`),
+		patching("renamed variable", kit.Deployments,
 			`[{"op":"replace","path":"/spec/template/spec/containers/0/env/0/name","value":"EVIL"}]`),
 		{"applied as a whole", kit.ConfigMaps, appliedAsAWhole},
 		deleting(kit.Services),
@@ -37,15 +34,10 @@ func inParts() []tampering {
 // appliedAsAWhole applies an edited output of helm get manifest, as a user does: one value differs.
 func appliedAsAWhole(b *fixture) {
 	live := b.Get(kit.ConfigMaps, "app")
-	content := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "app"}, "data": live.Object["data"],
-	}}
-	content.SetLabels(live.GetLabels())
-	content.SetAnnotations(live.GetAnnotations())
-	check.NoError(b, unstructured.SetNestedField(content.Object, "tampered", "data", "value"))
-	_, err := b.Dynamic.Resource(kit.ConfigMaps).Namespace(b.Apps).Apply(b.Ctx, "app", content,
-		metav1.ApplyOptions{FieldManager: tamperer, Force: true})
-	check.NoError(b, err)
+	check.NoError(b, unstructured.SetNestedField(live.Object, "tampered", "data", "value"))
+	live.Object["metadata"] = map[string]any{"name": "app", "labels": kit.Field(live, "metadata.labels"),
+		"annotations": kit.Field(live, "metadata.annotations")}
+	b.applies(live.Object)
 }
 
 // owners returns the field managers of the object of a tampering.
