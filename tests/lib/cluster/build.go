@@ -90,11 +90,13 @@ type builder struct {
 	demo bool
 	// patience is how long a server may be silent.
 	patience time.Duration
+	// modulesTake bounds the download of the modules of setup-envtest.
+	modulesTake time.Duration
 }
 
 // provide puts the paths of some programs into b.bins, and fetches or builds the missing ones.
 func provide(ctx context.Context, of func(source string) ([]program, error), b builder) (err error) {
-	b.patience = serverPatience
+	b.patience, b.modulesTake = serverPatience, 2*serverPatience
 	if b.log == nil {
 		b.log = io.Discard
 	}

@@ -139,7 +139,7 @@ func (b builder) fetch(ctx context.Context, server program) (err error) {
 func (b builder) buildTool(ctx context.Context, dir string) (string, error) {
 	module := filepath.Join(b.source, "..", "..", "tools", "envtest")
 	// The modules first, and not for long: without a module proxy, other programs may have their modules already.
-	limited, cancel := context.WithTimeout(ctx, 2*b.patience)
+	limited, cancel := context.WithTimeout(ctx, b.modulesTake)
 	defer cancel()
 	if out, err := inModule(limited, module, "go", "list", "-mod=readonly", "-deps", ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("get the modules of setup-envtest: %w\n%s", err, out)

@@ -84,7 +84,7 @@ func newBuilder(t *testing.T) (b builder, log *bytes.Buffer, missing []program, 
 	check.NoError(t, err)
 	log = &bytes.Buffer{}
 	b = builder{log: log, source: source, dir: filepath.Join(t.TempDir(), "programs"), bins: &Binaries{},
-		demo: true, patience: serverPatience}
+		demo: true, patience: serverPatience, modulesTake: 2 * serverPatience}
 	missing = slices.DeleteFunc(all, func(p program) bool { return !slices.Contains(prebuilt, p.name) })
 	version, err = b.required(missing[1])
 	check.NoError(t, err)
@@ -197,7 +197,7 @@ func TestWithoutPrebuiltProgramsTheyAreBuilt(t *testing.T) {
 			index: serving(answer(listing(sum, never, version)))},
 		{name: "an archive that stops", patience: short, reason: "i/o timeout",
 			index: serving(answer(listing(sum, stalling, version)))},
-		{name: "modules that never come", proxy: never, patience: short, reason: "get the modules of setup-envtest"},
+		{name: "modules that never come", proxy: never, reason: "get the modules of setup-envtest"},
 		{name: "no such version", index: serve(t, path, sum, "v1.2.3"), reason: "unable to find a version that was supported"},
 		{name: "no sum", index: serve(t, path, `""`, version), reason: "checksum mismatch"},
 		{name: "a damaged archive", index: serve(t, path, impostorSum, version), reason: "checksum mismatch"},
@@ -216,6 +216,7 @@ func TestWithoutPrebuiltProgramsTheyAreBuilt(t *testing.T) {
 				b.patience = failure.patience
 			}
 			if failure.proxy != "" {
+				b.modulesTake = 2 * short
 				t.Setenv("GOPROXY", failure.proxy)
 				t.Setenv("GOMODCACHE", t.TempDir())
 			}
