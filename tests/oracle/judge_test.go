@@ -22,17 +22,14 @@ func TestRules(t *testing.T) {
 		"a revert": {func(s *story) {
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 			s.write(locker, settings, settingsAs("one"))
-			s.check()
-			s.wait(time.Hour)
-			s.check()
+			s.rest()
 		}, ""},
 		"a revert to a revision that has been replaced": {func(s *story) {
 			s.shop(2, "pending-upgrade", configMap("two"))
 			s.write(helmUser, settings, settingsAs("two"))
 			s.shop(1, "superseded", configMap("one"))
 			s.shop(2, "deployed", configMap("two"))
-			s.put(settings, settingsAs("tampered"))
-			s.write(locker, settings, settingsAs("one"))
+			s.revert("")
 		}, ruleStale},
 		"a revert that Helm overtakes between check and write": {func(s *story) {
 			s.put(settings, settingsAs("tampered"))
@@ -87,35 +84,29 @@ func TestRules(t *testing.T) {
 		}, ruleStale},
 		"an object that Helm has deleted is created again": {func(s *story) {
 			s.shop(2, "pending-upgrade", "")
-			s.put(settings, nil)
-			s.write(locker, settings, settingsAs("one"))
+			s.recreate()
 		}, ruleStale},
 		"an object that somebody has deleted is created again": {func(s *story) {
-			s.put(settings, nil)
-			s.write(locker, settings, settingsAs("one"))
+			s.recreate()
 		}, ""},
 		"Helm deletes it for the same release stored elsewhere": {func(s *story) {
 			s.record(stored{"flux", 2, "pending-upgrade", "apps", "", configMap("two"), ""})
-			s.put(settings, nil)
-			s.write(locker, settings, settingsAs("one"))
+			s.recreate()
 		}, ""}, // a native record exists: the other one may be forged
 		"the lock is on the other key, and Helm deletes natively": {func(s *story) {
 			s.record(stored{"flux", 1, "deployed", "apps", "", configMap("one"), ""})
 			s.shop(2, "pending-upgrade", configMap("one"))
-			s.put(settings, nil)
-			s.write(locker, settings, settingsAs("one"))
+			s.recreate()
 		}, ruleStale},
 		"the lock is on the other key, and Helm has deleted natively": {func(s *story) {
 			s.elsewhere()
 			s.shop(2, "deployed", "")
-			s.put(settings, nil)
-			s.write(locker, settings, settingsAs("one"))
+			s.recreate()
 		}, ruleStale},
 		"the lock is on the other key, and the release was uninstalled natively": {func(s *story) {
 			s.elsewhere()
 			s.shop(1, "uninstalled", configMap("one"))
-			s.put(settings, nil)
-			s.write(locker, settings, settingsAs("one"))
+			s.recreate()
 		}, ""},
 		"the lock is on the other key, and a creation stays that Helm began to do without": {func(s *story) {
 			s.elsewhere()
@@ -149,20 +140,17 @@ func TestRules(t *testing.T) {
 			s.write(locker, settings, settingsAs("one"))
 		}, ""},
 		"a write that is not proven": {func(s *story) {
-			s.put(settings, settingsAs("tampered"))
-			s.write(locker, settings, settingsAs("one"))
+			s.revert("")
 			s.wait(time.Minute)
 			s.check()
 		}, ruleProof},
 		"a write is proven when the API server answers again": {func(s *story) {
-			s.put(settings, settingsAs("tampered"))
-			s.write(locker, settings, settingsAs("one"))
+			s.revert("")
 			s.outage(time.Minute)
 			s.check()
 		}, ""},
 		"a write is not proven after an outage": {func(s *story) {
-			s.put(settings, settingsAs("tampered"))
-			s.write(locker, settings, settingsAs("one"))
+			s.revert("")
 			s.outage(time.Minute)
 			s.wait(2 * proofTime)
 			s.check()
@@ -212,8 +200,7 @@ func TestRules(t *testing.T) {
 		"a release in Detect": {func(s *story) {
 			s.lock(map[string]any{"mode": "Detect"}, nil)
 			s.wait(time.Minute)
-			s.put(settings, settingsAs("tampered"))
-			s.write(locker, settings, settingsAs("one"))
+			s.revert("")
 		}, ruleMode},
 		"writes one after another": {func(s *story) {
 			s.put(settings, settingsAs("tampered"))
@@ -229,17 +216,13 @@ func TestRules(t *testing.T) {
 		"the operator owns what it reverted": {func(s *story) {
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 			s.write(locker, settings, settingsAs("one", "helm-locker/Update"))
-			s.check()
-			s.wait(time.Hour)
-			s.check()
+			s.rest()
 		}, ruleOwnership},
 		"the operator hands it over in time": {func(s *story) {
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 			s.write(locker, settings, settingsAs("one", "helm-locker/Update"))
 			s.write(locker, settings, settingsAs("one"))
-			s.check()
-			s.wait(time.Hour)
-			s.check()
+			s.rest()
 		}, ""},
 		"the operator is interrupted before it hands it over": {func(s *story) {
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
@@ -250,9 +233,7 @@ func TestRules(t *testing.T) {
 			s.record(stored{"apps", 1, "deployed", "apps", "ssa", configMap("one"), ""})
 			s.put(settings, settingsAs("tampered", "kubectl/Update"))
 			s.write(locker, settings, settingsAs("one", "helm/Apply", "kubectl/Update"))
-			s.check()
-			s.wait(time.Hour)
-			s.check()
+			s.rest()
 		}, ruleOwnership},
 		"drift at the end": {func(s *story) {
 			s.put(settings, settingsAs("tampered"))

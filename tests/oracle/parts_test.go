@@ -1,9 +1,12 @@
 package oracle
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestPaths(t *testing.T) {
@@ -27,9 +30,7 @@ func TestPaths(t *testing.T) {
 		"/metrics":                                                               false,
 		"/apis/apps/v1/namespaces/apps/deployments/web/status":                   false,
 	} {
-		if got := plain(uri); got != good {
-			t.Errorf("%s: %t, want %t", uri, got, good)
-		}
+		check.Equal(t, plain(uri), good, "%s", uri)
 	}
 }
 
@@ -41,9 +42,7 @@ func TestSelectors(t *testing.T) {
 	} {
 		r := &Request{RequestURI: "/api/v1/namespaces/apps/secrets?labelSelector=" + selector}
 		r.ObjectRef.Resource = "secrets"
-		if got := ofOne(r); got != good {
-			t.Errorf("%s: %t, want %t", selector, got, good)
-		}
+		check.Equal(t, ofOne(r), good, "%s", selector)
 	}
 }
 
@@ -60,9 +59,7 @@ items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: elsewhere}}
 - {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader}}
 `, "apps", "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	r := &record{as: "apps", objects: objects}
 	for id, want := range map[identity]bool{
 		{"apps", "Deployment", "apps", "web"}:                        true, // whatever version it is at
@@ -73,9 +70,7 @@ items:
 		{"example.com", "ClusterRole", "", "reader"}:                 false,
 		{"rbac.authorization.k8s.io", "ClusterRole", "", "somebody"}: false,
 	} {
-		if got := r.declares(id) != nil; got != want {
-			t.Errorf("%v is declared: %t, want %t", id, got, want)
-		}
+		check.Equal(t, r.declares(id) != nil, want, "declares %v", id)
 	}
 }
 
@@ -89,14 +84,8 @@ func TestDiffering(t *testing.T) {
 		"ports": []any{map[string]any{"port": float64(443)}, map[string]any{"port": float64(80), "protocol": "TCP"}},
 		"env":   []any{map[string]any{"name": "b", "value": "other"}, map[string]any{"name": "a", "value": "1"}},
 		"args":  []any{"x"}}}
-	var paths []string
-	for path := range differing(declared, live) {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	if got := strings.Join(paths, " "); got != "/spec/args/1 /spec/env/1/value /spec/replicas" {
-		t.Errorf("differing are %s", got)
-	}
+	paths := slices.Sorted(maps.Keys(differing(declared, live)))
+	check.Equal(t, strings.Join(paths, " "), "/spec/args/1 /spec/env/1/value /spec/replicas", "differing")
 }
 
 func TestSecretsAreComparedAndNotShown(t *testing.T) {
@@ -105,12 +94,10 @@ func TestSecretsAreComparedAndNotShown(t *testing.T) {
 		"stringData": map[string]any{"password": "hunter2"}}
 	stored := object{"kind": "Secret", "data": map[string]any{"none": nil, "lines": "aHVudGVy",
 		"password": "aHVudGVyMg=="}}
-	if wrong := differing(declared, stored); len(wrong) > 0 {
-		t.Errorf("differing are %v", wrong)
-	}
-	if text := show(&live{id: identity{kind: "Secret"}}, "hunter2"); strings.Contains(text, "hunter2") {
-		t.Error(text)
-	}
+	wrong := differing(declared, stored)
+	check.That(t, len(wrong) == 0, "differing are %v", wrong)
+	text := show(&live{id: identity{kind: "Secret"}}, "hunter2")
+	check.That(t, !strings.Contains(text, "hunter2"), "shown is %s", text)
 }
 
 // Helm 4 owns stringData as it applies it, and an owner of the same key in data is no conflict.
@@ -125,8 +112,7 @@ func TestOwnersOfStringData(t *testing.T) {
 				map[string]any{"manager": "helm", "operation": "Apply", "fieldsV1": map[string]any{"f:stringData": token}},
 				map[string]any{"manager": manager, "operation": "Update", "fieldsV1": map[string]any{field: token}},
 			}}}
-		if wrong := unlikeHelm(candidate{&record{ssa: true}, declared}, o, nil); len(wrong) != want {
-			t.Errorf("%s: %v, want %d", entry, wrong, want)
-		}
+		wrong := unlikeHelm(candidate{&record{ssa: true}, declared}, o, nil)
+		check.That(t, len(wrong) == want, "%s: %v, want %d", entry, wrong, want)
 	}
 }

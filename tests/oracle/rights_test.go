@@ -108,6 +108,19 @@ func TestRights(t *testing.T) {
 	judgeStories(t, tests)
 }
 
+// rest lets the operator read the records, twice in an hour.
+func (s *story) rest() {
+	s.check()
+	s.wait(time.Hour)
+	s.check()
+}
+
+// recreate has the operator undo a deletion.
+func (s *story) recreate() {
+	s.put(settings, nil)
+	s.write(locker, settings, settingsAs("one"))
+}
+
 // revert has the operator undo a change with the rights of a user; with its own for none.
 func (s *story) revert(as string) {
 	s.put(settings, settingsAs("tampered"))

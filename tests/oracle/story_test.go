@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // story is a recording made up by a test: each call is a moment later than the previous one.
@@ -113,17 +115,12 @@ func (s *story) record(r stored) {
 			"last_run": map[string]any{"phase": strings.TrimPrefix(r.hook, "none")}}}
 	}
 	content, err := json.Marshal(payload)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s, err)
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
-	if _, err := writer.Write(content); err != nil {
-		s.Fatal(err)
-	}
-	if err := writer.Close(); err != nil {
-		s.Fatal(err)
-	}
+	_, err = writer.Write(content)
+	check.NoError(s, err)
+	check.NoError(s, writer.Close())
 	helms := base64.StdEncoding.EncodeToString(packed.Bytes())
 	name := fmt.Sprintf("sh.helm.release.v1.shop.v%d", version)
 	s.put("/registry/secrets/"+namespace+"/"+name, object{"apiVersion": "v1", "kind": "Secret",
@@ -216,9 +213,7 @@ func (s *story) judged() (map[string]int, *Report) {
 		},
 		notes: s.excused,
 	}.judge(r)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s, err)
 	broken := map[string]int{}
 	for _, v := range r.violations {
 		broken[v.rule]++
