@@ -202,8 +202,7 @@ func TestEvidence_TheReportIsWhatWasDone(t *testing.T) {
 	a.change("dave")
 	a.step("Unknown OperatorStopped; Locked 2", func() {
 		a.Running.Stop()
-		a.start(witnessed, kit.Events)
-		a.front.to(a.guardAddress(a.Running))
+		a.startServed(witnessed, kit.Events)
 		a.WaitReady("shop", 2)
 		a.wrote("the state after the gap", gaps, func(l *evidence.Line) bool {
 			return l.Type == evidence.StateRead && l.Data.Release.Name == "shop" && l.Data.Lock.Locked

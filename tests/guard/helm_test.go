@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +13,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -76,27 +73,19 @@ func (f *fixture) tamperAlways() (denied *atomic.Int64, stop func()) {
 	denied = &atomic.Int64{}
 	ctx, cancel := context.WithCancel(f.Ctx)
 	var running sync.WaitGroup
-	patches := map[schema.GroupVersionResource]string{
+	for gvr, patch := range map[schema.GroupVersionResource]string{
 		kit.ConfigMaps: changed, kit.Deployments: `{"spec":{"replicas":99}}`, kit.Secrets: `{"stringData":{"password":"x"}}`,
-	}
-	names := map[schema.GroupVersionResource]string{
-		kit.ConfigMaps:  "settings",
-		kit.Deployments: "web",
-		kit.Secrets:     "password",
-	}
-	for gvr, patch := range patches {
+	} {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				_, err := f.In(gvr, f.Apps).Patch(ctx, names[gvr], types.MergePatchType, []byte(patch),
-					metav1.PatchOptions{})
+				err := f.TryPatch(gvr, shopNames[gvr], patch)
 				if err != nil && strings.Contains(err.Error(), "helm-locker: ") {
 					denied.Add(1)
 				}
 			}
 		})
 	}
-	var once sync.Once
-	stop = func() { once.Do(func() { cancel(); running.Wait() }) }
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	f.Cleanup(stop)
 	return denied, stop
 }
@@ -115,26 +104,6 @@ func TestI13_AnotherReleaseTakesOver(t *testing.T) {
 	})
 }
 
-// recordPolicy makes Helm fail to store the status uninstalling.
-const recordPolicy = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: records-NAMESPACE}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [secrets]}]
-  matchConditions: [{name: here, expression: "object.metadata.namespace == 'NAMESPACE'"}]
-  validations:
-  - expression: "!('status' in object.metadata.labels) || object.metadata.labels['status'] != 'uninstalling'"
-    message: records are read-only
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: records-NAMESPACE}
-spec: {policyName: records-NAMESPACE, validationActions: [Deny]}
-`
-
 // Helm deletes objects even if it could not store the status uninstalling. Its deletions are then indistinguishable
 // from a user's, so they are refused, and Helm reports the reason. Nothing is lost, and there are two remedies: a
 // record that can be stored, and a suspension.
@@ -146,14 +115,10 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 				check.NoError(t, f.Cluster.Except("I13", f.Apps, "Helm goes on without a stored record"))
 				f.guarded(h, "shop", shop)
 				f.inForce(kit.ConfigMaps, "settings")
-				policy := filepath.Join(t.TempDir(), "policy.yaml")
-				text := strings.ReplaceAll(recordPolicy, "NAMESPACE", f.Apps)
-				check.NoError(t, os.WriteFile(policy, []byte(text), 0o600))
-				f.Kubectl("apply", "-f", policy)
-				f.Until("records cannot be stored", func() (any, bool) {
-					err := f.TryPatch(kit.Secrets, "sh.helm.release.v1.shop.v1", `{"metadata":{"labels":{"status":"uninstalling"}}}`, metav1.DryRunAll)
-					return err, err != nil && strings.Contains(err.Error(), "read-only")
-				})
+				// Helm cannot store the status uninstalling.
+				allow := f.Deny(kit.Secrets,
+					"!('status' in object.metadata.labels) || object.metadata.labels['status'] != 'uninstalling'",
+					"sh.helm.release.v1.shop.v1", `{"metadata":{"labels":{"status":"uninstalling"}}}`)
 				before := f.Get(kit.ConfigMaps, "settings").GetUID()
 				out, err := h.Run(f.Ctx, "uninstall", "shop", "--namespace", f.Apps, "--debug")
 				words := fmt.Sprintf(`its deletion was refused. Use "helm upgrade shop -n %[1]s" or `+
@@ -163,7 +128,7 @@ func TestI13_UninstallationThatCannotStoreItsRecord(t *testing.T) {
 				f.WaitReady("shop", 1)
 				check.Equal(t, f.Get(kit.ConfigMaps, "settings").GetUID(), before, "an object was deleted")
 				if way == "stored" {
-					f.Kubectl("delete", "-f", policy)
+					allow()
 					f.Eventually("the command can be repeated", func() error {
 						_, err := h.Run(f.Ctx, "uninstall", "shop", "--namespace", f.Apps)
 						return err

@@ -22,6 +22,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -46,8 +47,6 @@ func TestMain(m *testing.M) {
 type fixture struct {
 	*kit.Fixture
 	front *front
-	// me is the operator's user.
-	me string
 }
 
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
@@ -60,23 +59,37 @@ func newFixtureOn(t *testing.T, c *cluster.Cluster, options ...func(*operator.Co
 	t.Helper()
 	f := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, c)}, front: newFront(t)}
 	f.Proxy = f.NewProxy()
+	f.startServed(options...)
+	return f
+}
+
+// startServed is start for an operator that the front forwards to.
+func (f *fixture) startServed(options ...func(*operator.ControllerOptions)) {
+	f.Helper()
 	f.start(options...)
 	f.front.to(f.guardAddress(f.Running))
-	return f
 }
 
 // start starts an operator behind the front.
 func (f *fixture) start(options ...func(*operator.ControllerOptions)) {
 	f.Helper()
-	f.me = "helm-locker:" + f.Operator
-	config, err := f.Cluster.UserConfig(f.me, "system:masters", cluster.OperatorsGroup)
-	check.NoError(f, err)
-	f.Running = kit.StartOperator(f, f.Proxy.Via(config), f.Operator, append([]func(*operator.ControllerOptions){
+	f.Running = kit.StartOperator(f, f.config(), f.Operator, append([]func(*operator.ControllerOptions){
 		func(o *operator.ControllerOptions) {
 			o.SkipCRD = true
 			o.Guard = operator.GuardOptions{Address: "127.0.0.1:0", URL: "https://" + f.front.address()}
 			o.MetricsAddress = "127.0.0.1:0"
 		}}, options...)...)
+}
+
+// config returns that of the operator as its own user, by the proxy if there is one.
+func (f *fixture) config() *rest.Config {
+	f.Helper()
+	config, err := f.Cluster.UserConfig("helm-locker:"+f.Operator, "system:masters", cluster.OperatorsGroup)
+	check.NoError(f, err)
+	if f.Proxy == nil {
+		return config
+	}
+	return f.Proxy.Via(config)
 }
 
 var guardOn = regexp.MustCompile(`guard on (127\.0\.0\.1:\d+)`)

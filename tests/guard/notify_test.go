@@ -84,8 +84,7 @@ func TestAStandbysDenialIsNotifiedWhenItLeads(t *testing.T) {
 	f.guarded(kit.Shared.Helm3(), "shop", kit.ConfigMap("settings", "declared"))
 	f.inForce(kit.ConfigMaps, "settings")
 	leader := f.Running
-	f.start(elected)
-	f.front.to(f.guardAddress(f.Running))
+	f.startServed(elected)
 	f.Until("the standby refuses", func() (any, bool) {
 		_, said := f.kubectl("delete", "configmap", "settings") // which the leader was not asked about
 		return said, strings.Contains(said, "denied the request")

@@ -58,8 +58,7 @@ func TestI13_AStoppedOperatorBlocksNothing(t *testing.T) {
 	f.Running.Stop()
 	f.passes("patch", "configmap", "settings", "-p", changed)
 	f.passes("scale", "deployment", "web", "--replicas=7")
-	f.start()
-	f.front.to(f.guardAddress(f.Running))
+	f.startServed()
 	f.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	f.inForce(kit.ConfigMaps, "settings")
 }

@@ -186,8 +186,7 @@ func TestI13_StandbysGuard(t *testing.T) {
 	f.guarded(kit.Shared.Helm3(), "shop", shop)
 	f.inForce(kit.ConfigMaps, "settings")
 	leader := f.Running
-	f.start(elected)
-	f.front.to(f.guardAddress(f.Running))
+	f.startServed(elected)
 	f.Until("the standby refuses", func() (any, bool) {
 		_, said := f.kubectl("patch", "configmap", "settings", "-p", changed)
 		return said, strings.Contains(said, "denied the request")

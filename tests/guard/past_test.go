@@ -6,16 +6,12 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -148,7 +144,8 @@ spec: `+spec)
 func TestHostile_TheAccountOfTheReleaseIsNoWayPast(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.grant("default")
+	f.Bind(f.Apps, "default", "ClusterRole/cluster-admin",
+		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: f.Apps, Name: "default"})
 	f.guarded(kit.Shared.Helm3(), "shop", strings.Replace(shop, "kind: ConfigMap", "kind: ConfigMap\nimmutable: true", 1),
 		func(hr *v1alpha1.HelmRelease) {
 			hr.Spec.ServiceAccountName, hr.Spec.ReplaceImmutable = "default", true
@@ -166,17 +163,6 @@ func TestHostile_TheAccountOfTheReleaseIsNoWayPast(t *testing.T) {
 		return complaint, strings.Contains(out, "deleted")
 	})
 	f.WaitNewObject(kit.ConfigMaps, "settings", old)
-}
-
-// grant binds a ServiceAccount of the namespace of the release to the administrator's role there.
-func (f *fixture) grant(account string) {
-	f.Helper()
-	_, err := f.Kube.RbacV1().RoleBindings(f.Apps).Create(f.Ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: account},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: f.Apps, Name: account}},
-	}, metav1.CreateOptions{})
-	check.NoError(f, err)
 }
 
 // Controllers of Kubernetes adopt the objects that match their selectors: neither the guard nor the operator objects.
@@ -199,14 +185,15 @@ spec: {containers: [{name: main, image: "example.com/main:1"}]}
 	}
 	f.refused(pods, "single", "metadata.ownerReferences[0] was refused", "patch", "pod", "single", "--type=merge", "-p",
 		adopt("00000000-0000-0000-0000-000000000000"))
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "single"}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/main:1"}}}}
-	_, err := f.Kube.AppsV1().ReplicaSets(f.Apps).Create(f.Ctx, &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "adopter"},
-		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Template: template,
-			Selector: &metav1.LabelSelector{MatchLabels: template.Labels}},
-	}, metav1.CreateOptions{})
-	check.NoError(t, err)
+	f.Create(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, f.Apps, `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: adopter}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: single}}
+  template: {metadata: {labels: {app: single}}, spec: {containers: [{name: main, image: "example.com/main:1"}]}}
+`)
 	f.Until("the Pod is adopted", func() (any, bool) { return owners(), len(owners()) == 1 })
 	before := f.Get(pods, "single")
 	f.PatchHelmRelease("shop", `{"spec":{"guard":"Off"}}`)

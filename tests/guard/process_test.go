@@ -100,16 +100,10 @@ func (f *fixture) startProgram() *process.Operator {
 	return program
 }
 
-// kubeconfig returns that of the operator as its own user, by the proxy if there is one.
+// kubeconfig returns the path of config as a file.
 func (f *fixture) kubeconfig() string {
 	f.Helper()
-	f.me = "helm-locker:" + f.Operator
-	config, err := f.Cluster.UserConfig(f.me, "system:masters", cluster.OperatorsGroup)
-	check.NoError(f, err)
-	if f.Proxy != nil {
-		config = f.Proxy.Via(config)
-	}
-	kubeconfig, err := f.Cluster.KubeconfigFor(f.me, config)
+	kubeconfig, err := f.Cluster.KubeconfigFor("helm-locker:"+f.Operator, f.config())
 	check.NoError(f, err)
 	return kubeconfig
 }

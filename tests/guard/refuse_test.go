@@ -39,6 +39,11 @@ metadata: {name: password}
 stringData: {password: {{ .Values.password | default "correct-horse" }}}
 `
 
+// shopNames are the names of its objects.
+var shopNames = map[schema.GroupVersionResource]string{
+	kit.Deployments: "web", kit.ConfigMaps: "settings", kit.Secrets: "password",
+}
+
 // newShop is newFixture with the release shop, whose guard refuses changes.
 func newShop(t *testing.T) *fixture {
 	t.Helper()
@@ -54,64 +59,27 @@ func TestI13_WhatPeopleDoIsRefused(t *testing.T) {
 		f.guarded(h, "shop", shop)
 		f.inForce(kit.Deployments, "web")
 		belongs := "Deployment " + f.Apps + "/web belongs to the Helm release " + f.Apps + "/shop, which is locked; "
-		f.refused(kit.Deployments, "web", belongs+"spec.replicas 2 -> 5 was refused. Use \"helm upgrade shop -n "+
-			f.Apps+"\"", "patch", "deployment", "web", "--type=merge", "-p", `{"spec":{"replicas":5}}`)
-		f.refused(
-			kit.Deployments,
-			"web",
-			belongs+"spec.replicas 2 -> 3 was refused",
-			"scale",
-			"deployment",
-			"web",
-			"--replicas=3",
-		)
-		f.refused(
-			kit.Deployments,
-			"web",
-			"spec.template.spec.containers[0].image was refused",
-			"set",
-			"image",
-			"deployment",
-			"web",
-			"web=example.com/evil:1",
-		)
-		f.refused(kit.Deployments, "web", belongs+"its deletion was refused", "delete", "deployment", "web")
-		f.refused(
-			kit.Deployments,
-			"web",
-			"metadata.annotations[meta.helm.sh/release-name]",
-			"annotate",
-			"deployment",
-			"web",
-			"--overwrite",
-			"meta.helm.sh/release-name=other",
-		)
-		f.refused(
-			kit.ConfigMaps,
-			"settings",
-			"data[key] was refused",
-			"patch",
-			"configmap",
-			"settings",
-			"--type=json",
-			"-p",
-			`[{"op":"remove","path":"/data/key"}]`,
-		)
-		f.refused(
-			kit.ConfigMaps,
-			"settings",
-			"",
-			"label",
-			"configmap",
-			"settings",
-			"--overwrite",
-			"app.kubernetes.io/managed-by-",
-		)
-		f.refused(kit.Secrets, "password", "Secret "+f.Apps+"/password belongs", "patch", "secret", "password", "-p",
-			`{"stringData":{"password":"battery-staple"}}`)
-		for name, gvr := range map[string]schema.GroupVersionResource{
-			"settings": kit.ConfigMaps, "password": kit.Secrets} {
-			f.refused(gvr, name, "immutable was refused", "patch", gvr.Resource, name, "-p", `{"immutable":true}`)
+		for _, r := range []struct {
+			gvr            schema.GroupVersionResource
+			words, command string
+		}{
+			{kit.Deployments, belongs + "spec.replicas 2 -> 5 was refused. Use \"helm upgrade shop -n " + f.Apps + "\"",
+				`patch deployment web --type=merge -p {"spec":{"replicas":5}}`},
+			{kit.Deployments, belongs + "spec.replicas 2 -> 3 was refused", "scale deployment web --replicas=3"},
+			{kit.Deployments, "spec.template.spec.containers[0].image was refused",
+				"set image deployment web web=example.com/evil:1"},
+			{kit.Deployments, belongs + "its deletion was refused", "delete deployment web"},
+			{kit.Deployments, "metadata.annotations[meta.helm.sh/release-name]",
+				"annotate deployment web --overwrite meta.helm.sh/release-name=other"},
+			{kit.ConfigMaps, "data[key] was refused",
+				`patch configmap settings --type=json -p [{"op":"remove","path":"/data/key"}]`},
+			{kit.ConfigMaps, "", "label configmap settings --overwrite app.kubernetes.io/managed-by-"},
+			{kit.ConfigMaps, "immutable was refused", `patch configmap settings -p {"immutable":true}`},
+			{kit.Secrets, "Secret " + f.Apps + "/password belongs",
+				`patch secret password -p {"stringData":{"password":"battery-staple"}}`},
+			{kit.Secrets, "immutable was refused", `patch secret password -p {"immutable":true}`},
+		} {
+			f.refused(r.gvr, shopNames[r.gvr], r.words, strings.Fields(r.command)...)
 		}
 		f.refusedByFiles()
 

@@ -6,12 +6,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/classic"
@@ -24,14 +22,8 @@ import (
 func (f *trusting) accept(name string, record *unstructured.Unstructured) {
 	f.Helper()
 	patch := fmt.Sprintf(`{"spec":{"acceptedRecord":"%s/%s"}}`, record.GetUID(), record.GetResourceVersion())
-	client := f.Dynamic.Resource(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName))
-	patched, err := client.Namespace(f.Operator).Patch(f.Ctx, name, types.MergePatchType, []byte(patch),
-		metav1.PatchOptions{})
-	check.NoError(f, err)
-	f.Until("the operator reads the acceptance", func() (any, bool) {
-		status := f.HelmRelease(name).Status
-		return status, status.ObservedGeneration >= patched.GetGeneration()
-	})
+	f.PatchHelmRelease(name, patch)
+	f.WaitObserved(name)
 }
 
 // trust waits until the status has a trust.
@@ -88,7 +80,7 @@ func TestI14_AnAcceptanceIsForOneRecord(t *testing.T) {
 	// A relabelled record is the same content.
 	forged.Labels = map[string]string{"backup": "y"}
 	f.Forge(forged)
-	check.NoError(t, f.Kube.RbacV1().ClusterRoles().Delete(f.Ctx, "reader-of-"+f.Apps, metav1.DeleteOptions{}))
+	f.dropRole()
 	f.Until("the role is restored", f.hasRole)
 
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: f.clusterRole() + f.clusterAdmin()})
@@ -186,7 +178,7 @@ func TestI14_AnExcusedDifferenceIsNotAsDeclared(t *testing.T) {
 	f := newTrusting(t, witnessed)
 	declared := kit.ConfigMap("app", "declared") + f.clusterRole()
 	f.Helm(f.Cluster.Helm4(), "install", "app", f.Chart("app", declared))
-	role, err := f.Dynamic.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles")).Get(f.Ctx, "reader-of-"+f.Apps, metav1.GetOptions{})
+	role, err := f.In(clusterRoles, "").Get(f.Ctx, "reader-of-"+f.Apps, metav1.GetOptions{})
 	check.NoError(t, err)
 	f.NextSecond(role)
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: strings.Replace(declared, "nodes", "secrets", 1)})

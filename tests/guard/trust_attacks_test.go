@@ -34,19 +34,13 @@ type attacker struct {
 func (f *trusting) attacker(role string) *attacker {
 	f.Helper()
 	name := fmt.Sprintf("%s-of-%s", role, f.Apps)
-	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 	if role == "secrets" {
-		ref.Kind = "Role"
-		_, err := f.Kube.RbacV1().Roles(f.Apps).Create(f.Ctx, &rbacv1.Role{
-			ObjectMeta: metav1.ObjectMeta{Name: role},
-			Rules:      []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"secrets"}}},
-		}, metav1.CreateOptions{})
-		check.NoError(f, err)
+		f.Allow(f.Apps, role, kit.User(name),
+			rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"secrets"}})
+	} else {
+		f.Bind(f.Apps, role, "ClusterRole/"+role, kit.User(name))
 	}
-	f.bind(name, ref)
-	config, err := f.Cluster.UserConfig(name)
-	check.NoError(f, err)
-	a := &attacker{Env: f.as(config), name: name}
+	a := &attacker{Env: f.user(name), name: name}
 	f.Until("the user may write Secrets", func() (any, bool) {
 		a.before = f.rights(a)
 		return a.before, slices.ContainsFunc(a.before, func(r string) bool { return strings.Contains(r, "secrets") })
@@ -54,13 +48,12 @@ func (f *trusting) attacker(role string) *attacker {
 	return a
 }
 
-func (f *trusting) bind(user string, role rbacv1.RoleRef) {
+// user returns the fixture's environment for a user with a client certificate.
+func (f *trusting) user(name string, groups ...string) *kit.Env {
 	f.Helper()
-	_, err := f.Kube.RbacV1().RoleBindings(f.Apps).Create(f.Ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "attacker-"}, RoleRef: role,
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-	}, metav1.CreateOptions{})
+	config, err := f.Cluster.UserConfig(name, groups...)
 	check.NoError(f, err)
+	return f.as(config)
 }
 
 // as returns the fixture's environment for another user.
@@ -243,7 +236,7 @@ func TestHostile_RightsCountWhenARecordIsWritten(t *testing.T) {
 	by := f.attacker("secrets")
 	by.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "forged")})
 	f.doubted("app", 1, by.name)
-	f.bind(by.name, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"})
+	f.Bind(f.Apps, "edit", "ClusterRole/edit", kit.User(by.name))
 	f.Until("the user may write ConfigMaps", func() (any, bool) {
 		rights := f.rights(by)
 		return rights, slices.ContainsFunc(rights, func(r string) bool { return strings.Contains(r, "configmaps") })
@@ -268,10 +261,8 @@ func TestI14_NeverWritersMakeNoRecordTrusted(t *testing.T) {
 		o.NeverWriters = []string{"Group:nobody", "User:" + replicator}
 	})
 	f.inForce()
-	config, err := f.Cluster.UserConfig(replicator, "system:masters")
-	check.NoError(t, err)
 	f.track("app")
-	f.as(config).Forge(kit.ForgedRecord{Name: "app", Manifest: f.clusterAdmin()})
+	f.user(replicator, "system:masters").Forge(kit.ForgedRecord{Name: "app", Manifest: f.clusterAdmin()})
 	f.doubted("app", 1, "revision 1 was stored by user "+replicator+", whose records trust.neverWriters excludes")
 	f.gainsNothing()
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.ConfigMap("settings", "declared")})

@@ -106,8 +106,7 @@ func TestTrust_AStoppingOperatorAnswersWhatItWasAsked(t *testing.T) {
 	f.WaitHeld(held, 1)
 	f.StopWhileHeld(f.Running, f.Proxy, held)
 	storing.Wait()
-	f.start(witnessed)
-	f.front.to(f.guardAddress(f.Running))
+	f.startServed(witnessed)
 	f.WaitReady("app", 2)
 	trust := f.HelmRelease("app").Status.Trust
 	check.That(t, trust != nil && trust.Reason == v1alpha1.TrustWitnessed, "the trust is %+v", trust)

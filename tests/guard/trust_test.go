@@ -9,8 +9,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -25,26 +23,19 @@ type trusting struct {
 	mallory *kit.Env
 }
 
+var (
+	clusterRoles        = rbacv1.SchemeGroupVersion.WithResource("clusterroles")
+	clusterRoleBindings = rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings")
+)
+
 func witnessed(o *operator.ControllerOptions) { o.TrustRecords = operator.TrustWitnessed }
 
 func newTrusting(t *testing.T, options ...func(*operator.ControllerOptions)) *trusting {
 	t.Helper()
 	f := &trusting{fixture: newFixture(t, options...)}
 	name := "mallory-of-" + f.Apps
-	config, err := f.Cluster.UserConfig(name)
-	check.NoError(t, err)
-	_, err = f.Kube.RbacV1().RoleBindings(f.Apps).Create(f.Ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "mallory"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-	}, metav1.CreateOptions{})
-	check.NoError(t, err)
-	copied := *f.Env
-	copied.Kube, err = kubernetes.NewForConfig(config)
-	check.NoError(t, err)
-	copied.Dynamic, err = dynamic.NewForConfig(config)
-	check.NoError(t, err)
-	f.mallory = &copied
+	f.Bind(f.Apps, "mallory", "ClusterRole/edit", kit.User(name))
+	f.mallory = f.user(name)
 	f.Until("the user may write Secrets", func() (any, bool) { return f.may("create", "", "secrets", f.Apps) })
 	return f
 }
@@ -116,10 +107,8 @@ rules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]
 // gainsNothing fails the test if the user has become an administrator.
 func (f *trusting) gainsNothing() {
 	f.Helper()
-	_, err := f.Kube.RbacV1().ClusterRoleBindings().Get(f.Ctx, f.binding(), metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		f.Errorf("the ClusterRoleBinding exists: error is %v", err)
-	}
+	_, err := f.In(clusterRoleBindings, "").Get(f.Ctx, f.binding(), metav1.GetOptions{})
+	check.That(f, apierrors.IsNotFound(err), "the ClusterRoleBinding exists: error is %v", err)
 	if _, allowed := f.may("*", "*", "*", ""); allowed {
 		f.Error("the user may do everything")
 	}
@@ -146,7 +135,7 @@ func TestHostile_AForgedRecordIsEnforcedByDefault(t *testing.T) {
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 2,
 		Manifest: kit.ConfigMap("settings", "declared") + f.clusterAdmin()})
 	f.Until("the user may do everything", func() (any, bool) { return f.may("*", "*", "*", "") })
-	check.NoError(t, f.Kube.RbacV1().ClusterRoleBindings().Delete(f.Ctx, f.binding(), metav1.DeleteOptions{}))
+	f.DeleteIn(clusterRoleBindings, "", f.binding())
 }
 
 // With witnesses, a record is worth what its writer could have done without the operator.
@@ -200,16 +189,12 @@ func TestI14_AnEarlierManifestIsNotReplayed(t *testing.T) {
 	second := kit.ConfigMap("settings", "declared")
 	f.Forge(kit.ForgedRecord{Name: "app", Manifest: first})
 	f.WaitReady("app", 1)
-	binding, err := f.Dynamic.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings")).
-		Get(f.Ctx, f.binding(), metav1.GetOptions{})
+	binding, err := f.In(clusterRoleBindings, "").Get(f.Ctx, f.binding(), metav1.GetOptions{})
 	check.NoError(t, err)
 	f.NextSecond(binding)
 	f.Forge(kit.ForgedRecord{Name: "app", Status: "superseded", Manifest: first})
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: second})
-	f.Until("the binding is pruned", func() (any, bool) {
-		_, err := f.Kube.RbacV1().ClusterRoleBindings().Get(f.Ctx, f.binding(), metav1.GetOptions{})
-		return err, apierrors.IsNotFound(err)
-	})
+	f.WaitGone(clusterRoleBindings, "", f.binding())
 	f.WaitReady("app", 2)
 
 	f.mallory.Forge(kit.ForgedRecord{Name: "app", Revision: 3, Manifest: first})
@@ -229,13 +214,10 @@ func TestI14_AnEarlierManifestIsNotReplayed(t *testing.T) {
 	// A user with the rights deploys it.
 	f.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: first})
 	f.WaitReady("app", 2)
-	check.NoError(t, f.Kube.RbacV1().ClusterRoleBindings().Delete(f.Ctx, f.binding(), metav1.DeleteOptions{}))
-	f.Until("the binding is restored", func() (any, bool) {
-		_, err := f.Kube.RbacV1().ClusterRoleBindings().Get(f.Ctx, f.binding(), metav1.GetOptions{})
-		return err, err == nil
-	})
+	f.DeleteIn(clusterRoleBindings, "", f.binding())
+	f.WaitFieldIn(clusterRoleBindings, "", f.binding(), "roleRef.name", "cluster-admin")
 	f.DeleteHelmRelease("app")
-	check.NoError(t, f.Kube.RbacV1().ClusterRoleBindings().Delete(f.Ctx, f.binding(), metav1.DeleteOptions{}))
+	f.DeleteIn(clusterRoleBindings, "", f.binding())
 }
 
 // A record from before the lock is enforced if the objects are as it declares; and so is one that was not witnessed.

@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
@@ -26,11 +24,12 @@ func TestHostile_ARefusalByALateView(t *testing.T) {
 		f.guarded(kit.Shared.Helm3(), "shop", shop)
 		f.inForce(kit.Deployments, "web")
 		defer f.Proxy.HoldWatch(cluster.WatchOf(autoscalers.Resource))()
-		_, err := f.In(autoscalers, f.Apps).Create(f.Ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"name": "web"},
-			"spec": map[string]any{"minReplicas": int64(1), "maxReplicas": int64(5), "scaleTargetRef": map[string]any{
-				"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}}, metav1.CreateOptions{})
-		check.NoError(t, err)
+		f.Create(autoscalers, f.Apps, `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {minReplicas: 1, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+`)
 		f.passes("scale", "deployment", "web", "--replicas=4")
 		f.refused(kit.Deployments, "web", "was refused", "scale", "deployment", "web", "--replicas=9")
 	})

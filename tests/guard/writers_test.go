@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -72,8 +70,7 @@ func (f *trusting) wasFlagged(revisions ...string) {
 func (f *trusting) restart() {
 	f.Helper()
 	f.Running.Stop()
-	f.start(witnessed)
-	f.front.to(f.guardAddress(f.Running))
+	f.startServed(witnessed)
 }
 
 // A revision that Helm deploys as another user than the expected ones is locked, and flagged until an expected user
@@ -162,10 +159,7 @@ func TestWriters_AnAcceptanceIsForOneRecord(t *testing.T) {
 	f.writer("app", v1alpha1.ReasonExpectedWriter, "revision 1 is accepted")
 	f.restart()
 	f.PatchHelmRelease("app", `{"spec":{"scope":"Strict"}}`)
-	f.Until("the new operator works", func() (any, bool) {
-		status := f.HelmRelease("app").Status
-		return status, status.ObservedGeneration == f.HelmRelease("app").Generation
-	})
+	f.WaitObserved("app")
 	f.writer("app", v1alpha1.ReasonExpectedWriter, "revision 1 is accepted")
 	record.Manifest = kit.ConfigMap("settings", "changed")
 	f.mallory.Forge(record)
@@ -201,15 +195,7 @@ func TestWriters_AServiceAccountOfANamespace(t *testing.T) {
 	})
 	f.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSecretNotFound)
 	for i, namespace := range []string{f.Apps, f.Operator} {
-		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "deployer"}}
-		_, err := f.Kube.CoreV1().ServiceAccounts(namespace).Create(f.Ctx, account, metav1.CreateOptions{})
-		check.NoError(t, err)
-		_, err = f.Kube.RbacV1().RoleBindings(f.Apps).Create(f.Ctx, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("deployer-", i)},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "deployer"}},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		}, metav1.CreateOptions{})
-		check.NoError(t, err)
+		f.Bind(f.Apps, fmt.Sprint("deployer-", i), "ClusterRole/edit", f.Account(namespace, "deployer"))
 		config, err := f.Cluster.ServiceAccountConfig(f.Ctx, namespace, "deployer")
 		check.NoError(t, err)
 		by := f.as(config)
