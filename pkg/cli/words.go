@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 func inNamespace(namespace string) string {
@@ -13,15 +14,8 @@ func inNamespace(namespace string) string {
 	return " in namespace " + namespace
 }
 
-// some returns the first names of a list, and the number of the others.
-func some(names []string) string {
-	const most = 10
-	text := strings.Join(names[:min(most, len(names))], ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return text
-}
+// some lists the first names, and counts the others.
+func some(names []string) string { return plain.Names(names, 10) }
 
 var harmless = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 

@@ -48,10 +48,7 @@ func TestAmendRestoresOnlyWhatTheWriteTookFromTheNewerRevision(t *testing.T) {
 			}
 			desired, live := obj(t, tc.desired), obj(t, tc.live)
 			a := written.Amend(desired, live, Options{})
-			var changes []string
-			for _, c := range a.Changes {
-				changes = append(changes, c.Path)
-			}
+			changes := paths(a.Changes)
 			check.That(t, slices.Equal(changes, tc.changes), "changes %q, want %q", changes, tc.changes)
 			if tc.target == "" {
 				check.That(t, a.Target == nil, "target %v, want none", a.Target)

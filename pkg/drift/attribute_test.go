@@ -11,18 +11,18 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// wrote is a managedFields entry of manager, minute minutes after nine.
+// wrote is a managedFields entry of manager, second seconds after nine.
 func wrote(
-	manager string, op metav1.ManagedFieldsOperationType, sub string, minute int, fields string,
+	manager string, op metav1.ManagedFieldsOperationType, sub string, second int, fields string,
 ) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: op, Subresource: sub,
-		Time:     &metav1.Time{Time: minutes(minute)},
+		Time:     &metav1.Time{Time: seconds(second)},
 		FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 
-func minutes(m int) time.Time { return time.Date(2026, 1, 1, 9, m, 0, 0, time.UTC) }
+func seconds(s int) time.Time { return time.Date(2026, 1, 1, 9, 0, s, 0, time.UTC) }
 
 const (
 	update = metav1.ManagedFieldsOperationUpdate
@@ -34,24 +34,24 @@ const (
 
 func TestManagedBy(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fields []metav1.ManagedFieldsEntry
+		fields entries
 		want   Owner
 	}{
 		"nobody owns Helm's metadata": {
-			fields: []metav1.ManagedFieldsEntry{wrote("kubectl", update, "", 1, `{"f:spec":{}}`)},
+			fields: entries{wrote("kubectl", update, "", 1, `{"f:spec":{}}`)},
 			want:   Owner{Manager: "helm", Operation: update},
 		},
 		"Helm 4 applied it": {
-			fields: []metav1.ManagedFieldsEntry{wrote("kubectl", update, "", 2, `{"f:spec":{}}`),
+			fields: entries{wrote("kubectl", update, "", 2, `{"f:spec":{}}`),
 				wrote("helm", apply, "", 1, helmFields)},
 			want: Owner{Manager: "helm", Operation: apply, Known: true},
 		},
 		"another tool with Helm inside": {
-			fields: []metav1.ManagedFieldsEntry{wrote("k3s", update, "", 1, helmFields)},
+			fields: entries{wrote("k3s", update, "", 1, helmFields)},
 			want:   Owner{Manager: "k3s", Operation: update, Known: true},
 		},
 		"somebody edited the release name": {
-			fields: []metav1.ManagedFieldsEntry{
+			fields: entries{
 				wrote("kubectl-edit", update, "", 9, `{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`),
 				wrote("helm", update, "", 1,
 					`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-namespace":{}},"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`),
@@ -59,17 +59,17 @@ func TestManagedBy(t *testing.T) {
 			want: Owner{Manager: "helm", Operation: update, Known: true},
 		},
 		"somebody edited only the release name and nothing else is left": {
-			fields: []metav1.ManagedFieldsEntry{wrote("x", update, "", 9,
+			fields: entries{wrote("x", update, "", 9,
 				`{"f:metadata":{"f:labels":{"f:app.kubernetes.io/managed-by":{}}}}`)},
 			want: Owner{Manager: "helm", Operation: update},
 		},
 		"only the name, applied": {
-			fields: []metav1.ManagedFieldsEntry{wrote("helm", apply, "", 1,
+			fields: entries{wrote("helm", apply, "", 1,
 				`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}}}`)},
 			want: Owner{Manager: "helm", Operation: apply, Known: true},
 		},
 		"an entry of a subresource does not count": {
-			fields: []metav1.ManagedFieldsEntry{wrote("x", update, "status", 1, helmFields)},
+			fields: entries{wrote("x", update, "status", 1, helmFields)},
 			want:   Owner{Manager: "helm", Operation: update},
 		},
 		"no entries": {want: Owner{Manager: "helm", Operation: update}},
@@ -81,82 +81,82 @@ func TestManagedBy(t *testing.T) {
 func TestAttribute(t *testing.T) {
 	helm := wrote("helm", update, "", 10, helmFields)
 	const service = `{apiVersion: v1, kind: Service, metadata: {labels: {a/b: x}, finalizers: [f]}, spec: {type: ClusterIP, ports: [{port: 80}], l: [1]}}`
-	kubectl := func(minute int, fields string) metav1.ManagedFieldsEntry {
-		return wrote("kubectl-edit", update, "", minute, fields)
+	kubectl := func(second int, fields string) metav1.ManagedFieldsEntry {
+		return wrote("kubectl-edit", update, "", second, fields)
 	}
 	for name, tc := range map[string]struct {
 		live    string
-		fields  []metav1.ManagedFieldsEntry
+		fields  entries
 		changes []Change
 		manager string
-		minute  int
+		second  int
 	}{
 		"the owner of a modified field": {
-			fields: []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`),
+			fields: entries{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`),
 				wrote("other", update, "", 50, `{"f:spec":{"f:other":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
-			manager: "kubectl-edit", minute: 12,
+			manager: "kubectl-edit", second: 12,
 		},
 		"the latest of several owners": {
-			fields: []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`),
+			fields: entries{helm, kubectl(12, `{"f:spec":{"f:type":{}}}`),
 				wrote("other", apply, "", 50, `{"f:spec":{"f:type":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
-			manager: "other", minute: 50,
+			manager: "other", second: 50,
 		},
 		"the owner of a label with a slash": {
-			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:metadata":{"f:labels":{"f:a/b":{}}}}`)},
+			fields:  entries{helm, kubectl(12, `{"f:metadata":{"f:labels":{"f:a/b":{}}}}`)},
 			changes: []Change{{"/metadata/labels/a~1b", Modified}},
-			manager: "kubectl-edit", minute: 12,
+			manager: "kubectl-edit", second: 12,
 		},
 		"the owner of a field in a list element, by the element's key and its default": {
-			fields: []metav1.ManagedFieldsEntry{helm,
+			fields: entries{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{"f:name":{}}}}}`),
 				wrote("udp", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"UDP\"}":{"f:name":{}}}}}`)},
 			changes: []Change{{"/spec/ports/0/name", Modified}},
-			manager: "kubectl-edit", minute: 12,
+			manager: "kubectl-edit", second: 12,
 		},
 		"the owner of the element that took a declared one's place": {
 			live: `{spec: {ports: [{port: 9}, {port: 81, protocol: TCP}]}}`,
-			fields: []metav1.ManagedFieldsEntry{helm,
+			fields: entries{helm,
 				kubectl(12, `{"f:spec":{"f:ports":{"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{}}}}}`),
 				wrote("other", update, "", 50, `{"f:spec":{"f:ports":{"k:{\"port\":9,\"protocol\":\"TCP\"}":{".":{}}}}}`)},
 			changes: []Change{{"/spec/ports/0", Removed}, {"/spec/ports/1", Added}},
-			manager: "kubectl-edit", minute: 12,
+			manager: "kubectl-edit", second: 12,
 		},
 		"the owner of a whole atomic list": {
-			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:l":{}}}`)},
+			fields:  entries{helm, kubectl(12, `{"f:spec":{"f:l":{}}}`)},
 			changes: []Change{{"/spec/l/0/x", Modified}},
-			manager: "kubectl-edit", minute: 12,
+			manager: "kubectl-edit", second: 12,
 		},
 		"scaling through its subresource": {
-			fields:  []metav1.ManagedFieldsEntry{helm, wrote("kubectl", update, "scale", 12, `{"f:spec":{"f:type":{}}}`)},
+			fields:  entries{helm, wrote("kubectl", update, "scale", 12, `{"f:spec":{"f:type":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
-			manager: "kubectl", minute: 12,
+			manager: "kubectl", second: 12,
 		},
 		"the writer of an annotation through the status": {
-			fields: []metav1.ManagedFieldsEntry{helm,
+			fields: entries{helm,
 				wrote("kube-controller-manager", update, "status", 12, `{"f:metadata":{"f:annotations":{"f:n":{}}}}`)},
 			changes: []Change{{"/metadata/annotations/n", Modified}},
-			manager: "kube-controller-manager", minute: 12,
+			manager: "kube-controller-manager", second: 12,
 		},
 		"whoever wrote last after Helm removed a field": {
-			fields: []metav1.ManagedFieldsEntry{helm, kubectl(12, `{"f:spec":{"f:other":{}}}`),
+			fields: entries{helm, kubectl(12, `{"f:spec":{"f:other":{}}}`),
 				wrote("kube-controller-manager", update, "status", 50, `{"f:status":{}}`)},
 			changes: []Change{{"/metadata/labels/a~1b", Removed}},
-			manager: "kubectl-edit", minute: 12,
+			manager: "kubectl-edit", second: 12,
 		},
 		"nobody known removed a field when Helm wrote last": {
-			fields:  []metav1.ManagedFieldsEntry{helm, kubectl(9, `{"f:spec":{"f:other":{}}}`)},
+			fields:  entries{helm, kubectl(9, `{"f:spec":{"f:other":{}}}`)},
 			changes: []Change{{"/metadata/labels/a~1b", Removed}},
 		},
 		"somebody under Helm's name": {
-			fields: []metav1.ManagedFieldsEntry{wrote("helm", update, "", 30,
+			fields: entries{wrote("helm", update, "", 30,
 				`{"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{}}},"f:spec":{"f:type":{}}}`)},
 			changes: []Change{{"/spec/type", Modified}},
-			manager: "helm", minute: 30,
+			manager: "helm", second: 30,
 		},
 		"managed fields that cannot be read": {
-			fields:  []metav1.ManagedFieldsEntry{kubectl(12, `{"f:spec"`), {Manager: "x"}, kubectl(13, `{}`), kubectl(14, `[]`)},
+			fields:  entries{kubectl(12, `{"f:spec"`), {Manager: "x"}, kubectl(13, `{}`), kubectl(14, `[]`)},
 			changes: []Change{{"/spec/type", Modified}},
 		},
 	} {
@@ -168,7 +168,7 @@ func TestAttribute(t *testing.T) {
 			got := Attribute(tc.fields, obj(t, service), live, tc.changes, ManagedBy(tc.fields))
 			check.That(t,
 				len(got) == 1 && got[0].Manager == tc.manager &&
-					(tc.manager == "" || got[0].Time.Equal(minutes(tc.minute))),
+					(tc.manager == "" || got[0].Time.Equal(seconds(tc.second))),
 				"got %+v", got)
 		})
 	}
@@ -185,28 +185,28 @@ func TestEachChangeIsItsAuthors(t *testing.T) {
 	kindChanged, labelChanged := Change{"/spec/type", Modified}, Change{"/metadata/labels/a", Modified}
 	labelRemoved := Change{"/metadata/labels/b", Removed}
 	for name, tc := range map[string]struct {
-		fields  []metav1.ManagedFieldsEntry
+		fields  entries
 		changes []Change
 		want    map[string][]Change // by manager; empty for one that is not known
 	}{
 		"two managers, a field each": {
-			[]metav1.ManagedFieldsEntry{helm, kind, label}, []Change{labelChanged, kindChanged},
+			entries{helm, kind, label}, []Change{labelChanged, kindChanged},
 			map[string][]Change{"curl": {labelChanged}, "kubectl-patch": {kindChanged}},
 		},
 		"what is gone is ascribed to the last of them": {
-			[]metav1.ManagedFieldsEntry{helm, kind, label}, []Change{labelChanged, labelRemoved, kindChanged},
+			entries{helm, kind, label}, []Change{labelChanged, labelRemoved, kindChanged},
 			map[string][]Change{"curl": {labelChanged, labelRemoved}, "kubectl-patch": {kindChanged}},
 		},
 		"not when both wrote in the same second": {
-			[]metav1.ManagedFieldsEntry{helm, kind, sameTime}, []Change{labelChanged, labelRemoved, kindChanged},
+			entries{helm, kind, sameTime}, []Change{labelChanged, labelRemoved, kindChanged},
 			map[string][]Change{"curl": {labelChanged}, "": {labelRemoved}, "kubectl-patch": {kindChanged}},
 		},
 		"nor to one who changed nothing else, when another wrote, too": {
-			[]metav1.ManagedFieldsEntry{helm, kind, bystander}, []Change{labelRemoved, kindChanged},
+			entries{helm, kind, bystander}, []Change{labelRemoved, kindChanged},
 			map[string][]Change{"": {labelRemoved}, "kubectl-patch": {kindChanged}},
 		},
 		"nor to a controller of Kubernetes, which answers every change": {
-			[]metav1.ManagedFieldsEntry{helm, kind, revision}, []Change{labelRemoved, kindChanged},
+			entries{helm, kind, revision}, []Change{labelRemoved, kindChanged},
 			map[string][]Change{"kubectl-patch": {labelRemoved, kindChanged}},
 		},
 	} {
@@ -222,7 +222,7 @@ func TestEachChangeIsItsAuthors(t *testing.T) {
 }
 
 func TestAuthorsAreBounded(t *testing.T) {
-	fields, labels, changes := []metav1.ManagedFieldsEntry{}, map[string]any{}, []Change{}
+	fields, labels, changes := entries{}, map[string]any{}, []Change{}
 	for i := range 30 {
 		name := fmt.Sprintf("l%02d", i)
 		labels[name] = "x"

@@ -6,13 +6,36 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
+// comparison is one comparison in scope Declared.
+type comparison struct {
+	desired, live string
+	with          func(*Options)
+	want          []string
+	foreign       bool
+	target        string
+}
+
+func (tc comparison) run(t *testing.T) {
+	t.Helper()
+	desired, live := obj(t, tc.desired), obj(t, tc.live)
+	opt := Options{Schema: schemaOf(schemas(t), desired)}
+	if tc.with != nil {
+		tc.with(&opt)
+	}
+	r := checkRestores(t, desired, live, opt)
+	sameChanges(t, r.Changes, tc.want...)
+	check.Equal(t, r.RemovesForeign, tc.foreign, "RemovesForeign")
+	if tc.target != "" && !deepEqual(r.Target, obj(t, tc.target)) {
+		t.Errorf("target:\n got  %v\n want %v", r.Target, obj(t, tc.target))
+	}
+	opt.Accepted = Learn(desired, live, opt)
+	sameChanges(t, Compare(desired, live, opt).Changes)
+}
+
 func TestCompare(t *testing.T) {
-	for name, tc := range map[string]struct {
-		desired, live string
-		want          []string
-		foreign       bool
-		target        string
-	}{
+	const ports = `{apiVersion: v1, kind: Service, spec: {ports: [`
+	const dnsPorts = `{name: dns, port: 53, protocol: UDP}, {name: dns-tcp, port: 53, protocol: TCP}`
+	for name, tc := range map[string]comparison{
 		"a custom resource's lists are atomic even when they look like keyed ones": {
 			desired: `{apiVersion: x.io/v1, kind: X, spec: {containers: [{name: a}]}}`,
 			live:    `{apiVersion: x.io/v1, kind: X, spec: {containers: [{name: a, v: 1}, {name: b}]}}`,
@@ -137,6 +160,52 @@ func TestCompare(t *testing.T) {
 			desired: `{apiVersion: v1, kind: Pod, metadata: {name: a, uid: x, creationTimestamp: y}, status: {phase: x}}`,
 			live:    `{metadata: {name: b}}`,
 		},
+		"a whole list of a custom resource, of which it is not known whether the API server merges it": {
+			desired: `{apiVersion: x.io/v1, kind: X, spec: {list: [{name: a}], size: 1}}`,
+			live:    `{apiVersion: x.io/v1, kind: X, spec: {list: [{name: evil}], size: 1}}`,
+			want:    []string{"Modified /spec/list/0/name"},
+			foreign: true,
+			target:  `{apiVersion: x.io/v1, kind: X, spec: {list: [{name: a}], size: 1}}`,
+		},
+		"a field beside a list of a custom resource to whose element others added": {
+			desired: `{apiVersion: x.io/v1, kind: X, spec: {list: [{name: a}], size: 1}}`,
+			live:    `{apiVersion: x.io/v1, kind: X, spec: {list: [{name: a, kind: plain}], size: 2}}`,
+			want:    []string{"Modified /spec/size"},
+			target:  `{apiVersion: x.io/v1, kind: X, spec: {list: [{name: a, kind: plain}], size: 1}}`,
+		},
+		"a list that an apply merges is one value, since Warn beside Deny is invalid": {
+			desired: `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, spec: {validationActions: [Deny, Audit]}}`,
+			live:    `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, spec: {validationActions: [Warn, Audit]}}`,
+			want:    []string{"Modified /spec/validationActions"},
+			foreign: true,
+			target:  `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, spec: {validationActions: [Deny, Audit]}}`,
+		},
+		"a finalizer of a controller in the place of a declared one is no edit": {
+			desired: `{apiVersion: v1, kind: ConfigMap, metadata: {finalizers: [example.com/a]}}`,
+			live:    `{apiVersion: v1, kind: ConfigMap, metadata: {finalizers: [example.com/other]}}`,
+			want:    []string{"Removed /metadata/finalizers/0"},
+		},
+		"live elements of one key move together, and the first of them is compared": {
+			desired: `{apiVersion: v1, kind: Pod, spec: {containers: [{name: c}, {name: b}, {name: a}]}}`,
+			live:    `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: first}, {name: a, image: second}, {name: b}, {name: c}]}}`,
+			want:    []string{"Modified /spec/containers"},
+		},
+		"ports of one number in their order, after another one that moved": {
+			desired: ports + `{name: http, port: 80}, ` + dnsPorts + `]}}`,
+			live:    ports + dnsPorts + `, {name: http, port: 80}]}}`,
+		},
+		"ports of one number in another order, by which Helm 3 would pair them wrongly": {
+			desired: ports + `{name: http, port: 80}, ` + dnsPorts + `]}}`,
+			live:    ports + `{name: http, port: 80}, {name: dns-tcp, port: 53, protocol: TCP}, {name: dns, port: 53, protocol: UDP}]}}`,
+			want:    []string{"Modified /spec/ports"},
+			target:  ports + `{name: http, port: 80}, ` + dnsPorts + `]}}`,
+		},
+		"ports of one number after an exchange of their protocols": {
+			desired: ports + `{name: http, port: 80}, ` + dnsPorts + `]}}`,
+			live:    ports + `{name: http, port: 80}, {name: dns, port: 53, protocol: TCP}, {name: dns-tcp, port: 53, protocol: UDP}]}}`,
+			want:    []string{"Modified /spec/ports", "Modified /spec/ports/1/name", "Modified /spec/ports/2/name"},
+			target:  ports + `{name: http, port: 80}, ` + dnsPorts + `]}}`,
+		},
 		"tilde and slash in keys are escaped": {
 			desired: `{apiVersion: x.io/v1, kind: X, spec: {a/b~c: 1}}`,
 			live:    `{apiVersion: x.io/v1, kind: X, spec: {a/b~c: 2}}`,
@@ -144,15 +213,7 @@ func TestCompare(t *testing.T) {
 			target:  `{apiVersion: x.io/v1, kind: X, spec: {a/b~c: 1}}`,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			desired, live := obj(t, tc.desired), obj(t, tc.live)
-			r := checkRestores(t, desired, live, Options{Schema: schemaOf(schemas(t), desired)})
-			sameChanges(t, r.Changes, tc.want...)
-			check.Equal(t, r.RemovesForeign, tc.foreign, "RemovesForeign")
-			if tc.target != "" && !deepEqual(r.Target, obj(t, tc.target)) {
-				t.Errorf("target:\n got  %v\n want %v", r.Target, obj(t, tc.target))
-			}
-		})
+		t.Run(name, tc.run)
 	}
 }
 
@@ -161,18 +222,4 @@ func TestTargetSharesNothingWithDesired(t *testing.T) {
 	r := Compare(desired, map[string]any{}, Options{})
 	at(r.Target, "spec", "a").(map[string]any)["b"] = "written by the caller"
 	check.That(t, deepEqual(desired, obj(t, `{spec: {a: {b: [1]}}}`)), "a write to the target reached the desired object")
-}
-
-// Of a custom resource's list it is not known whether the API server merges it.
-func TestEditedListOfACustomResourceIsForeign(t *testing.T) {
-	desired := obj(t, "{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a}], size: 1}}")
-	for live, foreign := range map[string]bool{
-		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: evil}], size: 1}}":           true,
-		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a}, {name: b}], size: 1}}":   true,
-		"{apiVersion: example.com/v1, kind: Widget, spec: {list: [{name: a, kind: plain}], size: 2}}": false,
-	} {
-		got := Compare(desired, obj(t, live), Options{Schema: schemaOf(schemas(t), desired)})
-		check.That(t, got.RemovesForeign == foreign && len(got.Changes) > 0, "%s: %v, foreign %v", live, got.Changes,
-			got.RemovesForeign)
-	}
 }

@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -103,24 +102,11 @@ func checkRandomDefinition(t *testing.T, kinds *Schemas, data []byte) {
 
 func TestRandomDefinitions(t *testing.T) {
 	kinds := schemas(t)
-	rng := rand.New(rand.NewPCG(11, 12))
-	for range 5000 {
-		data := make([]byte, 100+rng.IntN(600))
-		for i := range data {
-			data[i] = byte(rng.Uint32())
-		}
-		checkRandomDefinition(t, kinds, data)
-	}
+	randomly(5000, 100, 700, func(data []byte) { checkRandomDefinition(t, kinds, data) })
 }
 
 func FuzzDefinition(f *testing.F) {
 	kinds := schemas(f)
-	for seed := range byte(12) {
-		data := make([]byte, 300)
-		for i := range data {
-			data[i] = byte(i)*(2*seed+1)*7 + seed*31 + byte(i/17)
-		}
-		f.Add(data)
-	}
+	randomly(12, 300, 301, func(data []byte) { f.Add(data) })
 	f.Fuzz(func(t *testing.T, data []byte) { checkRandomDefinition(t, kinds, data) })
 }

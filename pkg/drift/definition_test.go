@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
@@ -161,7 +159,7 @@ func withoutDefaults(o map[string]any) map[string]any {
 func TestStrictGoesIntoTheListsOfACustomKind(t *testing.T) {
 	desired := obj(t, `{apiVersion: x.io/v1, kind: X, spec: {l: [{name: a}], s: [a]}}`)
 	live := obj(t, `{apiVersion: x.io/v1, kind: X, spec: {l: [{name: b}, {name: a, v: 1}], s: [a, b, c]}}`)
-	opt := strictOptions(t, desired, []metav1.ManagedFieldsEntry{by(`{"f:spec":{"f:l":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}},` +
+	opt := strictOptions(t, desired, entries{by(`{"f:spec":{"f:l":{"k:{\"name\":\"b\"}":{".":{},"f:name":{}},` +
 		`"k:{\"name\":\"a\"}":{"f:v":{}}},"f:s":{"v:\"a\"":{},"v:\"b\"":{}}}}`)})
 	opt.Schema = compiled(t, `{l: `+listMap+`, s: `+stringSet+`}`)
 	sameChanges(t, checkStrict(t, desired, live, opt).Changes, "Added /spec/l/0", "Added /spec/l/0/v",

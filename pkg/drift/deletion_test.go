@@ -4,17 +4,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
-
-func deleting(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	check.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
-	return u
-}
 
 func TestDescribeDeletion(t *testing.T) {
 	const held = `
@@ -40,14 +32,15 @@ metadata:
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := DescribeDeletion(deleting(t, c.live))
+			got := DescribeDeletion(&unstructured.Unstructured{Object: obj(t, c.live)})
 			check.That(t, got == c.want, "got  %s\nwant %s", got, c.want)
 		})
 	}
 }
 
 func TestWithoutDoneFinalizers(t *testing.T) {
-	live := deleting(t, `metadata: {deletionTimestamp: "2026-03-01T12:00:00Z", finalizers: [a/held, a/foreign]}`)
+	live := &unstructured.Unstructured{Object: obj(t,
+		`metadata: {deletionTimestamp: "2026-03-01T12:00:00Z", finalizers: [a/held, a/foreign]}`)}
 	for name, c := range map[string]struct{ desired, want string }{
 		"of a Namespace": {"{apiVersion: v1, kind: Namespace, spec: {finalizers: [a/held]}}",
 			"{apiVersion: v1, kind: Namespace, spec: {}}"},
@@ -60,8 +53,8 @@ func TestWithoutDoneFinalizers(t *testing.T) {
 		"nonsense in the middle": {"metadata: {finalizers: [7, a/held]}", "metadata: {finalizers: [a/held]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired, before := deleting(t, c.desired).Object, deleting(t, c.desired).Object
-			got, want := WithoutDoneFinalizers(desired, live), deleting(t, c.want).Object
+			desired, before := obj(t, c.desired), obj(t, c.desired)
+			got, want := WithoutDoneFinalizers(desired, live), obj(t, c.want)
 			check.That(t, deepEqual(got, want), "got %v, want %v", got, want)
 			check.That(t, deepEqual(desired, before), "the desired object has changed: %v", desired)
 		})

@@ -2,16 +2,10 @@ package drift
 
 import (
 	"testing"
-
-	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestMapsThatAreOneValue(t *testing.T) {
-	s := schemas(t)
-	for name, tc := range map[string]struct {
-		desired, live, target string
-		want                  []string
-	}{
+	for name, tc := range map[string]comparison{
 		"a label added to the selector of a Service": {
 			desired: "{apiVersion: v1, kind: Service, spec: {selector: {app: a}}}",
 			live:    "{apiVersion: v1, kind: Service, spec: {selector: {app: a, rollouts-pod-template-hash: b}, type: ClusterIP}}",
@@ -56,17 +50,6 @@ func TestMapsThatAreOneValue(t *testing.T) {
 			live:    "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, webhooks: [{name: a, namespaceSelector: {matchLabels: {a: b}, matchExpressions: [{key: x, operator: DoesNotExist}]}}]}",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			desired, live := obj(t, tc.desired), obj(t, tc.live)
-			got := Compare(desired, live, Options{Schema: schemaOf(s, desired)})
-			sameChanges(t, got.Changes, tc.want...)
-			if tc.target != "" && !deepEqual(got.Target, obj(t, tc.target)) {
-				t.Errorf("target is %v", got.Target)
-			}
-			check.That(t, !got.RemovesForeign, "a server-side apply takes it out, so it is not foreign")
-			options := Options{Schema: schemaOf(s, desired),
-				Accepted: Learn(desired, live, Options{Schema: schemaOf(s, desired)})}
-			sameChanges(t, Compare(desired, live, options).Changes)
-		})
+		t.Run(name, tc.run) // a server-side apply takes out all that is found, so it is not foreign
 	}
 }

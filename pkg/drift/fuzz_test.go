@@ -149,16 +149,21 @@ func checkRandom(t *testing.T, kinds *Schemas, data []byte) {
 	}
 }
 
-func TestRandomObjectsArePutRight(t *testing.T) {
-	kinds := schemas(t)
+// randomly runs do on sequences of random bytes of at least least, and less than most.
+func randomly(runs, least, most int, do func(data []byte)) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 3000 {
-		data := make([]byte, 20+rng.IntN(300))
+	for range runs {
+		data := make([]byte, least+rng.IntN(most-least))
 		for i := range data {
 			data[i] = byte(rng.Uint32())
 		}
-		checkRandom(t, kinds, data)
+		do(data)
 	}
+}
+
+func TestRandomObjectsArePutRight(t *testing.T) {
+	kinds := schemas(t)
+	randomly(3000, 20, 320, func(data []byte) { checkRandom(t, kinds, data) })
 }
 
 func FuzzCompare(f *testing.F) {

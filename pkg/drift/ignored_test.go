@@ -2,11 +2,9 @@ package drift
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -79,18 +77,13 @@ spec:
 			if test.change != nil {
 				want = test.change(want)
 			}
-			schemas, err := NewSchemas()
-			check.NoError(t, err)
-			opt := Options{
-				Schema: schemas.For(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}),
-				Ignore: under(test.ignore),
+			before := obj(t, desired)
+			opt := Options{Schema: schemaOf(schemas(t), before), Ignore: under(test.ignore...)}
+			got := WithoutIgnored(before, obj(t, live), obj(t, live), opt, under(test.owned...))
+			if !reflect.DeepEqual(got, obj(t, want)) {
+				t.Errorf("got %v,\nwant %v", got, obj(t, want))
 			}
-			before := fromYAML(t, desired)
-			got := WithoutIgnored(before, fromYAML(t, live), fromYAML(t, live), opt, under(test.owned))
-			if !reflect.DeepEqual(got, fromYAML(t, want)) {
-				t.Errorf("got %v,\nwant %v", got, fromYAML(t, want))
-			}
-			check.That(t, reflect.DeepEqual(before, fromYAML(t, desired)), "the desired object was changed")
+			check.That(t, reflect.DeepEqual(before, obj(t, desired)), "the desired object was changed")
 		})
 	}
 }
@@ -99,7 +92,7 @@ spec:
 // declared one would remove that key. It names it when a declared key is to be restored, which takes all of it.
 func TestWithoutIgnoredLeavesAMapToWhoAddedToIt(t *testing.T) {
 	object := func(spec string) map[string]any {
-		return fromYAML(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: "+spec+"}")
+		return obj(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: "+spec+"}")
 	}
 	declared := object("{type: ClusterIP, selector: {app: web}}")
 	for name, test := range map[string]struct{ live, target, owned, want string }{
@@ -145,17 +138,17 @@ func TestWithoutIgnoredSendsAtomicMapsWhole(t *testing.T) {
 			live:     "{spec: {ref: {kind: a, name: b}}}", ignored: "/spec/ref/name", schema: custom,
 			want: "{apiVersion: e/v1, kind: E, spec: {ref: {kind: a, name: b}}}"},
 	} {
-		declared, live := fromYAML(t, test.declared), fromYAML(t, test.live)
+		declared, live := obj(t, test.declared), obj(t, test.live)
 		if test.schema.root == nil {
 			test.schema = schemaOf(schemas(t), declared)
 		}
-		opt := Options{Schema: test.schema, Ignore: under([]string{test.ignored})}
+		opt := Options{Schema: test.schema, Ignore: under(test.ignored)}
 		target := Compare(declared, live, opt).Target
 		if target == nil {
 			target = live
 		}
 		got := WithoutIgnored(declared, target, live, opt, nil)
-		want := fromYAML(t, test.want)
+		want := obj(t, test.want)
 		check.That(t, reflect.DeepEqual(got, want), "%s: got %v, want %v", name, got, want)
 	}
 }
@@ -163,7 +156,7 @@ func TestWithoutIgnoredSendsAtomicMapsWhole(t *testing.T) {
 // An apply merges lists before the API server sets defaults: with another form of a merge key it would add an element.
 func TestWithoutIgnoredSendsTheDefaultOfABlankMergeKey(t *testing.T) {
 	object := func(ports string) map[string]any {
-		return fromYAML(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: ["+ports+"]}}")
+		return obj(t, "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: ["+ports+"]}}")
 	}
 	for ports, want := range map[string]string{
 		`{port: 80, protocol: "", name: a}`:                     "{port: 80, protocol: TCP, name: a}",
@@ -177,34 +170,11 @@ func TestWithoutIgnoredSendsTheDefaultOfABlankMergeKey(t *testing.T) {
 	}
 }
 
-// under matches paths at or below one of the pointers; nil for none.
-func under(pointers []string) func([]string) bool {
-	if pointers == nil {
-		return nil
-	}
-	return func(path []string) bool {
-		at := Pointer(path...) + "/"
-		for _, p := range pointers {
-			if strings.HasPrefix(at, p+"/") {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-func fromYAML(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var m map[string]any
-	check.NoError(t, yaml.Unmarshal([]byte(text), &m))
-	return m
-}
-
 // A webhook pinned the image and added a toleration. The apply that reverts a label sends both as they are, and a
 // value that differs from the recorded one as it is declared.
 func TestWithoutIgnoredSendsWhatIsAccepted(t *testing.T) {
 	deployment := func(image, tolerations string) map[string]any {
-		return fromYAML(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {tier: gold}},
+		return obj(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {tier: gold}},
 			spec: {template: {spec: {tolerations: [`+tolerations+`], containers: [{name: main, image: "`+image+`"}]}}}}`)
 	}
 	declared, settled := deployment("a", "{key: own}"), deployment("a@sha256:1", "{key: own}, {key: mesh}")
@@ -217,5 +187,12 @@ func TestWithoutIgnoredSendsWhatIsAccepted(t *testing.T) {
 	} {
 		got := WithoutIgnored(declared, test.live, test.live, opt, nil)
 		check.That(t, reflect.DeepEqual(got, test.want), "sent %v, want %v", got, test.want)
+	}
+}
+
+// under matches paths at or below one of the pointers.
+func under(pointers ...string) func([]string) bool {
+	return func(path []string) bool {
+		return slices.ContainsFunc(pointers, func(p string) bool { return strings.HasPrefix(Pointer(path...)+"/", p+"/") })
 	}
 }

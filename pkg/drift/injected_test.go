@@ -45,10 +45,7 @@ func TestInjectedElements(t *testing.T) {
 				opt.Accepted = Learn(desired, obj(t, test.learnt), opt)
 			}
 			found := Compare(desired, live, opt)
-			var got []string
-			for _, ch := range found.Changes {
-				got = append(got, ch.Path)
-			}
+			got := paths(found.Changes)
 			check.Must(t, slices.Equal(got, test.want) && found.Unproven == (len(test.want) > 0),
 				"got %v, unproven %t; want %v", got, found.Unproven, test.want)
 			if len(got) == 0 {

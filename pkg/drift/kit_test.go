@@ -50,6 +50,15 @@ func changes(list []Change) []string {
 	return out
 }
 
+// paths returns the paths of changes.
+func paths(list []Change) []string {
+	var out []string
+	for _, c := range list {
+		out = append(out, c.Path)
+	}
+	return out
+}
+
 func sameChanges(t *testing.T, got []Change, want ...string) {
 	t.Helper()
 	if !slices.Equal(changes(got), want) {

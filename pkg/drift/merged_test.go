@@ -91,12 +91,3 @@ func (n *node) mergesLike(keys []string) bool {
 	return n.list == keyedList && len(n.keys) == len(keys) &&
 		!slices.ContainsFunc(n.keys, func(k mergeKey) bool { return !slices.Contains(keys, k.field) })
 }
-
-func TestListsThatAnApplyMergesAreOneValue(t *testing.T) {
-	const binding = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, spec: {validationActions: "
-	desired, live := obj(t, binding+"[Deny, Audit]}}"), obj(t, binding+"[Warn, Audit]}}")
-	got := Compare(desired, live, Options{Schema: schemaOf(schemas(t), desired)})
-	sameChanges(t, got.Changes, "Modified /spec/validationActions")
-	check.That(t, got.RemovesForeign, "an apply would leave the foreign action there, and Warn beside Deny is invalid")
-	check.That(t, deepEqual(got.Target, desired), "target is %v", got.Target)
-}

@@ -1,57 +1,46 @@
 package drift
 
 import (
-	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/rancher/helm-locker/pkg/managers"
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// someManagers returns managedFields as an object has them.
-func someManagers(t testing.TB, fields string) []metav1.ManagedFieldsEntry {
-	t.Helper()
-	var live map[string]any
-	check.NoError(t, json.Unmarshal([]byte(`{"metadata": {"managedFields": `+fields+`}}`), &live))
-	return (&unstructured.Unstructured{Object: live}).GetManagedFields()
-}
-
 func TestOfTwoToolsTheOneThatWroteLastIsHelm(t *testing.T) {
-	const at, later = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
-	entry := func(manager, operation, at, more string) string {
-		return fmt.Sprintf(`{"manager": %q, "operation": %q, "time": %q, "fieldsV1": %s}`, manager, operation, at,
-			helmFields[:len(helmFields)-1]+more+"}")
-	}
+	const at, later = 0, 1
+	owning := func(more string) string { return helmFields[:len(helmFields)-1] + more + "}" }
 	for name, c := range map[string]struct {
-		fields, want string
+		one, other metav1.ManagedFieldsEntry
+		want       string
 	}{
-		"the older is named first": {entry("helm-controller", "Apply", at, "") + "," +
-			entry("helm", "Apply", later, ""), "helm"},
-		"the newer is named first": {entry("helm", "Apply", later, "") + "," +
-			entry("helm-controller", "Apply", at, ""), "helm"},
-		"Flux wrote last": {entry("helm", "Apply", at, `,"f:data":{}`) + "," +
-			entry("helm-controller", "Apply", later, ""), "helm-controller"},
-		"an update after an apply": {entry("helm-controller", "Apply", at, "") + "," +
-			entry("helm", "Update", later, ""), "helm"},
-		"an apply after an update": {entry("helm", "Apply", later, "") + "," +
-			entry("helm-controller", "Update", at, ""), "helm"},
-		"a tie, and one owns more": {entry("helm", "Apply", at, "") + "," +
-			entry("helm-controller", "Apply", at, `,"f:data":{"f:key":{}}`), "helm-controller"},
-		"a tie in all": {entry("helm-controller", "Apply", at, "") + "," + entry("helm", "Apply", at, ""), "helm"},
-		"a tie in all, the other way": {entry("helm", "Apply", at, "") + "," +
-			entry("helm-controller", "Apply", at, ""), "helm"},
-		"who copied the object later": {entry("helm", "Apply", at, "") + "," + entry("kubectl", "Apply", later, ""), "helm"},
-		"no tool is known by its name": {entry("pulumi", "Apply", at, "") + "," +
-			entry("kubectl", "Apply", later, ""), "pulumi"},
-		"one that owns less, and is late": {entry("helm", "Apply", at, "") + `, {"manager": "xhelm", "time": "` +
-			later + `", "fieldsV1": {"f:meta.helm.sh/release-name": {}}}`, "helm"},
+		"the older is named first": {wrote("helm-controller", apply, "", at, helmFields),
+			wrote("helm", apply, "", later, helmFields), "helm"},
+		"the newer is named first": {wrote("helm", apply, "", later, helmFields),
+			wrote("helm-controller", apply, "", at, helmFields), "helm"},
+		"Flux wrote last": {wrote("helm", apply, "", at, owning(`,"f:data":{}`)),
+			wrote("helm-controller", apply, "", later, helmFields), "helm-controller"},
+		"an update after an apply": {wrote("helm-controller", apply, "", at, helmFields),
+			wrote("helm", update, "", later, helmFields), "helm"},
+		"an apply after an update": {wrote("helm", apply, "", later, helmFields),
+			wrote("helm-controller", update, "", at, helmFields), "helm"},
+		"a tie, and one owns more": {wrote("helm", apply, "", at, helmFields),
+			wrote("helm-controller", apply, "", at, owning(`,"f:data":{"f:key":{}}`)), "helm-controller"},
+		"a tie in all": {wrote("helm-controller", apply, "", at, helmFields),
+			wrote("helm", apply, "", at, helmFields), "helm"},
+		"a tie in all, the other way": {wrote("helm", apply, "", at, helmFields),
+			wrote("helm-controller", apply, "", at, helmFields), "helm"},
+		"who copied the object later": {wrote("helm", apply, "", at, helmFields),
+			wrote("kubectl", apply, "", later, helmFields), "helm"},
+		"no tool is known by its name": {wrote("pulumi", apply, "", at, helmFields),
+			wrote("kubectl", apply, "", later, helmFields), "pulumi"},
+		"one that owns less, and is late": {wrote("helm", apply, "", at, helmFields),
+			wrote("xhelm", "", "", later, `{"f:meta.helm.sh/release-name": {}}`), "helm"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			check.Equal(t, ManagedBy(someManagers(t, "["+c.fields+"]")).Manager, c.want)
+			check.Equal(t, ManagedBy(entries{c.one, c.other}).Manager, c.want)
 		})
 	}
 }

@@ -9,12 +9,6 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-func ownedBy(manager, fields string) metav1.ManagedFieldsEntry {
-	e := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate}
-	e.FieldsV1 = metav1.NewFieldsV1(fields)
-	return e
-}
-
 const ownedDesired = `
 metadata: {labels: {a: "1", b: "2"}, annotations: {}}
 spec:
@@ -53,10 +47,10 @@ data: {"a.b/c": x, k: y}
 `
 
 func TestOwned(t *testing.T) {
-	owner := NewOwnership([]metav1.ManagedFieldsEntry{
-		ownedBy("helm", `{"f:metadata":{"f:labels":{".":{},"f:a":{},"f:b":{}}},"f:spec":{"f:replicas":{},"f:selector":{},
+	owner := NewOwnership(entries{
+		wrote("helm", update, "", 1, `{"f:metadata":{"f:labels":{".":{},"f:a":{},"f:b":{}}},"f:spec":{"f:replicas":{},"f:selector":{},
 			"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:args":{}}}},"f:data":{".":{},"f:k":{}}}`),
-		ownedBy("keda", `{"f:metadata":{"f:labels":{},"f:annotations":{}},"f:spec":{"f:replicas":{},
+		wrote("keda", update, "", 1, `{"f:metadata":{"f:labels":{},"f:annotations":{}},"f:spec":{"f:replicas":{},
 			"f:containers":{"k:{\"name\":\"web\"}":{"f:image":{},"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}}}},"k:{\"name\":\"gone\"}":{"f:image":{}}},
 			"f:ports":{"k:{\"containerPort\":53,\"protocol\":\"TCP\"}":{".":{},"f:protocol":{}}},
 			"f:listeners":{"k:{\"host\":\"b\",\"port\":81}":{".":{},"f:port":{}}},
@@ -65,9 +59,9 @@ func TestOwned(t *testing.T) {
 			"f:undeclared":{"k:{\"name\":\"z\"}":{"f:v":{}}}},"f:data":{"f:a.b/c":{}}}`),
 		{Manager: "status", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:k":{}}}`)},
 		{Manager: "scaler", Subresource: "scale", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)},
-		{Manager: "none"}, ownedBy("broken", `{"f:data":`), ownedBy("text", `"x"`), ownedBy("empty", `{}`),
-		ownedBy("itself", `{".":{}}`),
-		ownedBy("odd", `{"f:data":{"f:k":1,"x:y":{},"nothing":{},"k:[1]":{},"v:{":{},"i:-1":{},"i:x":{}}}`),
+		{Manager: "none"}, wrote("broken", update, "", 1, `{"f:data":`), wrote("text", update, "", 1, `"x"`), wrote("empty", update, "", 1, `{}`),
+		wrote("itself", update, "", 1, `{".":{}}`),
+		wrote("odd", update, "", 1, `{"f:data":{"f:k":1,"x:y":{},"nothing":{},"k:[1]":{},"v:{":{},"i:-1":{},"i:x":{}}}`),
 	}, obj(t, ownedDesired), obj(t, ownedLive))
 	for _, test := range []struct{ path, owners string }{
 		{"", ""},
@@ -122,7 +116,7 @@ func TestNobodyOwnsWithoutManagedFields(t *testing.T) {
 	var none *Ownership
 	for name, o := range map[string]*Ownership{
 		"nil": none, "no entries": NewOwnership(nil, nil, nil),
-		"nil objects": NewOwnership([]metav1.ManagedFieldsEntry{ownedBy("a",
+		"nil objects": NewOwnership(entries{wrote("a", update, "", 1,
 			`{"f:spec":{"k:{\"a\":1}":{},"v:1":{},"i:0":{}}}`)}, nil, nil),
 	} {
 		for _, path := range []string{"", "/spec", "/spec/0", "/spec/a/b"} {
@@ -139,10 +133,10 @@ func FuzzOwned(f *testing.F) {
 		if !strings.HasPrefix(pointer, "/") {
 			return
 		}
-		entries := []metav1.ManagedFieldsEntry{ownedBy("a", fields), ownedBy("b", `{"f:spec":{"f:replicas":{}}}`)}
+		written := entries{wrote("a", update, "", 1, fields), wrote("b", update, "", 1, `{"f:spec":{"f:replicas":{}}}`)}
 		path := parsePointer(pointer)
 		ask := func(path []string) bool {
-			return NewOwnership(entries, obj(t, ownedDesired), obj(t, ownedLive)).Owned(path,
+			return NewOwnership(written, obj(t, ownedDesired), obj(t, ownedLive)).Owned(path,
 				func(m string) bool { return m == "a" })
 		}
 		owns := ask(path)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // MergePatch returns the smallest JSON merge patch (RFC 7386) from live to target, or nil when they are equal. It
@@ -63,14 +65,7 @@ func Describe(changes []Change, limit int) string {
 			paths = append(paths, text)
 		}
 	}
-	if limit = max(limit, 0); len(paths) > limit {
-		rest := len(paths) - limit
-		if limit == 0 {
-			return fmt.Sprintf("%d paths", rest)
-		}
-		return fmt.Sprintf("%s and %d more", strings.Join(paths[:limit], ", "), rest)
-	}
-	return strings.Join(paths, ", ")
+	return plain.Names(paths, limit)
 }
 
 // plainKey matches keys that need no brackets.

@@ -41,7 +41,6 @@ func TestDescribe(t *testing.T) {
 		{"/data/a\nb", Modified},
 	}
 	for limit, want := range map[int]string{
-		0: "7 paths",
 		2: "spec.replicas, metadata.labels[app] and 5 more",
 		9: `spec.replicas, metadata.labels[app], metadata.annotations[meta.helm.sh/release-name], ` +
 			`spec.template.spec.containers[0].image, spec.selector.matchLabels[app], spec.ports[0], data["a\nb"]`,

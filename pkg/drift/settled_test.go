@@ -3,7 +3,6 @@ package drift
 import (
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,58 +10,37 @@ import (
 )
 
 func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
-	deployed := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	desired := map[string]any{"data": map[string]any{"a": "1", "b": "2"}}
 	live := map[string]any{"data": map[string]any{"a": "other"}}
-	const markers = `"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{},` +
-		`"f:meta.helm.sh/release-namespace":{}}}`
-	entry := func(manager, subresource, fields string, at time.Time) metav1.ManagedFieldsEntry {
-		then := metav1.NewTime(at)
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
-			Subresource: subresource, Time: &then, FieldsV1: metav1.NewFieldsV1("{" + fields + "," + markers + "}")}
+	const deployed, after = 0, 1
+	helm := func(fields string, at int) metav1.ManagedFieldsEntry {
+		return wrote("helm", update, "", at, `{`+fields+`,"f:metadata":{"f:annotations":{"f:meta.helm.sh/release-name":{},`+
+			`"f:meta.helm.sh/release-namespace":{}}}}`)
 	}
-	foreign := func(subresource string, at time.Time) metav1.ManagedFieldsEntry {
-		e := entry("kubectl", subresource, "", at)
-		e.FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:x":{}}}}`)
-		return e
-	}
-	both := `"f:data":{"f:a":{},"f:b":{}}`
-	helm := entry("helm", "", both, deployed)
-	ofStatus := foreign("status", deployed.Add(time.Hour))
-	part := entry("helm", "", `"f:data":{"f:a":{}}`, deployed)
-	after := deployed.Add(time.Second)
-	type entries = []metav1.ManagedFieldsEntry
+	const label, both = `{"f:metadata":{"f:labels":{"f:x":{}}}}`, `"f:data":{"f:a":{},"f:b":{}}`
 	changes := []Change{{"/data/a", Modified}, {"/data/b", Removed}, {"/data/c", Added}}
 	for name, c := range map[string]struct {
-		entries []metav1.ManagedFieldsEntry
+		entries entries
 		want    []string
 	}{
-		"only Helm":                    {entries{helm, ofStatus}, []string{"/data/a", "/data/b"}},
-		"an earlier writer":            {entries{helm, foreign("", deployed)}, []string{"/data/a", "/data/b"}},
-		"a field that was removed":     {entries{part}, []string{"/data/a"}},
-		"a later writer":               {entries{helm, foreign("", after)}, nil},
-		"a later writer through scale": {entries{helm, foreign("scale", after)}, nil},
-		"a later write of Helm's name": {entries{entry("helm", "", both, after)}, nil},
-		"another writer of the field in the same second": {entries{
-			entry("helm", "", `"f:data":{".":{}}`, deployed), {
-				Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Time: helm.Time,
-				FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`),
-			},
-		}, nil},
-		"a second entry of Helm's name": {entries{helm, {
-			Manager: "helm", Operation: metav1.ManagedFieldsOperationApply, Time: helm.Time,
-			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:x":{}}}}`),
-		}}, nil},
-		"nobody": {nil, nil},
+		"only Helm": {entries{helm(both, deployed), wrote("kubectl", update, "status", after, label)},
+			[]string{"/data/a", "/data/b"}},
+		"an earlier writer": {entries{helm(both, deployed), wrote("kubectl", update, "", deployed, label)},
+			[]string{"/data/a", "/data/b"}},
+		"a field that was removed":     {entries{helm(`"f:data":{"f:a":{}}`, deployed)}, []string{"/data/a"}},
+		"a later writer":               {entries{helm(both, deployed), wrote("kubectl", update, "", after, label)}, nil},
+		"a later writer through scale": {entries{helm(both, deployed), wrote("kubectl", update, "scale", after, label)}, nil},
+		"a later write of Helm's name": {entries{helm(both, after)}, nil},
+		"another writer of the field in the same second": {entries{helm(`"f:data":{".":{}}`, deployed),
+			wrote("kubectl", update, "", deployed, `{"f:data":{"f:a":{}}}`)}, nil},
+		"a second entry of Helm's name": {entries{helm(both, deployed), wrote("helm", apply, "", deployed, label)}, nil},
+		"nobody":                        {nil, nil},
 	} {
-		var got []string
-		excused := ManagedBy(c.entries).LeftByHelm(c.entries, desired, live, changes, metav1.NewTime(deployed))
-		for _, ch := range excused {
-			got = append(got, ch.Path)
-		}
+		got := paths(ManagedBy(c.entries).LeftByHelm(c.entries, desired, live, changes, metav1.NewTime(seconds(deployed))))
 		check.That(t, slices.Equal(got, c.want), "%s: excused are %v, want %v", name, got, c.want)
 	}
-	got := ManagedBy(entries{helm}).LeftByHelm(entries{helm}, desired, live, changes, metav1.Time{})
+	written := entries{helm(both, deployed)}
+	got := ManagedBy(written).LeftByHelm(written, desired, live, changes, metav1.Time{})
 	check.That(t, len(got) == 0, "excused although it is not known when the record was deployed: %v", got)
 }
 

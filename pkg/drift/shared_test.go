@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -43,17 +42,12 @@ func TestI4_WhatOthersOwnOfARequest(t *testing.T) {
 	} {
 		desired := obj(t, requested)
 		r := Request{Desired: desired, Blank: blank, Schema: schemaOf(schemas(t), desired), Ignore: ignore}
-		entries := []metav1.ManagedFieldsEntry{ownedBy("helm", fields), ownedBy("other", fields)}
-		entries[0].Operation = metav1.ManagedFieldsOperationApply
-		var got []string
-		for _, c := range r.Shares(entries, desired, "helm").Changes {
-			got = append(got, c.Path)
-		}
+		helm := entries{wrote("helm", apply, "", 1, fields)}
+		got := paths(r.Shares(append(helm, wrote("other", update, "", 1, fields)), desired, "helm").Changes)
 		check.That(t, slices.Equal(got, want), "%s: got %v, want %v", fields, got, want)
-		found := r.Shares(entries[:1], desired, "helm")
+		found := r.Shares(helm, desired, "helm")
 		check.That(t, len(found.Changes) == 0, "Helm's own: %v", found.Changes)
-		entries[0].Operation = metav1.ManagedFieldsOperationUpdate
-		found = r.Shares(entries[:1], desired, "helm")
+		found = r.Shares(entries{wrote("helm", update, "", 1, fields)}, desired, "helm")
 		check.That(t, len(found.Changes) == len(want), "an update under Helm's name: %v", found.Changes)
 	}
 }
@@ -70,8 +64,8 @@ func TestI4_ABlankCABundleIsSharedUntilItIsFilledIn(t *testing.T) {
 		blank := map[string]any{"webhooks": map[string]any{"0": map[string]any{
 			"clientConfig": map[string]any{"caBundle": "Cg=="}}}}
 		schema := schemaOf(schemas(t), obj(t, "{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration}"))
-		found := Request{Desired: desired, Blank: blank, Schema: schema}.Shares([]metav1.ManagedFieldsEntry{
-			ownedBy("other", `{"f:webhooks":{"k:{\"name\":\"a\"}":{"f:clientConfig":{"f:caBundle":{}}}}}`)}, now, "helm")
+		found := Request{Desired: desired, Blank: blank, Schema: schema}.Shares(entries{
+			wrote("other", update, "", 1, `{"f:webhooks":{"k:{\"name\":\"a\"}":{"f:clientConfig":{"f:caBundle":{}}}}}`)}, now, "helm")
 		check.That(t, (len(found.Changes) == 1) == shared, "with %q live, shared is %v", live, found.Changes)
 	}
 }
@@ -92,11 +86,11 @@ func TestI4_StringDataIsSentAsHelmSendsIt(t *testing.T) {
 	check.That(t, a == "a" && len(b) == 1 && b["b"] == "Yg==", "sent is %v", got)
 	check.That(t, mapOf(desired["data"])["a"] == "YQ==", "the desired state was changed")
 	r := Request{Desired: desired, Blank: blank, Ignore: func(path []string) bool { return path[len(path)-1] == "b" }}
-	found := r.Shares([]metav1.ManagedFieldsEntry{
-		ownedBy("other", `{"f:stringData":{"f:a":{}},"f:data":{"f:a":{},"f:b":{}}}`)}, desired, "helm")
+	found := r.Shares(entries{
+		wrote("other", update, "", 1, `{"f:stringData":{"f:a":{}},"f:data":{"f:a":{},"f:b":{}}}`)}, desired, "helm")
 	check.That(t, len(found.Changes) == 1 && found.Changes[0].Path == "/stringData/a", "shared is %v", found.Changes)
 	r.Ignore = func(path []string) bool { return slices.Equal(path, []string{"data", "a"}) }
-	found = r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:stringData":{"f:a":{}}}`)}, desired, "helm")
+	found = r.Shares(entries{wrote("other", update, "", 1, `{"f:stringData":{"f:a":{}}}`)}, desired, "helm")
 	check.That(t, len(found.Changes) == 0, "an ignored key is shared: %v", found.Changes)
 }
 
@@ -121,13 +115,13 @@ func TestI4_ANullInAMapWithOneOwnerHidesNoShare(t *testing.T) {
 	blank := map[string]any{"spec": map[string]any{"podSelector": map[string]any{"matchExpressions": nil}}}
 	opt := Options{Schema: schemaOf(schemas(t), desired)}
 	r := Request{Desired: desired, Blank: blank, Schema: opt.Schema}
-	found := r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, desired, "helm")
+	found := r.Shares(entries{wrote("other", update, "", 1, `{"f:spec":{"f:podSelector":{}}}`)}, desired, "helm")
 	check.That(t, len(found.Changes) == 1 && found.Changes[0].Path == "/spec/podSelector", "shared is %v",
 		found.Changes)
 	sent := mapOf(mapOf(r.Apply(desired, desired, opt, nil)["spec"])["podSelector"])
 	check.That(t, sent["matchLabels"] != nil, "sent is %v", sent)
 	added := obj(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a}, "+
 		"spec: {podSelector: {matchLabels: {app: web, more: x}}}}")
-	found = r.Shares([]metav1.ManagedFieldsEntry{ownedBy("other", `{"f:spec":{"f:podSelector":{}}}`)}, added, "helm")
+	found = r.Shares(entries{wrote("other", update, "", 1, `{"f:spec":{"f:podSelector":{}}}`)}, added, "helm")
 	check.That(t, len(found.Changes) == 0, "an addition is shared: %v", found.Changes)
 }

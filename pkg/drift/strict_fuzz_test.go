@@ -2,7 +2,6 @@ package drift
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,27 +108,13 @@ func checkRandomStrict(t *testing.T, kinds *Schemas, data []byte) {
 
 func TestRandomAdditionsAreTakenOut(t *testing.T) {
 	kinds := schemas(t)
-	rng := rand.New(rand.NewPCG(7, 8))
-	for range 1500 {
-		data := make([]byte, 100+rng.IntN(600))
-		for i := range data {
-			data[i] = byte(rng.Uint32())
-		}
-		checkRandomStrict(t, kinds, data)
-	}
+	randomly(1500, 100, 700, func(data []byte) { checkRandomStrict(t, kinds, data) })
 }
 
 func FuzzStrict(f *testing.F) {
 	kinds := schemas(f)
 	f.Add([]byte("0123456789abcdefghijklmnopqrstuvwxyz"))
-	rng := rand.New(rand.NewPCG(9, 10))
-	for range 8 {
-		data := make([]byte, 400)
-		for i := range data {
-			data[i] = byte(rng.Uint32())
-		}
-		f.Add(data)
-	}
+	randomly(8, 400, 401, func(data []byte) { f.Add(data) })
 	f.Fuzz(func(t *testing.T, data []byte) { checkRandomStrict(t, kinds, data) })
 }
 
@@ -145,10 +130,10 @@ func FuzzStrictManagedFields(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, foreign, kept []byte) {
 		desired, live := obj(t, deployment), obj(t, deploymentLive)
-		entries := []metav1.ManagedFieldsEntry{
+		managers := entries{
 			wrote("x", update, "", 1, string(foreign)), wrote("kubelet", update, "", 2, string(kept)),
 		}
 		checkStrict(t, desired, live,
-			Options{Schema: schemaOf(kinds, desired), Strict: &Strict{ManagedFields: entries}})
+			Options{Schema: schemaOf(kinds, desired), Strict: &Strict{ManagedFields: managers}})
 	})
 }

@@ -175,7 +175,7 @@ func TestEveryAdditionToChartManifestsIsTakenOut(t *testing.T) {
 			opt := Options{Schema: schemaOf(kinds, desired)}
 			live := addForeign(clone(desired), opt.Schema.root, 0).(map[string]any)
 			fields := jsonOf(t, addedFields(t, desired, live, opt.Schema.root))
-			opt.Strict = &Strict{ManagedFields: []metav1.ManagedFieldsEntry{
+			opt.Strict = &Strict{ManagedFields: entries{
 				wrote("helm", update, "", 1, strictHelm), wrote("x", update, "", 2, fields)}}
 			r := checkStrict(t, desired, live, opt)
 			check.Must(t, r.Target != nil, "nothing is found")

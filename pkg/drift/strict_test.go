@@ -150,7 +150,7 @@ type strictCase struct {
 func (tc strictCase) run(t *testing.T) {
 	t.Helper()
 	desired, live := obj(t, tc.desired), obj(t, tc.live)
-	opt := strictOptions(t, desired, append([]metav1.ManagedFieldsEntry{wrote("helm", update, "", 1, strictHelm)},
+	opt := strictOptions(t, desired, append(entries{wrote("helm", update, "", 1, strictHelm)},
 		tc.fields...))
 	opt.Ignore, opt.Strict.Keep = tc.ignore, tc.keep
 	r := checkStrict(t, desired, live, opt)

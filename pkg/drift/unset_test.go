@@ -14,12 +14,6 @@ func TestUnset(t *testing.T) {
 		`publishNotReadyAddresses: true, externalName: y, ports: [{port: 80, protocol: TCP, nodePort: 30000}]}}`)
 	opt := Options{Schema: schemaOf(schemas(t), desired)}
 	changes := Compare(desired, live, opt).Changes
-	unset := func(fields entries) (paths []string) {
-		for _, ch := range (Owner{Manager: "helm"}).Unset(fields, desired, live, changes, opt.Schema) {
-			paths = append(paths, ch.Path)
-		}
-		return paths
-	}
 	helm := wrote("helm", update, "", 1, `{"f:spec":{"f:type":{}}}`)
 	for name, test := range map[string]struct {
 		fields entries
@@ -31,7 +25,7 @@ func TestUnset(t *testing.T) {
 		"of a person": {fields: entries{helm, by(`{"f:spec":{"f:type":{}}}`)},
 			want: []string{"/spec/clusterIP", "/spec/ports/0/nodePort"}},
 	} {
-		got := unset(test.fields)
+		got := paths((Owner{Manager: "helm"}).Unset(test.fields, desired, live, changes, opt.Schema))
 		check.That(t, slices.Equal(got, test.want), "%s: %v, want %v", name, got, test.want)
 	}
 }

@@ -19,11 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
+	"github.com/rancher/helm-locker/pkg/plain"
 	"github.com/rancher/helm-locker/pkg/release"
 )
-
-// maxGaps bounds the paths that are named for one definition.
-const maxGaps = 3
 
 // DefinitionGaps compares the CustomResourceDefinitions in the directory crds/ of a release's recorded chart with those
 // of the cluster. It returns a sentence for each that is missing there, or lacks a version or a field. Helm installs
@@ -124,12 +122,7 @@ func definitionGap(ctx context.Context, c *Cluster, want *apiextensionsv1.Custom
 	if len(lacks) == 0 {
 		return "", nil
 	}
-	more := ""
-	if n := len(lacks) - maxGaps; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
-	}
-	named := strings.Join(lacks[:min(len(lacks), maxGaps)], ", ")
-	return fmt.Sprintf("CustomResourceDefinition %s lacks %s%s", want.Name, named, more), nil
+	return fmt.Sprintf("CustomResourceDefinition %s lacks %s", want.Name, plain.Names(lacks, plain.MaxNamed)), nil
 }
 
 // missingFields returns the fields of a schema that another one prunes, in order; the parent alone of fields below it.

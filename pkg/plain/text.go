@@ -26,6 +26,15 @@ func Count(n int, noun string) string {
 // MaxNamed is the maximum number of things that a message names. AndMore counts the others.
 const MaxNamed = 3
 
+// Names lists the first most names, and counts the others.
+func Names(names []string, most int) string {
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // Some names the first few of some things, and counts the others.
 func Some[T any](all []T, separator string, name func(T) string) string {
 	var names []string

@@ -19,3 +19,9 @@ func TestCutKeepsWholeCharactersWithinTheBound(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesCountsTheOthers(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a, b": {"a", "b"}, "a, b and 2 more": {"a", "b", "c", "d"}} {
+		check.Equal(t, Names(names, 2), want)
+	}
+}

@@ -46,7 +46,7 @@ func (s *Summary) Status(p Progress, shard string, now time.Time) v1alpha1.HelmR
 	if len(s.Others) > 0 {
 		set(v1alpha1.ConditionOverlapping, true, Problem{v1alpha1.ReasonOtherPolicy, fmt.Sprintf(
 			"%d of %s matched more specifically by other policies: %s", s.Counts.OtherPolicy,
-			plain.Count(s.Counts.Matched, "release"), some(s.Others))})
+			plain.Count(s.Counts.Matched, "release"), plain.Names(s.Others, plain.MaxNamed))})
 	} else {
 		set(v1alpha1.ConditionOverlapping, false, Problem{v1alpha1.ReasonNoOverlap,
 			"no other policy has a release that this one matches"})
@@ -84,7 +84,7 @@ func (s *Summary) ready(p Progress) (bool, Problem) {
 	case s.Counts.NameTaken > 0:
 		return false, Problem{v1alpha1.ReasonNameTaken, fmt.Sprintf(
 			"%s not locked, because HelmReleases for other releases have the names: %s",
-			plain.Count(s.Counts.NameTaken, "release"), some(s.Taken))}
+			plain.Count(s.Counts.NameTaken, "release"), plain.Names(s.Taken, plain.MaxNamed))}
 	case s.Rollout != nil && s.Rollout.State == v1alpha1.RolloutStopped:
 		return false, Problem{v1alpha1.ReasonRolloutStopped,
 			"no more releases move to mode Enforce: " + s.Rollout.Message}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // queue has the releases of a rollout in mode Detect, except those that are not compared yet.
@@ -81,7 +82,7 @@ func (q *queue) text() string {
 		names = append(names, w.key.String())
 	}
 	text := fmt.Sprintf("%d held because of drift (%s): helm-locker enforce RELEASE -n NAMESPACE shows and "+
-		"reverts it", len(names), some(names))
+		"reverts it", len(names), plain.Names(names, plain.MaxNamed))
 	if !q.deadline.IsZero() {
 		text += "; the next batch after " + formatTime(q.deadline) + " reverts it unasked"
 	}

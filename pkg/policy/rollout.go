@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // rolled is the decision of a rollout about the releases of a policy.
@@ -83,7 +84,7 @@ func notWatched(waiting []won) string {
 		return ""
 	}
 	return fmt.Sprintf("%d not watched yet: a release moves when it is deployed, its record is trusted and all its "+
-		"objects have been compared (%s)", len(names), some(names))
+		"objects have been compared (%s)", len(names), plain.Names(names, plain.MaxNamed))
 }
 
 // next records the time before which no more releases move without a user's consent, given the times of earlier
@@ -139,11 +140,11 @@ func trouble(moved []won, maxContended int) string {
 	}
 	switch {
 	case len(failed) > 0:
-		return "reverts fail in " + some(failed)
+		return "reverts fail in " + plain.Names(failed, plain.MaxNamed)
 	case len(denied) > 0:
-		return "rights are missing to protect all objects of " + some(denied)
+		return "rights are missing to protect all objects of " + plain.Names(denied, plain.MaxNamed)
 	case len(contended) > maxContended:
-		return "objects are contended in " + some(contended)
+		return "objects are contended in " + plain.Names(contended, plain.MaxNamed)
 	}
 	return ""
 }
