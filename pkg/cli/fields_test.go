@@ -4,21 +4,20 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // A misspelt path is one that no object declares and no kind has, and that resembles a field.
 func TestUseOf(t *testing.T) {
-	deployment := manifest.Object{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}
-	check.NoError(t, yaml.Unmarshal([]byte(`spec: {replicas: 2, template: {spec: {containers: [{name: web, image: web}]}}}`),
-		&deployment.Content))
-	service := manifest.Object{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Service"}}
-	check.NoError(t, yaml.Unmarshal([]byte(`spec: {clusterIP: None, ports: [{port: 80}]}`), &service.Content))
-	custom := manifest.Object{GVK: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}}
-	check.NoError(t, yaml.Unmarshal([]byte(`spec: {replcas: 1}`), &custom.Content))
+	deployment := manifest.Object{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+		Content: fixture.Object(t, `spec: {replicas: 2, template: {spec: {containers: [{name: web, image: web}]}}}`)}
+	service := manifest.Object{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Service"},
+		Content: fixture.Object(t, `spec: {clusterIP: None, ports: [{port: 80}]}`)}
+	custom := manifest.Object{GVK: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"},
+		Content: fixture.Object(t, `spec: {replcas: 1}`)}
 	objects := []manifest.Object{deployment, service, custom}
 	for pointer, want := range map[string]fieldUse{
 		"":                                       {declared: true, possible: true},

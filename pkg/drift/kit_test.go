@@ -11,20 +11,15 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
-// obj parses YAML the way unstructured objects come from the API server: integers are int64.
+// obj parses YAML, in which a tab is two spaces.
 func obj(t testing.TB, text string) map[string]any {
 	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "\t", "  ")))
-	check.NoError(t, err)
-	var o map[string]any
-	check.NoError(t, utiljson.Unmarshal(data, &o))
-	return o
+	return fixture.Object(t, strings.ReplaceAll(text, "\t", "  "))
 }
 
 func schemas(t testing.TB) *Schemas {

@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 func TestSubresourceOfARevert(t *testing.T) {
@@ -30,9 +30,8 @@ func TestSubresourceOfARevert(t *testing.T) {
 		"a label":                        {"Namespace", namespace, "a: b", "a: c", ""},
 		"resources of another kind":      {"PodTemplate", pod, "cpu: 1", "cpu: 2", ""},
 	} {
-		var live, target map[string]any
-		check.NoError(t, yaml.Unmarshal([]byte(test.live), &live))
-		check.NoError(t, yaml.Unmarshal([]byte(strings.Replace(test.live, test.from, test.to, 1)), &target))
+		live := fixture.Object(t, test.live)
+		target := fixture.Object(t, strings.Replace(test.live, test.from, test.to, 1))
 		r := &Revert{Object: Object{GVK: schema.GroupVersionKind{Kind: test.kind}}, Target: target,
 			Live: &unstructured.Unstructured{Object: live}}
 		check.Equal(t, r.subresource(), test.want, "%v", name)

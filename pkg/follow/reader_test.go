@@ -2,29 +2,22 @@ package follow
 
 import (
 	"context"
-	"io"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/rancher/helm-locker/pkg/lease"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
-
-func quiet() *logrus.Logger {
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	return log
-}
 
 // A reader knows the first announcement when it starts, whenever the scheduler starts it.
 func TestAReaderKnowsItsFirstAnnouncement(t *testing.T) {
-	f := New(Options{Log: quiet()})
+	f := New(Options{Log: fixture.Quiet()})
 	first := announcement{address: "127.0.0.1:1", certificate: "none"}
 	r := f.reader("locker", first)
 	at := r.where.Load()
@@ -40,7 +33,7 @@ func TestAReaderKnowsItsFirstAnnouncement(t *testing.T) {
 func TestOneReaderForEachLease(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	f := New(Options{Log: quiet(), Clock: testingclock.NewFakeClock(time.Now())})
+	f := New(Options{Log: fixture.Quiet(), Clock: testingclock.NewFakeClock(time.Now())})
 	for _, address := range []string{"", "127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:2"} {
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "locker",
 			Annotations: map[string]string{lease.EventsAddress: address, lease.EventsCertificate: "none"}}}

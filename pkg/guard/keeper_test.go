@@ -25,6 +25,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 var (
@@ -70,7 +71,7 @@ func newKeeper(t *testing.T, change func(*Options)) *keeper {
 		Ready:     closed,
 		State:     func(s State) { k.state = s },
 		Clock:     k.clock,
-		Log:       quiet(),
+		Log:       fixture.Quiet(),
 	}
 	if change != nil {
 		change(&o)

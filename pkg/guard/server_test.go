@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,13 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
-
-func quiet() *logrus.Logger {
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	return log
-}
 
 // post has a handler answer a review at a path.
 func post(t *testing.T, h http.Handler, path, body string) *httptest.ResponseRecorder {
@@ -60,7 +54,7 @@ func TestHandlerAnswers(t *testing.T) {
 			body, err := json.Marshal(admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{UID: "42",
 				DryRun: ptr.To(test.dryRun)}})
 			check.NoError(t, err)
-			w := post(t, NewHandler(at("/x"), always(test.decision), nil, quiet()), "/x", string(body))
+			w := post(t, NewHandler(at("/x"), always(test.decision), nil, fixture.Quiet()), "/x", string(body))
 			var review admissionv1.AdmissionReview
 			check.NoError(t, json.Unmarshal(w.Body.Bytes(), &review))
 			r := review.Response
@@ -90,7 +84,7 @@ func TestHandlerTurnsAway(t *testing.T) {
 		"just small enough":   {"/x", "/x", strings.Repeat(" ", maxReview-len(review)) + review, http.StatusOK},
 		"one that is in time": {"/x", "/x", review, http.StatusOK},
 	} {
-		h := NewHandler(at(test.served), denies, nil, quiet())
+		h := NewHandler(at(test.served), denies, nil, fixture.Quiet())
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader([]byte(test.body)))
 		r.URL.Path = test.path
 		w := httptest.NewRecorder()
@@ -128,7 +122,7 @@ func TestReviewsHaveSharesOfNamespaces(t *testing.T) {
 					<-finish
 				}
 				return Decision{Denied: true}
-			}, quiet())
+			}, fixture.Quiet())
 			h.wait = time.Hour
 			ask := func(namespace string, class int) string {
 				return post(t, h, "/x", reviewOf(t, namespace, smallest(class))).Body.String()
@@ -165,7 +159,7 @@ func TestASlotIsHeldUntilTheDecisionHasEnded(t *testing.T) {
 		h := newHandler(at("/x"), func(context.Context, *admissionv1.AdmissionRequest) Decision {
 			<-finish
 			return Decision{}
-		}, quiet())
+		}, fixture.Quiet())
 		largest := len(classes) - 1
 		post(t, h, "/x", reviewOf(t, "slow", smallest(largest))) // is answered when the time is over
 		go func() {

@@ -4,10 +4,9 @@ import (
 	"reflect"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
@@ -74,21 +73,14 @@ func TestCoexistLeavesWhatTheManifestLeaves(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := manifest.Object{ID: test.id, Content: parse(t, test.content)}
+			o := manifest.Object{ID: test.id, Content: fixture.Object(t, test.content)}
 			var paths []string
 			for _, e := range Coexist(&o) {
 				paths = append(paths, e.Paths...)
 			}
 			check.That(t, reflect.DeepEqual(paths, test.paths), "paths %v, want %v", paths, test.paths)
-			want := parse(t, test.want)
+			want := fixture.Object(t, test.want)
 			check.That(t, reflect.DeepEqual(o.Content, want), "content %v, want %v", o.Content, want)
 		})
 	}
-}
-
-func parse(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var m map[string]any
-	check.NoError(t, yaml.Unmarshal([]byte(text), &m))
-	return m
 }

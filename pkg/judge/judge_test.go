@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -14,6 +13,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/rules"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // object returns the object of a YAML text; nil for an empty one.
@@ -22,11 +22,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	if text == "" {
 		return nil
 	}
-	data, err := yaml.YAMLToJSON([]byte(text))
-	check.NoError(t, err)
-	u := &unstructured.Unstructured{}
-	check.NoError(t, u.UnmarshalJSON(data))
-	return u
+	return &unstructured.Unstructured{Object: fixture.Object(t, text)}
 }
 
 const (

@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/rules"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 const scaledObject = `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: apps, name: x}}`
@@ -48,10 +47,10 @@ func TestScalers(t *testing.T) {
 			spec: `{workloadRef: {name: web, scaleDown: onsuccess}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := &unstructured.Unstructured{Object: parse(t, c.object)}
-			u.Object["spec"] = numbers(t, c.spec)
+			u := &unstructured.Unstructured{Object: fixture.Object(t, c.object)}
+			u.Object["spec"] = fixture.Object(t, c.spec)
 			if c.annotations != "" {
-				annotations := parse(t, c.annotations)
+				annotations := fixture.Object(t, c.annotations)
 				check.NoError(t, unstructured.SetNestedField(u.Object, annotations, "metadata", "annotations"))
 			}
 			var a Autoscalers
@@ -67,24 +66,14 @@ func TestScalers(t *testing.T) {
 	}
 }
 
-// numbers is parse with whole numbers as a client decodes them.
-func numbers(t *testing.T, text string) map[string]any {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	check.NoError(t, err)
-	var m map[string]any
-	check.NoError(t, utiljson.Unmarshal(data, &m))
-	return m
-}
-
 // The autoscaler of a ScaledObject does not count beside it, but for the number that it wants.
 func TestScaledObjectCountsBeforeItsAutoscaler(t *testing.T) {
 	var a Autoscalers
 	u := hpa("a", "web", 1, 3)
 	u.Object["status"] = map[string]any{"desiredReplicas": int64(2)}
 	a.Set(u)
-	u = &unstructured.Unstructured{Object: parse(t, scaledObject)}
-	u.Object["spec"] = numbers(t, `{scaleTargetRef: {name: web}, maxReplicaCount: 3}`)
+	u = &unstructured.Unstructured{Object: fixture.Object(t, scaledObject)}
+	u.Object["spec"] = fixture.Object(t, `{scaleTargetRef: {name: web}, maxReplicaCount: 3}`)
 	a.Set(u)
 	r := a.Range(deployment("web"), nil)
 	check.That(t, r.By.Kind == "ScaledObject" && r.Contains(0), "range %v", r)

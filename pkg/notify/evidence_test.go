@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -21,6 +19,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/evidence"
 	"github.com/rancher/helm-locker/pkg/message"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // keeper is a sink whose steps a test makes.
@@ -34,9 +33,7 @@ type keeper struct {
 
 func newKeeper(t *testing.T, dir string, by *clocktesting.FakeClock) *keeper {
 	t.Helper()
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	s, err := newSink(EvidenceOptions{Directory: dir, Cluster: "prod"}, by, log)
+	s, err := newSink(EvidenceOptions{Directory: dir, Cluster: "prod"}, by, fixture.Quiet())
 	check.NoError(t, err)
 	k := &keeper{sink: s, t: t, dir: dir, clock: by}
 	s.ask = func(bool) { k.asked++ }

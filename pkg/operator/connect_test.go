@@ -2,13 +2,12 @@ package operator
 
 import (
 	"errors"
-	"io"
 	"testing"
 
-	"github.com/sirupsen/logrus"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // oldServer tells its version, or why it does not.
@@ -22,14 +21,12 @@ func (s oldServer) ServerVersion() (*version.Info, error) {
 }
 
 func TestTheVersionOfTheAPIServerDecidesHowChecksAreMade(t *testing.T) {
-	log := logrus.New()
-	log.SetOutput(io.Discard)
 	for want, servers := range map[bool][]oldServer{
 		true:  {{version: "v1.30.4"}},
 		false: {{version: "v1.33.0"}, {version: "v1.30.4", err: errors.New("no answer")}},
 	} {
 		for _, server := range servers {
-			check.Equal(t, listsReadStorage(server, log), want, "%+v", server)
+			check.Equal(t, listsReadStorage(server, fixture.Quiet()), want, "%+v", server)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +21,7 @@ import (
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // store is a cache of HelmReleases.
@@ -81,11 +81,9 @@ type served struct {
 // serve serves a page on loopback until the end of the test.
 func serve(t *testing.T, change ...func(*Page)) *served {
 	t.Helper()
-	log := logrus.New()
-	log.SetOutput(io.Discard)
 	s := &served{T: t, store: &store{all: map[string]*v1alpha1.HelmRelease{}}, ready: make(chan struct{})}
 	s.Page = New(Options{Namespace: "locker", ControllerName: "me", Releases: s.store, Ready: s.ready,
-		Clock: clock.RealClock{}, Log: log,
+		Clock: clock.RealClock{}, Log: fixture.Quiet(),
 		Lease: func(_ context.Context, name string) (coordinationv1.LeaseSpec, error) {
 			return coordinationv1.LeaseSpec{}, apierrors.NewNotFound(coordinationv1.Resource("leases"), name)
 		}})

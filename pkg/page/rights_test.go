@@ -2,14 +2,12 @@ package page
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/sirupsen/logrus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +19,7 @@ import (
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/viewer"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // knows returns viewers of whom two are known, by their tokens "janes" and "mallorys". They may do what may says.
@@ -44,9 +43,7 @@ func knowsBy(clk clock.PassiveClock, may func(authorizationv1.ResourceAttributes
 			review.Status.Allowed = review.Spec.User != "" && may(*review.Spec.ResourceAttributes)
 			return true, review, nil
 		})
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	return viewer.New(client, clk, log)
+	return viewer.New(client, clk, fixture.Quiet())
 }
 
 func TestViewersSeeWhatTheyMay(t *testing.T) {

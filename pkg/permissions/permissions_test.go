@@ -10,17 +10,16 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // object returns an object to be locked, from YAML.
 func object(t *testing.T, resource, namespace, text string) Object {
 	t.Helper()
-	content := map[string]any{}
-	check.NoError(t, yaml.Unmarshal([]byte(text), &content))
+	content := fixture.Object(t, text)
 	version, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
 	gvk := schema.FromAPIVersionAndKind(version, kind)

@@ -3,24 +3,21 @@ package policies
 import (
 	"context"
 	"errors"
-	"io"
 	"testing"
 	"testing/synctest"
 
-	"github.com/sirupsen/logrus"
 	"k8s.io/utils/clock"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // An operator whose token had just expired ended by itself.
 func TestPoliciesAreWatchedInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := logrus.New()
-		log.SetOutput(io.Discard)
 		ctx, cancel := context.WithCancel(t.Context())
 		tries, good := 0, 3
-		w := &worker{Options: Options{Log: log, Clock: clock.RealClock{}}, clients: clients{
+		w := &worker{Options: Options{Log: fixture.Quiet(), Clock: clock.RealClock{}}, clients: clients{
 			start: func(context.Context) error {
 				if tries++; tries == good {
 					return nil

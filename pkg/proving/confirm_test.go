@@ -1,11 +1,9 @@
 package proving
 
 import (
-	"io"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/rancher/helm-locker/pkg/lock"
@@ -13,14 +11,13 @@ import (
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/pkg/writing"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // Hours later an object may differ for other reasons, so nothing is asked, and nothing written.
 func TestI1_AWriteThatNothingProvesIsForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	pr := &Prover{Clock: clock, Log: log, Writer: &writing.Writer{Unproven: &lock.Writes{}}}
+	pr := &Prover{Clock: clock, Log: fixture.Quiet(), Writer: &writing.Writer{Unproven: &lock.Writes{}}}
 	key := release.Key{Namespace: "apps", Name: "app"}
 	w := &lock.Write{Object: &lock.Object{ID: manifest.ID{Kind: "ConfigMap", Name: "app"}},
 		Record: release.Record{Key: key}, Begun: clock.Now()}

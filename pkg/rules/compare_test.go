@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // checker knows the ignored paths, and the lists merged by name: in a Pod some are, in a custom resource none.
@@ -175,7 +175,7 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired, live, target := content(t, test.desired), content(t, test.live), content(t, test.target)
+			desired, live, target := fixture.Object(t, test.desired), fixture.Object(t, test.live), fixture.Object(t, test.target)
 			opt := drift.Options{Schema: schemas.For(schema.GroupVersionKind{Version: "v1", Kind: test.kind}),
 				Ignore: mustCompile(t,
 					v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}
@@ -185,13 +185,6 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 			check.That(t, len(again.Changes) == 0, "the target differs: %v", again.Changes)
 		})
 	}
-}
-
-func content(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var o map[string]any
-	check.NoError(t, yaml.Unmarshal([]byte(text), &o))
-	return o
 }
 
 func FuzzIgnoreRules(f *testing.F) {

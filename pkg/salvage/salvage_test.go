@@ -11,12 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/enforce"
 	"github.com/rancher/helm-locker/pkg/judge"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // refuser plays an API server that refuses objects. It counts the dry runs.
@@ -62,11 +61,8 @@ func with(keys ...string) func(map[string]any) bool {
 
 func customResource(t *testing.T, spec string) *unstructured.Unstructured {
 	t.Helper()
-	text, err := yaml.YAMLToJSON([]byte("{apiVersion: e/v1, kind: E, metadata: {name: x}, spec: " + spec + "}"))
-	check.NoError(t, err)
-	u := &unstructured.Unstructured{}
-	check.NoError(t, utiljson.Unmarshal(text, &u.Object))
-	return u
+	return &unstructured.Unstructured{
+		Object: fixture.Object(t, "{apiVersion: e/v1, kind: E, metadata: {name: x}, spec: "+spec+"}")}
 }
 
 func newSearch(t *testing.T, desired, live string, server *refuser) *Search {

@@ -8,9 +8,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // TestAStoppedServerAnswersOnEachConnectionOnceMore: a client that keeps its connection sends a request after the
@@ -18,12 +17,10 @@ import (
 func TestAStoppedServerAnswersOnEachConnectionOnceMore(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check.NoError(t, err)
-	log := logrus.New()
-	log.SetOutput(io.Discard)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, listener, http.HandlerFunc(ok), limits(func(l *Limits) { l.Drain = patience }), log)
+		done <- Run(ctx, listener, http.HandlerFunc(ok), limits(func(l *Limits) { l.Drain = patience }), fixture.Quiet())
 	}()
 	var dialed int
 	client := &http.Client{Transport: &http.Transport{

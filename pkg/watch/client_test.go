@@ -23,6 +23,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/manifest"
 	"github.com/rancher/helm-locker/pkg/rawjson"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -160,7 +161,7 @@ func TestObjectsAreListedInPagesWatchedAndListedAgain(t *testing.T) {
 		}
 	})
 	told := make(names)
-	o := NewObjects(c, told, quiet())
+	o := NewObjects(c, told, fixture.Quiet())
 	ctx, stop := context.WithCancel(t.Context())
 	defer o.Wait()
 	defer stop()

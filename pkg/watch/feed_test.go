@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // recorder is a sink for the events, each with the position of the feed at that moment.
@@ -53,7 +54,7 @@ func (r *recorder) listed(present map[types.NamespacedName]struct{}) {
 
 func newRecorder() (*feed[*metav1.PartialObjectMetadata], *recorder) {
 	rec := &recorder{}
-	rec.feed = &feed[*metav1.PartialObjectMetadata]{name: "test", sink: rec, log: quiet(), begun: make(chan struct{}), synced: make(chan struct{})}
+	rec.feed = &feed[*metav1.PartialObjectMetadata]{name: "test", sink: rec, log: fixture.Quiet(), begun: make(chan struct{}), synced: make(chan struct{})}
 	return rec.feed, rec
 }
 
@@ -111,7 +112,7 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 // A watch with interruptions is no watch that never works.
 func TestTheDelayBeginsAgainWhenAWatchHasWorked(t *testing.T) {
 	const first = 150 * time.Millisecond // with jitter
-	f := newFeed("test", &cache.ListWatch{}, &metav1.PartialObjectMetadata{}, &recorder{}, quiet())
+	f := newFeed("test", &cache.ListWatch{}, &metav1.PartialObjectMetadata{}, &recorder{}, fixture.Quiet())
 	grow := func() {
 		t.Helper()
 		longest := time.Duration(0)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 // fenced returns the Secret of an operator with a token.
@@ -148,7 +149,7 @@ func TestAnAttemptToListBeginsWithNothing(t *testing.T) {
 		}
 		return true, nil, context.DeadlineExceeded
 	})
-	r = NewReleases(client, []release.Storage{release.Secrets}, types.NamespacedName{}, quiet(), func(release.Key) {})
+	r = NewReleases(client, []release.Storage{release.Secrets}, types.NamespacedName{}, fixture.Quiet(), func(release.Key) {})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	go r.Run(ctx)
 	begun.Wait()

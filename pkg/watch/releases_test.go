@@ -2,32 +2,25 @@ package watch
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"testing"
 
-	"github.com/sirupsen/logrus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata/fake"
 
 	"github.com/rancher/helm-locker/pkg/release"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/fixture"
 )
 
 var web = release.Key{Namespace: "apps", Name: "web"}
-
-func quiet() logrus.FieldLogger {
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	return log
-}
 
 // follower returns a follower of records and the releases it reported.
 func follower() (*Releases, *[]release.Key) {
 	changed := &[]release.Key{}
 	fence := types.NamespacedName{Namespace: "own", Name: "own-mark"}
-	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), release.Storages[:], fence, quiet(),
+	r := NewReleases(fake.NewSimpleMetadataClient(fake.NewTestScheme()), release.Storages[:], fence, fixture.Quiet(),
 		func(key release.Key) { *changed = append(*changed, key) })
 	return r, changed
 }
