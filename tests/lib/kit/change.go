@@ -94,7 +94,13 @@ func (e *Env) WaitGone(gvr schema.GroupVersionResource, namespace, name string) 
 // Delete deletes an object in Apps.
 func (e *Env) Delete(gvr schema.GroupVersionResource, name string) {
 	e.Helper()
-	check.NoError(e, e.In(gvr, e.Apps).Delete(e.Ctx, name, metav1.DeleteOptions{}))
+	e.DeleteIn(gvr, e.Apps, name)
+}
+
+// DeleteIn is Delete for an object anywhere.
+func (e *Env) DeleteIn(gvr schema.GroupVersionResource, namespace, name string) {
+	e.Helper()
+	check.NoError(e, e.In(gvr, namespace).Delete(e.Ctx, name, metav1.DeleteOptions{}))
 }
 
 // Field returns the value at a dot-separated path of an object, nil when there is none. An element of a list has its
@@ -170,7 +176,7 @@ func (e *Env) PatchHelmRelease(name, patch string) {
 // DeleteHelmRelease deletes a HelmRelease and waits until it no longer exists.
 func (e *Env) DeleteHelmRelease(name string) {
 	e.Helper()
-	check.NoError(e, e.In(HelmReleases, e.Operator).Delete(e.Ctx, name, metav1.DeleteOptions{}))
+	e.DeleteIn(HelmReleases, e.Operator, name)
 	e.WaitGone(HelmReleases, e.Operator, name)
 }
 

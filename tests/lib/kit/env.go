@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,11 +179,17 @@ func (e *Env) WaitReady(name string, revision int) *v1alpha1.HelmRelease {
 // WaitReason waits until a condition of a HelmRelease has a reason, and returns the condition.
 func (e *Env) WaitReason(name, condition, reason string) metav1.Condition {
 	e.Helper()
-	var found metav1.Condition
-	e.Eventually(fmt.Sprintf("condition %s of HelmRelease %s has reason %s", condition, name, reason), func() error {
+	return e.waitCondition(name, condition, reason, nil)
+}
+
+// waitCondition is WaitReason for a condition with all of the parts in its message.
+func (e *Env) waitCondition(name, condition, reason string, parts []string) (found metav1.Condition) {
+	e.Helper()
+	e.Eventually(fmt.Sprintf("%s of HelmRelease %s is %s with %q", condition, name, reason, parts), func() error {
 		hr := e.HelmRelease(name)
 		c := meta.FindStatusCondition(hr.Status.Conditions, condition)
-		if c == nil || c.Reason != reason {
+		if c == nil || c.Reason != reason ||
+			slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Message, part) }) {
 			return fmt.Errorf("status is %s", describe(hr))
 		}
 		found = *c

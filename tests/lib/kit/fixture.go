@@ -6,13 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -51,9 +46,8 @@ func Start(t testing.TB, options ...func(*operator.ControllerOptions)) *Fixture 
 // StartBoth is Start, with the process of policies beside the operator.
 func StartBoth(t testing.TB, options ...func(*operator.ControllerOptions)) *Fixture {
 	t.Helper()
-	e := New(t, Shared)
-	f := &Fixture{Env: e, Proxy: e.NewProxy()}
-	f.Running = StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, options...)
+	f := Start(t, options...)
+	f.Running.Policies = StartPolicies(t, f.Proxy.RESTConfig(), f.Operator, options...)
 	return f
 }
 
@@ -127,15 +121,7 @@ func (e *Env) Reverts(name, want string) {
 // Says waits until a condition has a reason and a message with all of the parts.
 func (e *Env) Says(name, condition, reason string, parts ...string) {
 	e.Helper()
-	e.Eventually(fmt.Sprintf("%s of HelmRelease %s is %s with %q", condition, name, reason, parts), func() error {
-		hr := e.HelmRelease(name)
-		c := meta.FindStatusCondition(hr.Status.Conditions, condition)
-		if c == nil || c.Reason != reason ||
-			slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Message, part) }) {
-			return fmt.Errorf("status is %s", describe(hr))
-		}
-		return nil
-	})
+	e.waitCondition(name, condition, reason, parts)
 }
 
 // WaitObserved waits until the status of a HelmRelease is of its newest spec.
@@ -169,12 +155,6 @@ func (e *Env) WaitState(name string, want v1alpha1.State) {
 func (e *Env) WaitHeld(h *cluster.Hold, n int) {
 	e.Helper()
 	check.NoError(e, h.Wait(e.Ctx, n))
-}
-
-// DeleteIn is Delete for an object anywhere.
-func (e *Env) DeleteIn(gvr schema.GroupVersionResource, namespace, name string) {
-	e.Helper()
-	check.NoError(e, e.In(gvr, namespace).Delete(e.Ctx, name, metav1.DeleteOptions{}))
 }
 
 // Kubectl runs kubectl in the Apps namespace, as the administrator, and returns its output.

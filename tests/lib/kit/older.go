@@ -1,19 +1,14 @@
 package kit
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 
 	"github.com/rancher/wrangler/v3/pkg/apply"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -74,24 +69,13 @@ func (o *OlderOperator) Lock(name, manifest string) {
 // Apply applies and labels objects under the name of a set and with an owner called NAMESPACE/NAME.
 func (o *Applier) Apply(setID, owner string, kind schema.GroupVersionKind, manifest string) {
 	o.e.Helper()
-	var objects []runtime.Object
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifest), 4096)
-	for {
-		u := &unstructured.Unstructured{}
-		err := decoder.Decode(&u.Object)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			o.e.Fatal(err)
-		}
-		if len(u.Object) > 0 {
-			objects = append(objects, u)
-		}
+	all, err := DecodeAsWritten(manifest)
+	check.NoError(o.e, err)
+	objects := make([]runtime.Object, len(all))
+	for i, u := range all {
+		objects[i] = u
 	}
-	err := o.apply.WithContext(o.e.Ctx).WithDynamicLookup().WithRateLimiting(1000).WithDefaultNamespace(o.e.Apps).
+	err = o.apply.WithContext(o.e.Ctx).WithDynamicLookup().WithRateLimiting(1000).WithDefaultNamespace(o.e.Apps).
 		WithSetID(setID).WithOwnerKey(owner, kind).ApplyObjects(objects...)
-	if err != nil {
-		o.e.Fatal(err)
-	}
+	check.NoError(o.e, err)
 }

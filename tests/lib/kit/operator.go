@@ -122,6 +122,21 @@ func (o *Operator) again(run func() error, ended func(error)) func() error {
 	}
 }
 
+// RunOperator is StartOperator for an operator that is expected to end by itself: the channel receives the error of
+// operator.Run once.
+func RunOperator(
+	t testing.TB, config *rest.Config, namespace string, options ...func(*operator.ControllerOptions),
+) <-chan error {
+	t.Helper()
+	op, ended := newOperator(t), make(chan error, 1)
+	o := op.options(config, namespace, options)
+	op.start(func() error {
+		ended <- operator.Run(op.ctx, o)
+		return nil
+	})
+	return ended
+}
+
 // newOperator returns an Operator before its run, and registers its stop at the end of the test.
 func newOperator(t testing.TB) *Operator {
 	t.Helper()

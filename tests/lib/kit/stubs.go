@@ -6,13 +6,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
 
 // FeaturesOfStubs are the feature gates for all kinds with stubs.
@@ -29,13 +29,11 @@ type Stub struct {
 // Stubs reads the stubs from the source of the control plane's Kubernetes version: a new version includes its new
 // kinds.
 func Stubs(ctx context.Context) ([]Stub, error) {
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
-	list.Dir = filepath.Join("..", "controlplane")
-	dir, err := list.Output()
+	_, dir, err := cluster.Module(ctx, "", "k8s.io/kubernetes")
 	if err != nil {
-		return nil, fmt.Errorf("find the source of Kubernetes: %w", err)
+		return nil, err
 	}
-	file := filepath.Join(strings.TrimSpace(string(dir)), "test", "integration", "etcd", "data.go")
+	file := filepath.Join(dir, "test", "integration", "etcd", "data.go")
 	source, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	if err != nil {
 		return nil, fmt.Errorf("parse the stubs: %w", err)

@@ -106,7 +106,7 @@ func Sample(all []Tampering, limit int) []Tampering {
 // Patches returns JSON patches for a tampering with the live form of the declared object, starting with the likeliest
 // to be accepted; none when the live object lacks the declared value.
 func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
-	path, value, found := locate(t.Path, declared, live)
+	path, value, found := t.Locate(declared, live)
 	if !found {
 		return nil, nil
 	}
@@ -128,15 +128,10 @@ func (t Tampering) Patches(declared, live map[string]any) ([][]byte, error) {
 	return patches, nil
 }
 
-// Locate returns the path and the value of the tampering in the live object; not ok when the live object lacks the
-// declared value.
-func (t Tampering) Locate(declared, live map[string]any) (path []string, value any, ok bool) {
-	return locate(t.Path, declared, live)
-}
-
-// locate translates a path in the declared object to the live one, whose list elements may have other indexes.
-func locate(path []string, declared, live any) (translated []string, value any, found bool) {
-	for _, segment := range path {
+// Locate returns the path and the value of the tampering in the live object, whose list elements may have other
+// indexes; not found when the live object lacks the declared value.
+func (t Tampering) Locate(declared, live any) (path []string, value any, found bool) {
+	for _, segment := range t.Path {
 		switch d := declared.(type) {
 		case map[string]any:
 			l, ok := live.(map[string]any)
@@ -156,9 +151,9 @@ func locate(path []string, declared, live any) (translated []string, value any, 
 		default:
 			return nil, nil, false
 		}
-		translated = append(translated, segment)
+		path = append(path, segment)
 	}
-	return translated, live, true
+	return path, live, true
 }
 
 // likest returns the index of the element most similar to the declared one; its own index on a tie.

@@ -1,9 +1,12 @@
 package kit
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,11 +92,7 @@ func NewUpgrades(e *Env) *Upgrades {
 		chart: e.Chart("app", manyValues), value: 1}
 	e.Helm(u.Helm3, "install", "app", u.chart, "--set", "value=1")
 	e.Lock("app")
-	resources := make([]schema.GroupVersionResource, 0, len(upgradedKinds))
-	for gvr := range upgradedKinds {
-		resources = append(resources, gvr)
-	}
-	u.history = e.Record(resources...)
+	u.history = e.Record(slices.Collect(maps.Keys(upgradedKinds))...)
 	return u
 }
 
@@ -128,40 +127,13 @@ func (u *Upgrades) byCommand(h cluster.Helm) error {
 
 // carried returns the value in an object of manyValues.
 func carried(u *unstructured.Unstructured) string {
-	var value string
-	var err error
-	switch u.GetKind() {
-	case "Service":
-		value, _, err = unstructured.NestedString(u.Object, "spec", "selector", "value")
-	case "Deployment":
-		main := first(u.Object, "spec", "template", "spec", "containers")
-		value, _, err = unstructured.NestedString(first(main, "env"), "value")
-	case "Secret":
-		var plain []byte
-		if value, _, err = unstructured.NestedString(u.Object, "data", "value"); err == nil {
-			plain, err = base64.StdEncoding.DecodeString(value)
-			value = string(plain)
-		}
-	default:
-		value, _, err = unstructured.NestedString(u.Object, "data", "value")
-	}
-	if err != nil {
-		return err.Error()
+	path := map[string]string{"Service": "spec.selector.value",
+		"Deployment": "spec.template.spec.containers.0.env.0.value"}[u.GetKind()]
+	value := fmt.Sprint(Field(u, cmp.Or(path, "data.value")))
+	if plain, err := base64.StdEncoding.DecodeString(value); err == nil && u.GetKind() == "Secret" {
+		return string(plain)
 	}
 	return value
-}
-
-// first returns the first element of a list of objects; nil when there is none.
-func first(object map[string]any, path ...string) map[string]any {
-	list, _, err := unstructured.NestedSlice(object, path...)
-	if err != nil || len(list) == 0 {
-		return nil
-	}
-	element, ok := list[0].(map[string]any)
-	if !ok {
-		return nil
-	}
-	return element
 }
 
 // Tamper changes a random object every few milliseconds, to a value of no revision, until stop is closed. It connects
