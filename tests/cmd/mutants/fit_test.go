@@ -4,40 +4,29 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Otherwise a mutant that does not fit its function any more would only be noticed when it is run.
 func TestTheListsFitTheProgram(t *testing.T) {
 	root, err := moduleRoot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	p, err := load(t.Context(), root, mutants())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := check(root, p, mutants()); err != nil {
-		t.Error(err)
-	}
-	if err := uncovered(root, mutants()); err != nil {
-		t.Error(err)
-	}
-	if _, err := p.mutate(patience); err != nil {
-		t.Error(err)
-	}
+	check.NoError(t, err)
+	check.Report(t, validate(root, p, mutants()))
+	check.Report(t, uncovered(root, mutants()))
+	_, err = p.mutate(patience)
+	check.Report(t, err)
 }
 
 func TestAFaultFitsOnePlace(t *testing.T) {
 	root, err := moduleRoot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	const dir = "tests/cmd/mutants/testdata/sample"
 	at := in(dir, "Counter.add")
 	p, err := load(t.Context(), root, []mutant{breaks("", "", at.returns(""), "", "")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.NoError(t, err)
 	for name, tc := range map[string]struct {
 		fault     fault
 		want, err string
@@ -61,13 +50,9 @@ func TestAFaultFitsOnePlace(t *testing.T) {
 		if err == nil {
 			err = errors.New("")
 		}
-		if !strings.Contains(err.Error(), tc.err) || tc.err == "" && err.Error() != "" {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.That(t, strings.Contains(err.Error(), tc.err) && (tc.err == "") == (err.Error() == ""), "%s: %v", name, err)
 		for _, text := range changed {
-			if !strings.Contains(string(text), tc.want) {
-				t.Errorf("%s: there is no %q in\n%s", name, tc.want, text)
-			}
+			check.That(t, strings.Contains(string(text), tc.want), "%s: there is no %q in\n%s", name, tc.want, text)
 		}
 	}
 }

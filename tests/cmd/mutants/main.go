@@ -57,7 +57,7 @@ func start(ctx context.Context, run string, list bool) error {
 	if err != nil {
 		return err
 	}
-	if err := check(root, p, chosen); err != nil {
+	if err := validate(root, p, chosen); err != nil {
 		return err
 	}
 	if list {

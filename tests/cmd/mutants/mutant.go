@@ -46,9 +46,9 @@ func (m mutant) String() string { return m.promise + " " + m.what }
 
 var promises = regexp.MustCompile(`^(I([1-9]|1[0-4])|T[12]|P1)$`)
 
-// check reports errors in the list: faults that do not fit the program, duplicate names, expressions that select no
+// validate reports errors in the list: faults that do not fit the program, duplicate names, expressions that select no
 // test.
-func check(root string, p program, all []mutant) error {
+func validate(root string, p program, all []mutant) error {
 	var errs []error
 	tests, err := testNames(root)
 	if err != nil {

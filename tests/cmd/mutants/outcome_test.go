@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Real output of test programs.
@@ -47,9 +49,7 @@ func TestJudge(t *testing.T) {
 		noCluster:   {broken, "no test failed, and yet: cluster: etcd does not start"},
 		"":          {broken, "no test failed, and yet: "},
 	} {
-		if got := judge(output, strings.HasSuffix(output, "PASS\n")); got != want {
-			t.Errorf("%s: %v, want %v", output, got, want)
-		}
+		check.Equal(t, judge(output, strings.HasSuffix(output, "PASS\n")), want, "%s", output)
 	}
 }
 
@@ -61,8 +61,6 @@ func TestVerdictOfOracle(t *testing.T) {
 		"0 recordings, 0 violations: 0 writes judged, 0 not\n": {broken,
 			"nothing was judged: 0 recordings, 0 violations: 0 writes judged, 0 not"},
 	} {
-		if got := verdictOfOracle(output); got != want {
-			t.Errorf("%s: %v, want %v", output, got, want)
-		}
+		check.Equal(t, verdictOfOracle(output), want, "%s", output)
 	}
 }

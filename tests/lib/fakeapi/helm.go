@@ -5,8 +5,11 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	helmtime "helm.sh/helm/v3/pkg/time"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // Namespace is where releases are.
@@ -42,18 +45,14 @@ func (s *Server) Release(name string, revision int, status helmrelease.Status, m
 	if err != nil {
 		err = s.Records.Update(rel)
 	}
-	if err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s, err)
 }
 
 // Object parses YAML.
 func (s *Server) Object(text string) map[string]any {
 	s.Helper()
 	var o map[string]any
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-		s.Fatal(err)
-	}
+	check.NoError(s, yaml.Unmarshal([]byte(text), &o))
 	return o
 }
 
@@ -61,17 +60,9 @@ func (s *Server) Object(text string) map[string]any {
 func (s *Server) Deploy(name, text string) {
 	s.Helper()
 	o := &unstructured.Unstructured{Object: s.Object(text)}
-	labels, annotations := o.GetLabels(), o.GetAnnotations()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	labels["app.kubernetes.io/managed-by"] = "Helm"
-	annotations["meta.helm.sh/release-name"], annotations["meta.helm.sh/release-namespace"] = name, Namespace
-	o.SetLabels(labels)
-	o.SetAnnotations(annotations)
+	o.SetLabels(labels.Merge(o.GetLabels(), labels.Set{"app.kubernetes.io/managed-by": "Helm"}))
+	o.SetAnnotations(labels.Merge(o.GetAnnotations(), labels.Set{"meta.helm.sh/release-name": name,
+		"meta.helm.sh/release-namespace": Namespace}))
 	o.SetNamespace(Namespace)
 	s.Put(o.Object)
 }

@@ -80,12 +80,7 @@ func EncodeMembers(members ...Compressed) ([]byte, error) {
 // Forge writes a release record, in place of one of the same name.
 func (e *Env) Forge(r ForgedRecord) *unstructured.Unstructured {
 	e.Helper()
-	if r.Revision == 0 {
-		r.Revision = 1
-	}
-	if r.Status == "" {
-		r.Status = "deployed"
-	}
+	r.Revision, r.Status = cmp.Or(r.Revision, 1), cmp.Or(r.Status, "deployed")
 	labels := map[string]string{"owner": "helm", "name": r.Name, "version": strconv.Itoa(r.Revision),
 		"status": r.Status, "createdAt": strconv.FormatInt(time.Now().Unix(), 10)}
 	for label, value := range r.Labels {
@@ -97,9 +92,8 @@ func (e *Env) Forge(r ForgedRecord) *unstructured.Unstructured {
 	payload := r.Payload
 	if payload == nil {
 		var err error
-		if payload, err = r.payload(cmp.Or(r.Namespace, e.Apps)); err != nil {
-			e.Fatal(err)
-		}
+		payload, err = r.payload(cmp.Or(r.Namespace, e.Apps))
+		check.NoError(e, err)
 	}
 	record := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": r.Storage.Kind()}}
 	record.SetName(release.ObjectName(r.Name, r.Revision))
