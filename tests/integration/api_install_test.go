@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -24,6 +23,7 @@ import (
 	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 const (
@@ -119,7 +119,7 @@ func installsOnce(t *testing.T, in *installation) {
 	check.That(t, len(writes) == len(definitions), "want a write for each of the %d definitions at first, got %v",
 		len(definitions), writes)
 	// The kind is served by now.
-	if _, err := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).List(t.Context(),
+	if _, err := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(kit.HelmReleases).List(t.Context(),
 		metav1.ListOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -127,26 +127,32 @@ func installsOnce(t *testing.T, in *installation) {
 	check.That(t, len(writes) == 0, "want no write afterwards, got %v", writes)
 }
 
-func upgrades(t *testing.T, in *installation) {
+// definitionOf returns a definition of the operator's group, with any content.
+func definitionOf(
+	names apiextensionsv1.CustomResourceDefinitionNames, version string,
+) *apiextensionsv1.CustomResourceDefinition {
 	anything := true
-	old := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: definitionName},
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: names.Plural + "." + kit.HelmReleases.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: helmReleases.Group,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease", Plural: helmReleases.Resource},
-			Scope: apiextensionsv1.NamespaceScoped,
+			Group: kit.HelmReleases.Group, Names: names, Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: helmReleases.Version, Served: true, Storage: true,
+				Name: version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: &anything,
 				}},
 			}},
 		},
 	}
+}
+
+func upgrades(t *testing.T, in *installation) {
+	old := definitionOf(apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease",
+		Plural: kit.HelmReleases.Resource}, kit.HelmReleases.Version)
 	_, err := in.client.Create(t.Context(), old, metav1.CreateOptions{})
 	check.NoError(t, err)
 	// An object from an older operator: with a finalizer and fields unknown to this version.
-	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).
+	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(kit.HelmReleases).
 		Namespace(metav1.NamespaceDefault)
 	object := &unstructured.Unstructured{}
 	check.NoError(t, object.UnmarshalJSON([]byte(`{"apiVersion":"helm.cattle.io/v1alpha1","kind":"HelmRelease",
@@ -224,22 +230,8 @@ func namesMissingPermissions(t *testing.T, in *installation) {
 }
 
 func explainsClashes(t *testing.T, in *installation) {
-	anything := true
-	clash := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "halyards.helm.cattle.io"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: helmReleases.Group,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease", ListKind: "HalyardList",
-				Plural: "halyards", Singular: "halyard"},
-			Scope: apiextensionsv1.NamespaceScoped,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: &anything,
-				}},
-			}},
-		},
-	}
+	clash := definitionOf(apiextensionsv1.CustomResourceDefinitionNames{Kind: "HelmRelease", ListKind: "HalyardList",
+		Plural: "halyards", Singular: "halyard"}, "v1")
 	_, err := in.client.Create(t.Context(), clash, metav1.CreateOptions{})
 	check.NoError(t, err)
 	eventually(t, func(ctx context.Context) (bool, error) {
@@ -258,15 +250,14 @@ func explainsClashes(t *testing.T, in *installation) {
 func outlivesDeletion(t *testing.T, in *installation) {
 	in.create(t)
 	before := in.stored(t)
-	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(helmReleases).
+	objects := dynamic.NewForConfigOrDie(in.cluster.RESTConfig()).Resource(kit.HelmReleases).
 		Namespace(metav1.NamespaceDefault)
-	release := helmRelease("finalized")
-	release.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
-	release.Finalizers = []string{"example.com/hold"}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(release)
-	check.NoError(t, err)
-	object := &unstructured.Unstructured{Object: content}
-	_, err = objects.Create(t.Context(), object, metav1.CreateOptions{})
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"release": map[string]any{"name": "demo", "namespace": "demo"}}}}
+	object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
+	object.SetName("finalized")
+	object.SetFinalizers([]string{"example.com/hold"})
+	_, err := objects.Create(t.Context(), object, metav1.CreateOptions{})
 	check.NoError(t, err)
 	check.NoError(t, in.client.Delete(t.Context(), definitionName, metav1.DeleteOptions{}))
 

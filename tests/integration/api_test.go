@@ -10,43 +10,35 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/crd"
 	helmcontrollers "github.com/rancher/helm-locker/pkg/generated/controllers/helm.cattle.io"
 	"github.com/rancher/helm-locker/tests/lib/check"
-	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-var helmReleases = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.HelmReleaseResourceName)
-
-// helmRelease returns a HelmRelease in the default namespace for the release demo/demo.
-func helmRelease(name string) *v1alpha1.HelmRelease {
+// helmRelease returns a HelmRelease for the release demo/demo.
+func helmRelease(namespace, name string) *v1alpha1.HelmRelease {
 	return &v1alpha1.HelmRelease{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
 		Spec:       v1alpha1.HelmReleaseSpec{Release: v1alpha1.ReleaseReference{Name: "demo", Namespace: "demo"}},
 	}
 }
 
 func TestHelmReleaseAPI(t *testing.T) {
-	config := cluster.ForTest(t, cluster.Options{}).RESTConfig()
-	check.NoError(t, crd.Create(t.Context(), config))
-	factory, err := helmcontrollers.NewFactoryFromConfig(config)
+	e := kit.New(t, kit.Shared)
+	factory, err := helmcontrollers.NewFactoryFromConfig(e.Cluster.RESTConfig())
 	check.NoError(t, err)
 	client := factory.Helm().V1alpha1().HelmRelease()
 
 	t.Run("mode defaults to Enforce", func(t *testing.T) {
-		created, err := client.Create(helmRelease("defaults"))
+		created, err := client.Create(helmRelease(e.Operator, "defaults"))
 		check.NoError(t, err)
 		check.Equal(t, created.Spec.Mode, v1alpha1.ModeEnforce, "mode")
 	})
-	t.Run("a bad spec is rejected with a message that names the field",
-		func(t *testing.T) { rejectsBadSpecs(t, config) })
+	t.Run("a bad spec is rejected with a message that names the field", func(t *testing.T) { rejectsBadSpecs(e.For(t)) })
 	t.Run("spec.release is immutable, the rest of spec is not", func(t *testing.T) {
-		stored, err := client.Create(helmRelease("immutable"))
+		stored, err := client.Create(helmRelease(e.Operator, "immutable"))
 		check.NoError(t, err)
 		stored.Spec.Mode, stored.Spec.Suspend = v1alpha1.ModeDetect, true
 		stored.Spec.SuspendUntil = &metav1.Time{Time: time.Now()}
@@ -60,7 +52,7 @@ func TestHelmReleaseAPI(t *testing.T) {
 			"got %v", err)
 	})
 	t.Run("any status is accepted, so that trouble can always be reported", func(t *testing.T) {
-		stored, err := client.Create(helmRelease("status"))
+		stored, err := client.Create(helmRelease(e.Operator, "status"))
 		check.NoError(t, err)
 		stored.Status.State, stored.Status.Notes = "OfANewerVersion", strings.Repeat("n", 100<<10)
 		for i := range 30 {
@@ -77,11 +69,22 @@ func TestHelmReleaseAPI(t *testing.T) {
 		check.That(t, len(got) == 30 && got[0].Duration.Duration == 1500*time.Microsecond,
 			"got back %d records, the first is %+v", len(got), got)
 	})
-	t.Run("kubectl get shows what matters", func(t *testing.T) { printsColumns(t, config, client) })
+	t.Run("kubectl get shows what matters", func(t *testing.T) { printsColumns(e.For(t), client) })
 }
 
-func rejectsBadSpecs(t *testing.T, config *rest.Config) {
-	client := dynamic.NewForConfigOrDie(config).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+// tryHelmRelease returns the API server's answer to the creation of a HelmRelease, which is not stored.
+func tryHelmRelease(e *kit.Env, object map[string]any) error {
+	u := &unstructured.Unstructured{Object: object}
+	if u.GetKind() == "" { // only a spec
+		u.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
+		u.SetName("tried")
+	}
+	u.SetNamespace(e.Operator)
+	_, err := e.In(kit.HelmReleases, e.Operator).Create(e.Ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func rejectsBadSpecs(e *kit.Env) {
 	tests := []struct{ name, spec, want string }{
 		{"no release", `{}`, "spec.release: Required value"},
 		{"no name", `{"release":{"namespace":"a"}}`, "spec.release.name: Required value"},
@@ -96,17 +99,17 @@ func rejectsBadSpecs(t *testing.T, config *rest.Config) {
 			`supported values: "Enforce", "Detect"`},
 		{"a time that is none", `{"release":{"name":"a","namespace":"a"},"suspendUntil":"tomorrow"}`, "spec.suspendUntil"},
 	}
+	// Names that would make another user of the account.
+	for _, name := range []string{"kube-system:generic-garbage-collector", "../admin", "Admin", "a b", "a\n"} {
+		tests = append(tests, struct{ name, spec, want string }{name, fmt.Sprintf(
+			`{"release":{"name":"a","namespace":"a"},"serviceAccountName":%q}`, name), "spec.serviceAccountName: Invalid value"})
+	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var spec map[string]any
-			check.NoError(t, json.Unmarshal([]byte(test.spec), &spec))
-			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "bad"},
-				"spec": spec}}
-			object.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.Kind))
-			_, err := client.Create(t.Context(), object, metav1.CreateOptions{})
-			check.That(t, apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.want),
-				"want an error with %q, got %v", test.want, err)
-		})
+		var spec map[string]any
+		check.NoError(e, json.Unmarshal([]byte(test.spec), &spec))
+		err := tryHelmRelease(e, map[string]any{"spec": spec})
+		check.That(e, apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.want),
+			"%s: want an error with %q, got %v", test.name, test.want, err)
 	}
 }
 
@@ -116,9 +119,9 @@ type statusClient interface {
 	UpdateStatus(*v1alpha1.HelmRelease) (*v1alpha1.HelmRelease, error)
 }
 
-func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
-	stored, err := client.Create(helmRelease("columns"))
-	check.NoError(t, err)
+func printsColumns(e *kit.Env, client statusClient) {
+	stored, err := client.Create(helmRelease(e.Operator, "columns"))
+	check.NoError(e, err)
 	condition := func(conditionType, message string) metav1.Condition {
 		return metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonLocked,
 			Message: message, LastTransitionTime: metav1.Now()}
@@ -129,25 +132,24 @@ func printsColumns(t *testing.T, config *rest.Config, client statusClient) {
 			condition(v1alpha1.ConditionLocked, "")},
 	}
 	_, err = client.UpdateStatus(stored)
-	check.NoError(t, err)
+	check.NoError(e, err)
 
 	var table metav1.Table
-	data, err := kubernetes.NewForConfigOrDie(config).RESTClient().Get().
-		AbsPath("apis", helmReleases.Group, helmReleases.Version, "namespaces", metav1.NamespaceDefault,
-			helmReleases.Resource).
+	data, err := e.Kube.Discovery().RESTClient().Get().
+		AbsPath("apis/helm.cattle.io/v1alpha1/namespaces", e.Operator, "helmreleases").
 		Param("fieldSelector", "metadata.name=columns").
-		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
-	check.NoError(t, err)
-	check.NoError(t, json.Unmarshal(data, &table))
-	check.Must(t, len(table.Rows) == 1, "want one row, got %s", data)
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(e.Ctx)
+	check.NoError(e, err)
+	check.NoError(e, json.Unmarshal(data, &table))
+	check.Must(e, len(table.Rows) == 1, "want one row, got %s", data)
 	row := map[string]string{}
 	for i, column := range table.ColumnDefinitions {
 		row[column.Name] = fmt.Sprint(table.Rows[0].Cells[i])
 	}
-	t.Logf("the API server prints %v", row)
+	e.Logf("the API server prints %v", row)
 	want := map[string]string{"Name": "columns", "Release": "demo", "Release-Namespace": "demo", "Revision": "7",
 		"State": "Deployed", "Locked": "True", "Drifted": "0", "Message": "all is well"}
 	for name, value := range want {
-		check.Equal(t, row[name], value, "column %s", name)
+		check.Equal(e, row[name], value, "column %s", name)
 	}
 }

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,61 +8,45 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/rules"
 	"github.com/rancher/helm-locker/tests/lib/check"
-	"github.com/rancher/helm-locker/tests/lib/cluster"
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 func TestIgnoreRulesAreValidatedAtCreation(t *testing.T) {
-	config := cluster.ForTest(t, cluster.Options{}).RESTConfig()
-	check.NoError(t, crd.Create(t.Context(), config))
-	client := dynamic.NewForConfigOrDie(config).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
-	create := func(object map[string]any) error {
-		u := &unstructured.Unstructured{Object: object}
-		u.SetNamespace(metav1.NamespaceDefault)
-		_, err := client.Create(context.WithoutCancel(t.Context()), u,
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
-	}
-	t.Run("bad ones are refused by name", func(t *testing.T) { refusesBadRules(t, create) })
-	t.Run("good ones are accepted, and compile", func(t *testing.T) { acceptsGoodRules(t, create) })
-	t.Run("the compiler is stricter with selectors", func(t *testing.T) { reportsWhatTheServerCannotSee(t, create) })
+	e := kit.New(t, kit.Shared)
+	t.Run("bad ones are refused by name", func(t *testing.T) { refusesBadRules(e.For(t)) })
+	t.Run("good ones are accepted, and compile", func(t *testing.T) { acceptsGoodRules(e.For(t)) })
+	t.Run("the compiler is stricter with selectors", func(t *testing.T) { reportsWhatTheServerCannotSee(e.For(t)) })
 	t.Run("the examples of the documentation are accepted, and compile",
-		func(t *testing.T) { acceptsDocumentedRules(t, create) })
+		func(t *testing.T) { acceptsDocumentedRules(e.For(t)) })
 }
 
 // withRules returns a HelmRelease with spec.ignore as it is written in text.
-func withRules(t *testing.T, text string) map[string]any {
+func withRules(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var ignore []any
 	err := yaml.Unmarshal([]byte(text), &ignore)
 	check.Must(t, err == nil, "%s: %v", text, err)
-	return map[string]any{
-		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind,
-		"metadata": map[string]any{"name": "rules"},
-		"spec":     map[string]any{"release": map[string]any{"name": "a", "namespace": "a"}, "ignore": ignore},
-	}
+	return map[string]any{"spec": map[string]any{"release": map[string]any{"name": "a", "namespace": "a"},
+		"ignore": ignore}}
 }
 
 // compiles hands the rules of a HelmRelease to the operator's compiler.
-func compiles(t *testing.T, object map[string]any) error {
-	t.Helper()
+func compiles(e *kit.Env, object map[string]any) error {
+	e.Helper()
 	data, err := yaml.Marshal(object)
-	check.NoError(t, err)
+	check.NoError(e, err)
 	var typed v1alpha1.HelmRelease
-	check.NoError(t, yaml.UnmarshalStrict(data, &typed))
+	check.NoError(e, yaml.UnmarshalStrict(data, &typed))
 	_, err = rules.Compile(typed.Spec.Ignore)
 	return err
 }
 
-func refusesBadRules(t *testing.T, create func(map[string]any) error) {
+func refusesBadRules(e *kit.Env) {
 	list := func(n int, item string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 	}
@@ -97,20 +80,15 @@ func refusesBadRules(t *testing.T, create func(map[string]any) error) {
 		{"a selector too long", `{paths: [/a], target: {labelSelector: ` + strings.Repeat("a", 1025) +
 			`}}`, `spec.ignore[1].target.labelSelector: Too long`},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			object := withRules(t, "[{paths: [/good]}, "+test.rule+"]")
-			err := create(object)
-			check.That(t, apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.want),
-				"want an error with %q, got %v", test.want, err)
-		})
+		err := tryHelmRelease(e, withRules(e, "[{paths: [/good]}, "+test.rule+"]"))
+		check.That(e, apierrors.IsInvalid(err) && strings.Contains(err.Error(), test.want),
+			"%s: want an error with %q, got %v", test.name, test.want, err)
 	}
-	t.Run("too many rules", func(t *testing.T) {
-		err := create(withRules(t, list(v1alpha1.MaxIgnoreRules+1, "{paths: [/a]}")))
-		check.That(t, apierrors.IsInvalid(err) && strings.Contains(err.Error(), "spec.ignore: Too many"), "got %v", err)
-	})
+	err := tryHelmRelease(e, withRules(e, list(v1alpha1.MaxIgnoreRules+1, "{paths: [/a]}")))
+	check.That(e, apierrors.IsInvalid(err) && strings.Contains(err.Error(), "spec.ignore: Too many"), "got %v", err)
 }
 
-func acceptsGoodRules(t *testing.T, create func(map[string]any) error) {
+func acceptsGoodRules(e *kit.Env) {
 	full := make([]string, v1alpha1.MaxIgnoreRules)
 	for i := range full {
 		full[i] = fmt.Sprintf(`{paths: [%s], managers: [%s]}`, strings.Repeat("/a, ", 63)+"/"+
@@ -127,49 +105,48 @@ func acceptsGoodRules(t *testing.T, create func(map[string]any) error) {
 		`[{paths: [/a], target: {labelSelector: "a="}}, {paths: [/a], target: {labelSelector: "a in (b,)"}}]`,
 		"[" + strings.Join(full, ",") + "]",
 	} {
-		object := withRules(t, text)
-		err := create(object)
-		check.That(t, err == nil, "%.200s: %v", text, err)
-		err = compiles(t, object)
-		check.That(t, err == nil, "%.200s: %v", text, err)
+		object := withRules(e, text)
+		err := tryHelmRelease(e, object)
+		check.That(e, err == nil, "%.200s: %v", text, err)
+		err = compiles(e, object)
+		check.That(e, err == nil, "%.200s: %v", text, err)
 	}
 }
 
 // reportsWhatTheServerCannotSee: the server checks the form of a selector, not whether a label could ever match it.
-func reportsWhatTheServerCannotSee(t *testing.T, create func(map[string]any) error) {
+func reportsWhatTheServerCannotSee(e *kit.Env) {
 	for _, selector := range []string{"a=b-", "-a", "a/b/c", "a>b", "a=" + strings.Repeat("b", 64)} {
-		object := withRules(t, "[{paths: [/a], target: {labelSelector: '"+selector+"'}}]")
-		err := create(object)
-		check.That(t, err == nil, "%s: %v", selector, err)
-		err = compiles(t, object)
-		check.That(t, err != nil && strings.HasPrefix(err.Error(), "spec.ignore[0].target.labelSelector: "), "%s: %v",
+		object := withRules(e, "[{paths: [/a], target: {labelSelector: '"+selector+"'}}]")
+		err := tryHelmRelease(e, object)
+		check.That(e, err == nil, "%s: %v", selector, err)
+		err = compiles(e, object)
+		check.That(e, err != nil && strings.HasPrefix(err.Error(), "spec.ignore[0].target.labelSelector: "), "%s: %v",
 			selector, err)
 	}
 }
 
-func acceptsDocumentedRules(t *testing.T, create func(map[string]any) error) {
+func acceptsDocumentedRules(e *kit.Env) {
 	data, err := os.ReadFile("../../docs/reference.md")
-	check.NoError(t, err)
+	check.NoError(e, err)
 	var objects []map[string]any
 	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n").FindAllStringSubmatch(string(data), -1) {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(block[1]), &object); err != nil {
-			t.Fatalf("%s: %v", block[1], err)
+			e.Fatalf("%s: %v", block[1], err)
 		}
 		if object["kind"] == nil {
 			continue // only a spec
 		}
-		object["metadata"].(map[string]any)["namespace"] = metav1.NamespaceDefault
 		objects = append(objects, object)
 	}
 	for _, rule := range regexp.MustCompile("(?m)^\\|.*\\| `(\\{.*\\})` \\|$").FindAllStringSubmatch(string(data), -1) {
-		objects = append(objects, withRules(t, "["+rule[1]+"]"))
+		objects = append(objects, withRules(e, "["+rule[1]+"]"))
 	}
-	check.Must(t, len(objects) >= 14, "only %d examples were found", len(objects))
+	check.Must(e, len(objects) >= 14, "only %d examples were found", len(objects))
 	for _, object := range objects {
-		err := create(object)
-		check.That(t, err == nil, "%v: %v", object["spec"], err)
-		err = compiles(t, object)
-		check.That(t, err == nil, "%v: %v", object["spec"], err)
+		err := tryHelmRelease(e, object)
+		check.That(e, err == nil, "%v: %v", object["spec"], err)
+		err = compiles(e, object)
+		check.That(e, err == nil, "%v: %v", object["spec"], err)
 	}
 }

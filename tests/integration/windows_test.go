@@ -1,22 +1,17 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
-	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -89,9 +84,7 @@ func TestAWindowThatIsWrongKeepsTheReleaseLocked(t *testing.T) {
 }
 
 func TestWindowsAreValidatedAtCreation(t *testing.T) {
-	config := cluster.ForTest(t, cluster.Options{}).RESTConfig()
-	check.NoError(t, crd.Create(t.Context(), config))
-	client := dynamic.NewForConfigOrDie(config).Resource(helmReleases).Namespace(metav1.NamespaceDefault)
+	e := kit.New(t, kit.Shared)
 	const shape, length, zone = "schedule has five fields", "duration is from 1m to 24h", "timeZone"
 	for _, tc := range []struct{ schedule, duration, zone, refused string }{
 		{"30 2 * * SAT", "2h", "Europe/Berlin", ""},
@@ -110,18 +103,12 @@ func TestWindowsAreValidatedAtCreation(t *testing.T) {
 		{"@daily", "-1h", "", "duration"},
 		{"@daily", "1h", "../../etc/passwd", zone},
 	} {
-		u := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind,
-			"metadata": map[string]any{"name": "windows", "namespace": metav1.NamespaceDefault},
-			"spec": map[string]any{"release": map[string]any{"name": "a", "namespace": "a"},
-				"windows": []any{map[string]any{"schedule": tc.schedule, "duration": tc.duration}}},
-		}}
+		window := map[string]any{"schedule": tc.schedule, "duration": tc.duration}
 		if tc.zone != "" {
-			windows := u.Object["spec"].(map[string]any)["windows"].([]any)
-			windows[0].(map[string]any)["timeZone"] = tc.zone
+			window["timeZone"] = tc.zone
 		}
-		_, err := client.Create(context.WithoutCancel(t.Context()), u,
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		err := tryHelmRelease(e, map[string]any{"spec": map[string]any{"windows": []any{window},
+			"release": map[string]any{"name": "a", "namespace": "a"}}})
 		check.That(t, (err == nil) == (tc.refused == "") && (err == nil || strings.Contains(err.Error(), tc.refused)),
 			"%q for %q in %q: %v, want %q", tc.schedule, tc.duration, tc.zone, err, tc.refused)
 	}

@@ -28,9 +28,7 @@ func (w *fixture) victim() *kit.Env {
 		kit.ConfigMap("more", "declared")})
 	w.lockIn(namespace, "victim", "victim")
 	w.WaitReady("victim", 1)
-	elsewhere := *w.Env
-	elsewhere.Apps = namespace
-	return &elsewhere
+	return w.At(namespace)
 }
 
 // goesOn fails the test unless the victim's drift is reverted: a change, and a deletion.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,19 +14,6 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
-
-func containsAll(text string, parts []string) bool {
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			return false
-		}
-	}
-	return true
-}
-
-func errNone(events int, parts []string) error {
-	return fmt.Errorf("%d such events, and none says %q", events, parts)
-}
 
 // managers are the managers of an object's fields with their operations.
 func managers(u *unstructured.Unstructured) string {
@@ -87,7 +73,7 @@ func TestImpersonation_NoAccountNoLock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	account, _ := w.tenant(w.Apps)
-	w.account(w.Operator, "unrelated")
+	w.Account(w.Operator, "unrelated")
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared")})
 	w.CreateHelmRelease("app")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonNoServiceAccount, "--impersonate", "spec.serviceAccountName",
@@ -109,10 +95,10 @@ func TestImpersonation_NoAccountNoLock(t *testing.T) {
 func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Impersonate = false })
-	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"},
-		"cluster-admin")
+	w.administer(w.subject)
 	account, _ := w.tenant(w.Apps)
-	w.Forge(kit.ForgedRecord{Name: "named", Manifest: kit.ConfigMap("of-named", "declared") + clusterRole(w.Apps)})
+	w.Forge(kit.ForgedRecord{Name: "named", Manifest: kit.ConfigMap("of-named", "declared") + "---\n" +
+		"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: made-by-" + w.Apps + "}\nrules: []\n"})
 	w.Helm(kit.Shared.Helm4(), "install", "unnamed", w.Chart("unnamed", kit.ConfigMap("of-unnamed", "declared")))
 	w.CreateHelmRelease("named", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = deployer })
 	w.Says("named", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), `"clusterroles"`)
@@ -132,33 +118,26 @@ func TestImpersonation_OneReleaseOfAnOrdinaryOperator(t *testing.T) {
 	check.That(t, err != nil, "the ClusterRole was created")
 }
 
-func clusterRole(suffix string) string {
-	return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: made-by-" + suffix +
-		"}\nrules: []\n"
-}
-
 // A revoked permission causes a condition with account, verb and resource, and nothing else stops; once it is granted
 // again the object is restored automatically.
 func TestImpersonation_PermissionTakenAndGivenAgain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
-	account := w.account(w.Apps, deployer)
-	revoke := w.grant(w.Apps, account, rule("", "configmaps", "*"))
+	account := w.Account(w.Apps, deployer)
+	granted := w.grant(w.Apps, account, rule("", "configmaps", "*"))
 	other := w.Namespace(w.Apps + "-other")
 	w.tenant(other)
 	w.Forged("app", kit.ConfigMap("settings", "declared"))
-	elsewhere := *w.Env
-	elsewhere.Apps = other
-	elsewhere.Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.FenceManifest()})
+	w.At(other).Forge(kit.ForgedRecord{Name: "fence", Manifest: kit.FenceManifest()})
 	w.lockIn(other, "fence", "fence")
 	w.WaitReady("fence", 1)
 
-	revoke()
+	w.Kubectl("delete", "rolebinding", granted)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, user(account), "cannot patch", `"configmaps"`, w.Apps)
 	w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonRevertFailed)
 	w.event("app", v1alpha1.EventReasonRevertFailed, user(account), "cannot patch", `"configmaps"`)
-	w.Fenced.Pass(&elsewhere)
+	w.Fenced.Pass(w.At(other))
 	got := kit.Field(w.Get(kit.ConfigMaps, "settings"), "data.key")
 	check.That(t, got == "tampered", "key is %v", got)
 	w.grant(w.Apps, account, rule("", "configmaps", "*"))
@@ -171,8 +150,8 @@ func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	t.Parallel()
 	w := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}}
 	w.Proxy = w.NewProxy()
-	subject := w.account(w.Operator, "reader")
-	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"))
+	subject := w.Account(w.Operator, "reader")
+	w.Allow("", w.Operator, subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"))
 	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
 	config, err := kit.Shared.ServiceAccountConfig(t.Context(), w.Operator, "reader")
 	check.NoError(t, err)
@@ -185,7 +164,7 @@ func TestImpersonation_NotAllowedToTheOperator(t *testing.T) {
 	writes := kit.ObjectWrites(w.Proxy)
 	check.That(t, len(writes) == 0, "written: %v", writes)
 	w.grant(w.Apps, subject, rule("", "serviceaccounts", "impersonate"))
-	account := w.account(w.Apps, deployer)
+	account := w.Account(w.Apps, deployer)
 	w.grant(w.Apps, account, rule("", "configmaps", "*"))
 	w.WaitReady("app", 1)
 	w.writtenBy(user(account))

@@ -3,12 +3,16 @@
 package tenancy
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -27,6 +31,8 @@ const deployer = "deployer"
 // fixture is kit.Fixture with additions for this suite.
 type fixture struct {
 	*kit.Fixture
+	// subject is the operator's account.
+	subject rbacv1.Subject
 	// followPolicies starts the process of policies, with the operator's options and account.
 	followPolicies func()
 }
@@ -37,11 +43,10 @@ func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fix
 	t.Helper()
 	w := &fixture{Fixture: &kit.Fixture{Env: kit.New(t, kit.Shared)}}
 	w.Proxy = w.NewProxy()
-	w.account(w.Operator, "locker")
-	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
-	w.grantEverywhere(subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"),
+	w.subject = w.Account(w.Operator, "locker")
+	w.Allow("", w.Operator, w.subject, rule("*", "*", "get", "list", "watch"), rule("", "events", "create", "patch"),
 		rule("", "serviceaccounts", "impersonate"))
-	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
+	w.grant(w.Operator, w.subject, rule(v1alpha1.SchemeGroupVersion.Group, "*", "*"))
 	config, err := kit.Shared.ServiceAccountConfig(t.Context(), w.Operator, "locker")
 	check.NoError(t, err)
 	options = append([]func(*operator.ControllerOptions){func(o *operator.ControllerOptions) {
@@ -65,15 +70,6 @@ func workloads() []rbacv1.PolicyRule {
 		rule("rbac.authorization.k8s.io", "rolebindings", "*")}
 }
 
-// account creates a ServiceAccount and returns it as a subject of bindings.
-func (w *fixture) account(namespace, name string) rbacv1.Subject {
-	w.Helper()
-	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err := w.Kube.CoreV1().ServiceAccounts(namespace).Create(w.Ctx, sa, metav1.CreateOptions{})
-	check.NoError(w, err)
-	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}
-}
-
 // user is the API server's user name of a subject.
 func user(s rbacv1.Subject) string {
 	if s.Kind == rbacv1.ServiceAccountKind {
@@ -82,63 +78,45 @@ func user(s rbacv1.Subject) string {
 	return s.Name
 }
 
-// grant gives a subject rights in a namespace, and returns a function that revokes them.
-func (w *fixture) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (revoke func()) {
+// grant gives a subject rights in a namespace, and returns the name of the RoleBinding.
+func (w *fixture) grant(namespace string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) (name string) {
 	w.Helper()
-	name := metav1.ObjectMeta{GenerateName: "test-"}
-	role, err := w.Kube.RbacV1().Roles(namespace).Create(w.Ctx, &rbacv1.Role{ObjectMeta: name, Rules: rules},
-		metav1.CreateOptions{})
-	check.NoError(w, err)
-	binding, err := w.Kube.RbacV1().RoleBindings(namespace).Create(w.Ctx,
-		&rbacv1.RoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name}}, metav1.CreateOptions{})
-	check.NoError(w, err)
-	return func() {
-		w.Helper()
-		check.NoError(w, w.Kube.RbacV1().RoleBindings(namespace).Delete(w.Ctx, binding.Name, metav1.DeleteOptions{}))
-	}
+	name = "test-" + rand.String(5)
+	w.Allow(namespace, name, subject, rules...)
+	return name
 }
 
-// grantEverywhere gives a subject rights in the whole cluster.
-func (w *fixture) grantEverywhere(subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
+// administer makes a subject an administrator of the cluster.
+func (w *fixture) administer(subject rbacv1.Subject) {
 	w.Helper()
-	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name}
-	_, err := w.Kube.RbacV1().ClusterRoles().Create(w.Ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: rules},
-		metav1.CreateOptions{})
-	check.NoError(w, err)
-	_, err = w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx,
-		&rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name}},
-		metav1.CreateOptions{})
-	check.NoError(w, err)
+	w.Bind("", w.Operator+"-"+subject.Name, "ClusterRole/cluster-admin", subject)
 }
 
 // tenant creates an account with the right to deploy in a namespace, and returns the environment of a user with the
 // right to write release records there.
 func (w *fixture) tenant(namespace string) (account rbacv1.Subject, person *kit.Env) {
 	w.Helper()
-	account = w.account(namespace, deployer)
+	account = w.Account(namespace, deployer)
 	w.grant(namespace, account, workloads()...)
-	mallory := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "mallory-of-" + namespace}
+	mallory := kit.User("mallory-of-" + namespace)
 	w.grant(namespace, mallory, rule("", "secrets", "*"))
 	config, err := kit.Shared.UserConfig(mallory.Name)
 	check.NoError(w, err)
-	copied := *w.Env
-	copied.Apps = namespace
-	copied.Kube, err = kubernetes.NewForConfig(config)
+	person = w.At(namespace)
+	person.Kube, err = kubernetes.NewForConfig(config)
 	check.NoError(w, err)
-	copied.Dynamic, err = dynamic.NewForConfig(config)
+	person.Dynamic, err = dynamic.NewForConfig(config)
 	check.NoError(w, err)
 	// The authorizer reads roles and bindings from a watch.
 	w.Until("the person may write Secrets", func() (any, bool) {
 		asked := authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "secrets"}
-		answer, err := copied.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(w.Ctx,
+		answer, err := person.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(w.Ctx,
 			&authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &asked},
 			}, metav1.CreateOptions{})
 		return err, err == nil && answer.Status.Allowed
 	})
-	return account, &copied
+	return account, person
 }
 
 // lockIn creates a HelmRelease, of that name, for a release in a namespace.
@@ -178,28 +156,16 @@ func isWrite(resource, method string) cluster.Match {
 // event waits for an event about a HelmRelease with a reason and a message with all the wanted parts.
 func (w *fixture) event(name, reason string, parts ...string) {
 	w.Helper()
-	w.Eventually("an event "+reason+" about "+name, func() error {
+	w.Until(fmt.Sprintf("an event %s about %s has %q", reason, name, parts), func() (any, bool) {
 		list, err := w.Kube.CoreV1().Events(w.Operator).List(w.Ctx,
 			metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=" + reason})
-		if err != nil {
-			return err
-		}
-		for _, e := range list.Items {
-			if containsAll(e.Message, parts) {
-				return nil
-			}
-		}
-		return errNone(len(list.Items), parts)
+		check.NoError(w, err)
+		return list.Items, slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+			return containsAll(e.Message, parts)
+		})
 	})
 }
 
-// grantEverywhereMore binds a subject to an existing ClusterRole.
-func (w *fixture) grantEverywhereMore(subject rbacv1.Subject, role string) {
-	w.Helper()
-	name := metav1.ObjectMeta{Name: w.Operator + "-" + subject.Name + "-" + role}
-	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx,
-		&rbacv1.ClusterRoleBinding{ObjectMeta: name, Subjects: []rbacv1.Subject{subject},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}},
-		metav1.CreateOptions{})
-	check.NoError(w, err)
+func containsAll(text string, parts []string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 }

@@ -38,8 +38,7 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	attack := &bombs.Attack{Env: e}
 	attack.Write()
 	defer attack.Erase()
-	victim := *e
-	victim.Apps = e.Namespace(e.Apps + "-victim")
+	victim := e.At(e.Namespace(e.Apps + "-victim"))
 	for i := range releases {
 		name := fmt.Sprintf("victim-%d", i)
 		victim.Forge(kit.ForgedRecord{Name: name, Manifest: kit.ConfigMap(name, "declared")})
@@ -66,11 +65,18 @@ func TestI12_NobodyExhaustsTheMemoryOfTheOperator(t *testing.T) {
 	}
 	tamper()
 	attack.Survived(tamper)
+	expectMemory(e, operator)
+}
+
+// expectMemory fails the test when the operator is dead, or has exceeded its limit.
+func expectMemory(e *kit.Env, operator *process.Operator) {
+	e.Helper()
+	check.Must(e, operator.Running(), "the operator is dead")
 	memory, err := operator.Memory()
-	check.NoError(t, err)
+	check.NoError(e, err)
 	most := memory.Most - memory.Program
-	t.Logf("at most %d MiB, and %d MiB of the program's file; now %d MiB", most>>20, memory.Program>>20, memory.Own()>>20)
-	check.That(t, most <= memoryLimit, "the operator took %d MiB, more than %d", most>>20, memoryLimit>>20)
+	e.Logf("at most %d MiB, and %d MiB of the program's file; now %d MiB", most>>20, memory.Program>>20, memory.Own()>>20)
+	check.That(e, most <= memoryLimit, "the operator took %d MiB, more than %d", most>>20, memoryLimit>>20)
 }
 
 // startProcess starts the program, with more flags, in the namespace of an environment; it is stopped at the end of the
@@ -117,8 +123,7 @@ func TestI12_ReviewsDoNotExhaustTheMemoryOfTheOperator(t *testing.T) {
 	many := []byte(`{"data":{"key":"tampered"` + values.String() + `}}`)
 	var tenants []*kit.Env
 	for n := range namespaces {
-		tenant := *e
-		tenant.Apps = e.Namespace(fmt.Sprintf("%s-%d", e.Apps, n))
+		tenant := e.At(e.Namespace(fmt.Sprintf("%s-%d", e.Apps, n)))
 		var manifest strings.Builder
 		for i := range objects {
 			manifest.WriteString(kit.ConfigMap(fmt.Sprintf("large-%d", i), "declared"))
@@ -131,7 +136,7 @@ func TestI12_ReviewsDoNotExhaustTheMemoryOfTheOperator(t *testing.T) {
 		})
 		tenant.WaitReady(name, 1)
 		tenant.WaitReason(name, v1alpha1.ConditionGuarded, v1alpha1.ReasonGuarded)
-		tenants = append(tenants, &tenant)
+		tenants = append(tenants, tenant)
 	}
 	var flood sync.WaitGroup
 	for _, tenant := range tenants {
@@ -151,10 +156,5 @@ func TestI12_ReviewsDoNotExhaustTheMemoryOfTheOperator(t *testing.T) {
 			tenant.WaitField(kit.ConfigMaps, fmt.Sprintf("large-%d", i), "data.key", "declared")
 		}
 	}
-	check.Must(t, operator.Running(), "the operator is dead")
-	memory, err := operator.Memory()
-	check.NoError(t, err)
-	most := memory.Most - memory.Program
-	t.Logf("at most %d MiB; now %d MiB", most>>20, memory.Own()>>20)
-	check.That(t, most <= memoryLimit, "the operator took %d MiB, more than %d", most>>20, memoryLimit>>20)
+	expectMemory(e, operator)
 }

@@ -9,7 +9,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -30,28 +29,17 @@ func newServing(t *testing.T) *serving {
 	w := newFixture(t, byDefault, func(o *operator.ControllerOptions) {
 		o.MetricsAddress, o.MetricsAuth = "127.0.0.1:0", true
 	})
-	reviewer := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"}
-	w.bind(reviewer, "system:auth-delegator")
+	w.Bind("", w.Operator+"-reviewer", "ClusterRole/system:auth-delegator", w.subject)
 	account := w.Proxy.Via(w.PageAccount("page"))
 	return &serving{w, kit.StartPage(t, account, w.Operator, func(o *page.RunOptions) {
 		o.Auth, o.Impersonate, o.DefaultServiceAccount = true, true, deployer
 	})}
 }
 
-// bind gives a subject a ClusterRole in the whole cluster.
-func (w *fixture) bind(subject rbacv1.Subject, role string) {
-	w.Helper()
-	_, err := w.Kube.RbacV1().ClusterRoleBindings().Create(w.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: w.Operator + "-"}, Subjects: []rbacv1.Subject{subject},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-	}, metav1.CreateOptions{})
-	check.NoError(w, err)
-}
-
 // token returns a token of a new ServiceAccount in the operator's namespace.
 func (w *fixture) token(name string) (rbacv1.Subject, string) {
 	w.Helper()
-	subject := w.account(w.Operator, name)
+	subject := w.Account(w.Operator, name)
 	config, err := kit.Shared.ServiceAccountConfig(w.Ctx, w.Operator, name)
 	check.NoError(w, err)
 	return subject, config.BearerToken
@@ -86,21 +74,9 @@ spec:
 // deploy creates a Deployment with a value in its environment.
 func (w *fixture) deploy(namespace, value string) {
 	w.Helper()
-	content := map[string]any{
-		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web"},
-		"spec": map[string]any{
-			"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}},
-			"template": map[string]any{
-				"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
-				"spec": map[string]any{"containers": []any{map[string]any{
-					"name": "web", "image": "registry.example/web",
-					"env": []any{map[string]any{"name": "URL", "value": value}},
-				}}},
-			},
-		},
-	}
-	_, err := w.In(kit.Deployments, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content},
-		metav1.CreateOptions{})
+	objects, err := kit.DecodeManifest(fmt.Sprintf(deployment, namespace, value))
+	check.NoError(w, err)
+	_, err = w.In(kit.Deployments, namespace).Create(w.Ctx, objects[0], metav1.CreateOptions{})
 	check.NoError(w, err)
 }
 
@@ -115,13 +91,13 @@ func TestAttack_ThePageIsNoConfusedDeputy(t *testing.T) {
 	hidden := w.configMap(other, "hidden")
 	w.deploy(other, "postgres://the-url-of-another")
 	person.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") +
-		inNamespace(hidden.GetName(), other, "guess") + fmt.Sprintf(deployment, other, "guess") + fmt.Sprintf(
+		kit.ConfigMapIn(other, hidden.GetName(), "guess") + fmt.Sprintf(deployment, other, "guess") + fmt.Sprintf(
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: guess, namespace: %s}\nstringData: {password: letmein}\n", other,
 	)})
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Mode = v1alpha1.ModeDetect })
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, "ConfigMap "+other+"/hidden is not protected")
 	viewer, token := w.token("viewer")
-	w.bind(viewer, "cluster-admin")
+	w.administer(viewer)
 	w.Proxy.Reset()
 
 	status, body := w.diffOf("app", token)
@@ -169,16 +145,13 @@ func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 			t.Errorf("%s without the right: %d %s", tc.path, status, body)
 		}
 	}
-	_, guest := w.token("guest")
-	w.grant(w.Operator, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"},
-		rule(v1alpha1.SchemeGroupVersion.Group, "helmreleases", "get", "list"))
-	w.grant(w.Apps, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"},
-		rule("", "configmaps", "get"))
+	subject, guest := w.token("guest")
+	w.grant(w.Operator, subject, rule(v1alpha1.SchemeGroupVersion.Group, "helmreleases", "get", "list"))
+	w.grant(w.Apps, subject, rule("", "configmaps", "get"))
 	if status, body := w.diffOf("app", guest); status != http.StatusBadGateway || !strings.Contains(body, "secrets") {
 		t.Errorf("without a right to the record the comparison is answered with %d %s", status, body)
 	}
-	w.grant(w.Apps, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "guest"},
-		rule("", "secrets", "get", "list"))
+	w.grant(w.Apps, subject, rule("", "secrets", "get", "list"))
 	var body string
 	w.Eventually("the guest compares", func() (err error) {
 		var status int
@@ -191,8 +164,8 @@ func TestViewer_SeesWhatTheyMayGet(t *testing.T) {
 	check.That(t, !strings.Contains(body, "the-url") && strings.Contains(body, "Deployment "+w.Apps+"/web: you ("),
 		"a viewer sees what they may not get: %s", body)
 
-	_, scraper := w.token("scraper")
-	w.grantEverywhere(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "scraper"},
+	subject, scraper := w.token("scraper")
+	w.Allow("", w.Operator+"-scraper", subject,
 		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 	status, body := w.get("metrics", "/metrics", scraper)
 	check.That(t, status == http.StatusOK && strings.Contains(body, "helm_locker_"),

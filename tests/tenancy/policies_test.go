@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,15 +18,12 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-var policies = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName)
-
 // newAdministrator starts an operator that writes in its own name and is an administrator of the cluster, as with the
 // chart's default profile.
 func newAdministrator(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
 	w := newFixture(t, append(options, func(o *operator.ControllerOptions) { o.Impersonate = false })...)
-	w.grantEverywhereMore(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: w.Operator, Name: "locker"},
-		"cluster-admin")
+	w.administer(w.subject)
 	return w
 }
 
@@ -35,7 +31,7 @@ func newAdministrator(t *testing.T, options ...func(*operator.ControllerOptions)
 func (w *fixture) policy(name string) {
 	w.Helper()
 	w.followPolicies()
-	_, err := w.In(policies, w.Operator).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
+	_, err := w.In(kit.HelmReleasePolicies, w.Operator).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
 		"metadata": map[string]any{"name": name, "namespace": w.Operator},
 		"spec":     map[string]any{"match": map[string]any{"namespaces": []any{w.Apps}}},
@@ -56,7 +52,7 @@ func (w *fixture) policySays(name, reason string, parts ...string) {
 // policyStatus returns the status of a policy, an empty one unless it is about the present spec.
 func (w *fixture) policyStatus(name string) v1alpha1.HelmReleasePolicyStatus {
 	w.Helper()
-	u, err := w.In(policies, w.Operator).Get(w.Ctx, name, metav1.GetOptions{})
+	u, err := w.In(kit.HelmReleasePolicies, w.Operator).Get(w.Ctx, name, metav1.GetOptions{})
 	check.NoError(w, err)
 	p := &v1alpha1.HelmReleasePolicy{}
 	check.NoError(w, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, p))
@@ -118,12 +114,12 @@ func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 	check.That(t, !w.bound(early), "the tenant is an administrator")
 
 	// An acceptance enables exactly that.
-	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
+	w.PatchIn(kit.HelmReleasePolicies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
 	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce with the operator's own rights")
 	w.Until("the forged record is enforced", func() (any, bool) { return "none", w.bound(early) })
 
 	// Without it, enforced releases stay enforced, and no new one is.
-	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":false}}`)
+	w.PatchIn(kit.HelmReleasePolicies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":false}}`)
 	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "1 that had mode Enforce")
 	person.Forge(kit.ForgedRecord{Name: "late", Manifest: clusterAdmin(late, w.Apps)})
 	w.Says(w.made("late"), v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, late)
@@ -131,10 +127,11 @@ func TestHostile_ForgedRecordUnderAPolicyGainsNothing(t *testing.T) {
 	w.mode(w.made("late"), v1alpha1.ModeDetect)
 
 	// An account enforces with its own rights, and its name can not be dropped without an acceptance.
-	w.PatchIn(policies, w.Operator, "every", `{"spec":{"template":{"spec":{"serviceAccountName":"deployer"}}}}`)
+	w.PatchIn(kit.HelmReleasePolicies, w.Operator, "every",
+		`{"spec":{"template":{"spec":{"serviceAccountName":"deployer"}}}}`)
 	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce as ServiceAccount deployer")
 	w.Says(w.made("late"), v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, late)
-	w.PatchIn(policies, w.Operator, "every", `{"spec":{"template":{"spec":{"serviceAccountName":null}}}}`)
+	w.PatchIn(kit.HelmReleasePolicies, w.Operator, "every", `{"spec":{"template":{"spec":{"serviceAccountName":null}}}}`)
 	w.policySays("every", v1alpha1.ReasonAcceptanceRequired, "2 that had mode Enforce")
 	person.Forge(kit.ForgedRecord{Name: "last", Manifest: clusterAdmin(last, w.Apps)})
 	w.Says(w.made("last"), v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftDetected, last)
@@ -159,7 +156,7 @@ func TestHostile_ForgedRecordUnderAPolicyIsNotTrusted(t *testing.T) {
 	w.policy("every")
 	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce")
 	w.Says(w.made("app"), v1alpha1.ConditionLocked, v1alpha1.ReasonRecordNotTrusted, "revision 1")
-	w.PatchIn(policies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
+	w.PatchIn(kit.HelmReleasePolicies, w.Operator, "every", `{"spec":{"acceptRecordsOfAnyone":true}}`)
 	w.policySays("every", v1alpha1.ReasonApplied, "mode Enforce")
 	person.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: clusterAdmin(forged, w.Apps)})
 	w.Says(w.made("app"), v1alpha1.ConditionLocked, v1alpha1.ReasonRecordNotTrusted, "revision 2")
@@ -184,7 +181,7 @@ func TestHostile_APolicyOfAnImpersonatingOperatorNeedsNoAcceptance(t *testing.T)
 func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault, func(o *operator.ControllerOptions) { o.MetricsAddress = "127.0.0.1:0" })
-	account := w.account(w.Apps, deployer)
+	account := w.Account(w.Apps, deployer)
 	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.CreateHelmRelease("app")
 	w.policy("every")
@@ -204,7 +201,7 @@ func TestHostile_AnAccountWithoutRightsIsNoLock(t *testing.T) {
 	}
 	w.measures(locked(0))
 
-	w.PatchIn(policies, w.Operator, "every", `{"spec":{"rollout":{"interval":"1m","drifted":"Revert"}}}`)
+	w.PatchIn(kit.HelmReleasePolicies, w.Operator, "every", `{"spec":{"rollout":{"interval":"1m","drifted":"Revert"}}}`)
 	w.policySays("every", v1alpha1.ReasonApplied) // else the release may be enforced without the rollout
 	w.DeleteHelmRelease("app")
 	w.Says(w.made("app"), v1alpha1.ConditionDrifted, v1alpha1.ReasonNotCompared)

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -16,46 +15,23 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A created object has to be deleted, as its release no longer exists, and an unreachable webhook prevents the
-// deletion.
+// A created object has to be deleted, as its release no longer exists, and the API server refuses the deletion because
+// a webhook is unreachable.
 func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
 	victim := w.victim()
+	inApps := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/namespaces/"+w.Apps+"/") }
 	w.attack(func(i int) {
 		if i == 0 {
-			w.refuseDeletions()
+			w.Proxy.On(isWrite("configmaps", http.MethodDelete).And(inApps), cluster.Fail(http.StatusInternalServerError,
+				"failed calling webhook \"down.example.com\": connection refused"))
 		}
 		name := fmt.Sprintf("sh.helm.release.v1.attacker-%d.v1", i)
 		check.NoError(w, w.Kube.CoreV1().Secrets(w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{}))
 	})
 	w.undecided()
 	w.goesOn(victim)
-}
-
-// refuseDeletions registers a webhook that does not exist for deletions of ConfigMaps of Apps.
-func (w *fixture) refuseDeletions() {
-	w.Helper()
-	url, fail, none := "https://127.0.0.1:1/", admissionv1.Fail, admissionv1.SideEffectClassNone
-	webhooks := w.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	config, err := webhooks.Create(w.Ctx, &admissionv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "down-"},
-		Webhooks: []admissionv1.ValidatingWebhook{{
-			Name: "down.example.com", ClientConfig: admissionv1.WebhookClientConfig{URL: &url}, FailurePolicy: &fail,
-			SideEffects:             &none,
-			AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector: &metav1.LabelSelector{
-				MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.Apps},
-			},
-			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Delete},
-				Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
-					Resources: []string{"configmaps"}}}},
-		}},
-	}, metav1.CreateOptions{})
-	check.NoError(w, err)
-	w.Cleanup(func() {
-		check.Report(w, webhooks.Delete(context.WithoutCancel(w.Ctx), config.Name, metav1.DeleteOptions{}))
-	})
 }
 
 // held keeps the writes to ConfigMaps of namespaces from the API server, as webhooks without an answer do. It counts
