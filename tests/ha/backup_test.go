@@ -13,9 +13,7 @@ import (
 // version from before would be silent until they have caught up.
 func TestHostile_EtcdIsRestoredFromABackup(t *testing.T) {
 	t.Parallel()
-	c, err := cluster.Start(t.Context(), cluster.Options{Unrecorded: true})
-	check.NoError(t, err)
-	t.Cleanup(func() { check.Report(t, c.Stop()) })
+	c := cluster.ForTest(t, cluster.Options{Unrecorded: true})
 	e := kit.New(t, c)
 	kit.StartOperator(e, c.RESTConfig(), e.Operator)
 	locked(e, "app")

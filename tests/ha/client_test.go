@@ -1,22 +1,16 @@
 package ha
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -46,22 +40,6 @@ func manyLocked(e *kit.Env, name string) (drift func()) {
 			e.WaitField(kit.ConfigMaps, fmt.Sprintf("%s-%d", name, i), "data.key", "declared")
 		}
 	}
-}
-
-// upgradedWithDrift upgrades a locked release by Helm under tampering.
-func upgradedWithDrift(e *kit.Env, times int) {
-	e.Helper()
-	u := kit.NewUpgrades(e)
-	stop := make(chan struct{})
-	var beside sync.WaitGroup
-	beside.Go(func() { u.Tamper(stop) })
-	end := sync.OnceFunc(func() { close(stop); beside.Wait() })
-	defer end()
-	for range times {
-		check.NoError(e, u.Next())
-	}
-	end()
-	u.Check(true)
 }
 
 // The operator's user has one share of an API server with its default limits, a few requests at a time; the rest is
@@ -123,12 +101,7 @@ func TestHA_OneShareOfTheAPIServer(t *testing.T) {
 // returns the UID of the level.
 func oneShare(e *kit.Env, user string) string {
 	e.Helper()
-	_, err := e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}, metav1.CreateOptions{})
-	check.NoError(e, err)
+	e.Bind("", user, "ClusterRole/cluster-admin", kit.User(user))
 	one, none := int32(1), int32(0)
 	level, err := e.Kube.FlowcontrolV1().PriorityLevelConfigurations().Create(e.Ctx,
 		&flowcontrolv1.PriorityLevelConfiguration{
@@ -167,12 +140,12 @@ func TestHA_ManyRequestsFail(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
 	proxy := e.NewProxy()
+	e.Patience = 5 * time.Minute // each request that fails is repeated later, and there are thousands
 	failed := failSome(proxy, 0.3)
 	kit.StartOperator(e, proxy.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
-	upgradedWithDrift(e, *upgrades)
-	elsewhere := *e
-	elsewhere.Apps = e.Namespace(e.Apps + "-elsewhere")
-	manyLocked(&elsewhere, "many")()
+	e.Upgraded(*upgrades, true)
+	elsewhere := e.At(e.Namespace(e.Apps + "-elsewhere"))
+	manyLocked(elsewhere, "many")()
 	old := elsewhere.Get(kit.ConfigMaps, "many-0").GetUID()
 	elsewhere.Delete(kit.ConfigMaps, "many-0")
 	elsewhere.WaitNewObject(kit.ConfigMaps, "many-0", old)
@@ -204,7 +177,8 @@ func failSome(proxy *cluster.Proxy, share float64) *atomic.Int32 {
 func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
-	kit.StartOperator(t, e.OperatorConfig(), e.Operator, elected(0)) // the default: 15 seconds
+	proxy := e.NewProxy()
+	kit.StartOperator(t, proxy.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
 	const slow, others = 4, 20
 	manifest := ""
 	for i := range slow {
@@ -213,10 +187,20 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	}
 	e.Forged("slow", manifest)
 	locked(e, "near")
-	elsewhere := *e
-	elsewhere.Apps = e.Namespace(e.Apps + "-elsewhere")
-	locked(&elsewhere, "far")
-	asked := slowServices(e, 5*time.Second)
+	elsewhere := e.At(e.Namespace(e.Apps + "-elsewhere"))
+	locked(elsewhere, "far")
+	var asked atomic.Int32
+	updates := cluster.ForResource("services", http.MethodPatch, http.MethodPut)
+	proxy.Intercept(func(r *http.Request) cluster.Action { // as a webhook keeps them from being stored
+		if updates(r) {
+			asked.Add(1)
+			select {
+			case <-time.After(5 * time.Second):
+			case <-r.Context().Done():
+			}
+		}
+		return cluster.Forward()
+	})
 
 	for i := range slow {
 		e.Patch(kit.Services, fmt.Sprintf("slow-%d", i), `{"spec":{"selector":{"app":"tampered"}}}`)
@@ -224,7 +208,7 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	e.Until("the webhook is asked about all of them", func() (any, bool) { return asked.Load(), asked.Load() >= slow })
 	for i := range others {
 		reverts(e, "near", fmt.Sprintf("tampered %d", i))
-		reverts(&elsewhere, "far", fmt.Sprintf("tampered %d", i))
+		reverts(elsewhere, "far", fmt.Sprintf("tampered %d", i))
 		for k := range slow { // those that were restored drift again
 			e.Patch(kit.Services, fmt.Sprintf("slow-%d", k), `{"spec":{"selector":{"app":"tampered"}}}`)
 		}
@@ -237,48 +221,4 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 		e.WaitField(kit.Services, fmt.Sprintf("slow-%d", i), "spec.selector.app", "declared")
 	}
 	e.WaitReady("slow", 1)
-}
-
-// slowServices registers a slow webhook for all updates of Services in Apps except those of tamperers. It counts the
-// calls.
-func slowServices(e *kit.Env, takes time.Duration) (asked *atomic.Int32) {
-	e.Helper()
-	asked = &atomic.Int32{}
-	server := e.ServeTLS(func(body []byte) any {
-		var review admissionv1.AdmissionReview
-		if err := json.Unmarshal(body, &review); err != nil {
-			return nil
-		}
-		if !strings.Contains(string(review.Request.Options.Raw), kit.Tamperer) {
-			asked.Add(1)
-			select {
-			case <-time.After(takes):
-			case <-e.Ctx.Done(): // the test ends
-			}
-		}
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-		return review
-	})
-	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
-	webhooks := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	_, err := webhooks.Create(e.Ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: e.Apps},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "slow.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &server.URL,
-				CABundle: kit.CertificateOf(server)},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
-				"kubernetes.io/metadata.name": e.Apps}},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
-					Resources: []string{"services"}},
-			}},
-		}},
-	}, metav1.CreateOptions{})
-	check.NoError(e, err)
-	e.Cleanup(func() {
-		check.Report(e, webhooks.Delete(context.WithoutCancel(e.Ctx), e.Apps, metav1.DeleteOptions{}))
-	})
-	return asked
 }

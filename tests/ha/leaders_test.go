@@ -33,8 +33,7 @@ func TestHA_ThreeReplicasStoppedOneAfterTheOther(t *testing.T) {
 		for i := range 3 {
 			reverts(e, "app", "tampered "+strconv.Itoa(i))
 		}
-		i, err := leader(replicas)
-		check.NoError(t, err)
+		i := leader(e, replicas)
 		before := holder(e, e.Operator)
 		replicas[i].Stop()
 		check.Report(t, replicas[i].Err())
@@ -83,7 +82,7 @@ func TestHA_PartitionedLeaderDoesNotWriteAnyMore(t *testing.T) {
 	e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"tampered again"}}`)
 	e.WaitField(kit.ConfigMaps, "app", "data.key", "two")
 	history.CatchUp()
-	values := valuesOf(history, "app")
+	values := history.Past("app", "data.key")
 	check.That(t, slices.Index(values, "two") >= 0 && !slices.Contains(values[slices.Index(values, "two"):], "one"),
 		"the values were %q", values)
 	for _, w := range kit.ObjectWrites(proxy) {
@@ -118,13 +117,14 @@ func TestHA_TwoLeadersAtOnce(t *testing.T) {
 	}
 	history.CatchUp()
 	newest := 1
-	for _, value := range valuesOf(history, "app") {
+	values := history.Past("app", "data.key")
+	for _, value := range values {
 		revision, err := strconv.Atoi(value)
 		if err != nil {
 			continue // tampered
 		}
 		if revision < newest {
-			t.Errorf("revision %d came back after %d: %q", revision, newest, valuesOf(history, "app"))
+			t.Errorf("revision %d came back after %d: %q", revision, newest, values)
 		}
 		newest = revision
 	}
@@ -188,15 +188,4 @@ func TestI1_CreationWhoseAnswerIsLost(t *testing.T) {
 			e.WaitGone(kit.ConfigMaps, e.Apps, "app")
 		})
 	}
-}
-
-// valuesOf returns the past keys of a ConfigMap, oldest first.
-func valuesOf(history *kit.History, name string) []string {
-	var values []string
-	for _, u := range history.States(kit.ConfigMaps, name) {
-		if value, ok := kit.Field(u, "data.key").(string); ok {
-			values = append(values, value)
-		}
-	}
-	return values
 }

@@ -3,7 +3,6 @@ package ha
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"io"
 	stdlog "log"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -58,12 +56,7 @@ func creationThatFailed(t *testing.T, other func(*kit.Env)) {
 	e.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("app", "declared")+kit.ConfigMap("base", "declared"))
 	creates := cluster.ForResource("configmaps", http.MethodPost)
 	creation := r.proxy.HoldRequests(creates)
-	broken := r.proxy.Intercept(func(request *http.Request) cluster.Action {
-		if !creates(request) {
-			return cluster.Forward()
-		}
-		return cluster.Fail(http.StatusInternalServerError, "failed calling webhook on purpose")
-	})
+	broken := r.proxy.On(creates, cluster.Fail(http.StatusInternalServerError, "failed calling webhook on purpose"))
 	e.Delete(kit.ConfigMaps, "app")
 	e.WaitHeld(creation, 1)
 	e.Helm(kit.Shared.Helm3(), "uninstall", "app")
@@ -90,15 +83,7 @@ func creationThatFailed(t *testing.T, other func(*kit.Env)) {
 func administrator(e *kit.Env) string {
 	e.Helper()
 	const name = "operator"
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err := e.Kube.CoreV1().ServiceAccounts(e.Operator).Create(e.Ctx, account, metav1.CreateOptions{})
-	check.NoError(e, err)
-	_, err = e.Kube.RbacV1().ClusterRoleBindings().Create(e.Ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: e.Operator},
-		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: e.Operator, Name: name}},
-	}, metav1.CreateOptions{})
-	check.NoError(e, err)
+	e.Bind("", e.Operator, "ClusterRole/cluster-admin", e.Account(e.Operator, name))
 	return name
 }
 
@@ -134,9 +119,9 @@ func TestHA_FrontThatSpeaksHTTP2Only(t *testing.T) {
 	front.StartTLS()
 	t.Cleanup(front.Close)
 
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
 	kit.StartOperator(t, &rest.Config{
-		Host: front.URL, BearerToken: config.BearerToken, TLSClientConfig: rest.TLSClientConfig{CAData: authority},
+		Host: front.URL, BearerToken: config.BearerToken,
+		TLSClientConfig: rest.TLSClientConfig{CAData: kit.CertificateOf(front)},
 	}, e.Operator, elected(longLease))
 	locked(e, "app")
 	reverts(e, "app", "tampered")

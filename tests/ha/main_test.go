@@ -3,7 +3,6 @@
 package ha
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -80,21 +79,16 @@ func holder(e *kit.Env, name string) string {
 	return ""
 }
 
-// leader returns the index of the only replica with answered writes to objects since the proxies were reset; an error
-// when none or several have any.
-func leader(replicas []*replica) (int, error) {
+// leader returns the index of the only replica with answered writes to objects since the proxies were reset.
+func leader(e *kit.Env, replicas []*replica) int {
+	e.Helper()
 	found := -1
 	for i, r := range replicas {
-		if r == nil || len(kit.ObjectWrites(r.proxy)) == 0 {
-			continue
+		if r != nil && len(kit.ObjectWrites(r.proxy)) > 0 {
+			check.Must(e, found < 0, "replicas %d and %d both wrote", found, i)
+			found = i
 		}
-		if found >= 0 {
-			return -1, fmt.Errorf("replicas %d and %d both wrote", found, i)
-		}
-		found = i
 	}
-	if found < 0 {
-		return -1, errors.New("no replica wrote")
-	}
-	return found, nil
+	check.Must(e, found >= 0, "no replica wrote")
+	return found
 }

@@ -15,7 +15,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -190,24 +189,15 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 	reinstall := func() {
 		check.NoError(t, crd.Create(e.Ctx, kit.Shared.RESTConfig()))
 	}
-	isGone := func() error {
-		_, err := crds.Get(e.Ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(errors.New("it is not"), err)
-	}
 	defer reinstall() // for the other tests, whatever comes of this one
 
 	t.Run("deleted and created again", func(t *testing.T) {
 		e := e.For(t)
-		check.NoError(t, crds.Delete(e.Ctx, name, metav1.DeleteOptions{}))
-		e.Eventually("the definition is gone", isGone)
+		e.Kubectl("delete", "crd", name)
 		check.That(t, e.Get(kit.ConfigMaps, "app") != nil, "what the release has was deleted with the HelmRelease")
 		reinstall()
 		e.Patch(kit.ConfigMaps, "app", `{"data":{"key":"edited while nothing was locked"}}`)
-		e.CreateHelmRelease("app")
-		e.WaitReady("app", 1)
+		e.Lock("app")
 		e.WaitField(kit.ConfigMaps, "app", "data.key", "declared")
 		reverts(e, "app", "tampered")
 	})
@@ -231,7 +221,6 @@ func TestHA_DefinitionIsReplaced(t *testing.T) {
 		reverts(e, "app", "tampered again")
 		locked(e, "later")
 		reverts(e, "later", "tampered")
-		check.NoError(t, crds.Delete(e.Ctx, name, metav1.DeleteOptions{}))
-		e.Eventually("the definition is gone", isGone)
+		e.Kubectl("delete", "crd", name)
 	})
 }

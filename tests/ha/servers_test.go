@@ -108,9 +108,8 @@ func (w *servers) upgraded(e *kit.Env, config *rest.Config, disturb disturbance,
 	e.Helper()
 	kit.StartOperator(e, config, e.Operator, elected(0)) // the default: 15 seconds
 	u := kit.NewUpgrades(e)
-	elsewhere := *e
-	elsewhere.Apps = e.Namespace(e.Apps + "-elsewhere")
-	locked(&elsewhere, "other")
+	elsewhere := e.At(e.Namespace(e.Apps + "-elsewhere"))
+	locked(elsewhere, "other")
 	var beside sync.WaitGroup
 	var times atomic.Int32
 	stop := make(chan struct{})
@@ -123,13 +122,13 @@ func (w *servers) upgraded(e *kit.Env, config *rest.Config, disturb disturbance,
 	began, n := time.Now(), 0
 	for ; n < *upgrades || times.Load() < disturbances; n++ {
 		check.NoError(e, u.Next())
-		reverts(&elsewhere, "other", fmt.Sprintf("tampered %d", n))
+		reverts(elsewhere, "other", fmt.Sprintf("tampered %d", n))
 	}
 	old := elsewhere.Get(kit.ConfigMaps, "other").GetUID()
 	elsewhere.Delete(kit.ConfigMaps, "other")
 	elsewhere.WaitNewObject(kit.ConfigMaps, "other", old)
-	locked(&elsewhere, "later")
-	reverts(&elsewhere, "later", "tampered")
+	locked(elsewhere, "later")
+	reverts(elsewhere, "later", "tampered")
 	e.Logf("%d upgrades, disturbed %d times, in %s", n, times.Load(), time.Since(began).Round(time.Millisecond))
 	end()
 	u.Check(drift)

@@ -87,8 +87,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	chart := e.Chart("app",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {key: \"{{ .Release.Revision }}\"}\n")
 	e.Helm(kit.Shared.Helm3(), "install", "app", chart)
-	e.CreateHelmRelease("app", inShard("a"))
-	e.WaitReady("app", 1)
+	e.Lock("app", inShard("a"))
 	waitShard(e, "app", shardA)
 
 	// The first does not observe the move and continues: both manage the release for a while, one by an old record.
@@ -116,7 +115,7 @@ func TestShards_MoveWithoutAGap(t *testing.T) {
 	}
 	check.That(t, !wroteTo(a, "app") && wroteTo(b, "app"), "it is not the second alone that manages the release")
 	history.CatchUp()
-	values := valuesOf(history, "app")
+	values := history.Past("app", "data.key")
 	for i, value := range values {
 		if value == "1" && i > 0 && strings.Contains(strings.Join(values[:i], " "), "2") {
 			t.Errorf("the upgrade was undone: %q", values)
@@ -137,8 +136,7 @@ func TestShards_OneReleaseIsLockedOnce(t *testing.T) {
 	startReplica(e, shard(shardA))
 	b := startReplica(e, shard(shardRest))
 	e.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("app", "declared")})
-	e.CreateHelmRelease("app", inShard("a"))
-	e.WaitReady("app", 1)
+	e.Lock("app", inShard("a"))
 	e.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) {
 		hr.Name, hr.Spec.Release.Name = "z-second", "app"
 	})
@@ -152,9 +150,6 @@ func TestShards_OneReleaseIsLockedOnce(t *testing.T) {
 
 func TestShards_SelectorIsCheckedAtTheStart(t *testing.T) {
 	t.Parallel()
-	if kit.Shared == nil {
-		t.Skip("needs a control plane")
-	}
 	e := kit.New(t, kit.Shared)
 	err := <-kit.RunOperator(t, e.OperatorConfig(), e.Operator, shard("shard in a"))
 	check.That(t, err != nil && strings.Contains(err.Error(), `shard selector "shard in a"`), "the operator ended with %v",

@@ -45,11 +45,6 @@ func isRecordWatch(r *http.Request) bool {
 	return strings.Contains(r.URL.Query().Get("labelSelector"), "owner in")
 }
 
-// isObjectWatch matches the watch of the ConfigMaps of releases.
-func isObjectWatch(r *http.Request) bool {
-	return cluster.ForResource("configmaps")(r) && !isRecordWatch(r)
-}
-
 // installed installs the release app with a value and locks it.
 func (b *fixture) installed(h cluster.Helm, template, value string) (chart string) {
 	b.Helper()

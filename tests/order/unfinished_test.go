@@ -40,30 +40,6 @@ func appliedAsAWhole(b *fixture) {
 	b.applies(live.Object)
 }
 
-// owners returns the field managers of the object of a tampering.
-func (b *fixture) owners(gvr schema.GroupVersionResource) (owners []string) {
-	b.Helper()
-	live := b.Get(gvr, "app")
-	if live == nil {
-		return nil
-	}
-	for _, entry := range live.GetManagedFields() {
-		owners = append(owners, fmt.Sprintf("%s %s", entry.Manager, entry.Operation))
-	}
-	return owners
-}
-
-// helmOwns waits until Helm alone owns the object.
-func (b *fixture) helmOwns(gvr schema.GroupVersionResource) {
-	b.Helper()
-	b.Eventually("Helm alone owns "+gvr.Resource, func() error {
-		if owners := b.owners(gvr); !slices.Equal(owners, []string{"helm Apply"}) {
-			return fmt.Errorf("its owners are %q; writes: %v", owners, b.writes())
-		}
-		return nil
-	})
-}
-
 func TestHostile_ARequestOfARevertFailsOnce(t *testing.T) {
 	failures := []cluster.Action{
 		cluster.Fail(http.StatusServiceUnavailable, "on purpose"),
@@ -94,7 +70,18 @@ func TestHostile_ARequestOfARevertFailsOnce(t *testing.T) {
 // completed waits until an object is as Helm left it, and has Helm change all of it.
 func (b *fixture) completed(gvr schema.GroupVersionResource, chart string) {
 	b.Helper()
-	b.helmOwns(gvr)
+	b.Eventually("Helm alone owns "+gvr.Resource, func() error {
+		var owners []string
+		if live := b.Get(gvr, "app"); live != nil {
+			for _, entry := range live.GetManagedFields() {
+				owners = append(owners, fmt.Sprintf("%s %s", entry.Manager, entry.Operation))
+			}
+		}
+		if !slices.Equal(owners, []string{"helm Apply"}) {
+			return fmt.Errorf("its owners are %q; writes: %v", owners, b.writes())
+		}
+		return nil
+	})
 	b.WaitReady("app", 1)
 	b.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", valuesAfter)
 	b.WaitReady("app", 2)

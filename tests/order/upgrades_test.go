@@ -2,9 +2,7 @@ package order
 
 import (
 	"flag"
-	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -17,41 +15,20 @@ var upgrades = flag.Int("upgrades", 20, "how many upgrades TestI1_UpgradesUnderL
 
 func TestI1_UpgradesUnderLock(t *testing.T) {
 	t.Run("without drift nothing is written", func(t *testing.T) {
-		b := upgradedOften(t, *upgrades, false)
+		b := newFixture(t)
+		b.Upgraded(*upgrades, false)
 		if writes := b.writes(); len(writes) > 0 {
 			b.Errorf("the operator wrote %d times to the objects of the release, for example %v", len(writes), writes[0])
 		}
 	})
 	t.Run("while somebody tampers no Helm write is undone", func(t *testing.T) {
-		b := upgradedOften(t, max(1, *upgrades/3), true)
+		b := newFixture(t)
+		b.Upgraded(max(1, *upgrades/3), true)
 		if len(b.landed()) == 0 {
 			b.Error("no drift was reverted, so the test shows nothing")
 		}
 		b.Logf("%d writes of the operator landed, %d were refused", len(b.landed()), len(b.writes())-len(b.landed()))
 	})
-}
-
-// upgradedOften installs and locks a release, upgrades it repeatedly, optionally under tampering, and checks that no
-// write of Helm's was undone.
-func upgradedOften(t *testing.T, times int, tampered bool) *fixture {
-	t.Helper()
-	b := newFixture(t)
-	u := kit.NewUpgrades(b.Env)
-	stop := make(chan struct{})
-	var beside sync.WaitGroup
-	if tampered {
-		beside.Go(func() { u.Tamper(stop) })
-	}
-	end := sync.OnceFunc(func() { close(stop); beside.Wait() })
-	defer end()
-	began := time.Now()
-	for range times {
-		check.NoError(b, u.Next())
-	}
-	b.Logf("%d upgrades in %s", times, time.Since(began).Round(time.Millisecond))
-	end()
-	u.Check(tampered)
-	return b
 }
 
 // Before Kubernetes 1.31 a consistent list reads every Secret of the namespace from etcd: there every check is a fence.
