@@ -76,32 +76,14 @@ type volume struct {
 	*server
 	dir    string
 	log    *evidence.Log
-	said   *said
+	said   *kit.Buffer
 	counts *counts
 	n      int
 }
 
-// said are the messages of a log.
-type said struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *said) Write(text []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(text)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 func newVolume(s *server, dir string) *volume {
 	s.Helper()
-	v := &volume{server: s, dir: dir, said: &said{}, counts: newCounts()}
+	v := &volume{server: s, dir: dir, said: &kit.Buffer{}, counts: newCounts()}
 	v.open()
 	return v
 }

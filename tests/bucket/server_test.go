@@ -3,17 +3,14 @@ package bucket
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,17 +49,12 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// certify makes the certificate of the server, which signs itself.
+// certify stores the certificate of the server: that of Go's test servers, which signs itself.
 func (s *server) certify() {
 	s.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check.NoError(s, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	check.NoError(s, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	example := httptest.NewTLSServer(nil)
+	defer example.Close()
+	private, err := x509.MarshalPKCS8PrivateKey(example.TLS.Certificates[0].PrivateKey)
 	check.NoError(s, err)
 	write := func(name, kind string, content []byte) string {
 		path := filepath.Join(s.dir, name)
@@ -70,7 +62,7 @@ func (s *server) certify() {
 		check.NoError(s, os.WriteFile(path, text, 0o600))
 		return path
 	}
-	s.ca = write("tls.crt", "CERTIFICATE", der)
+	s.ca = write("tls.crt", "CERTIFICATE", example.Certificate().Raw)
 	write("tls.key", "PRIVATE KEY", private)
 	s.transport, err = trusting(s.ca)
 	check.NoError(s, err)

@@ -3,13 +3,10 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -140,25 +137,12 @@ func (i image) extract(t *testing.T) string {
 	for at := dir; at != os.TempDir(); at = filepath.Dir(at) {
 		check.NoError(t, os.Chmod(at, 0o755))
 	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(i.layer))
-	check.NoError(t, err)
-	for archive := tar.NewReader(unzipped); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return dir
-		}
-		check.NoError(t, err)
-		path := filepath.Join(dir, filepath.FromSlash(header.Name))
-		if header.Typeflag == tar.TypeDir {
-			err = os.Mkdir(path, header.FileInfo().Mode().Perm())
-		} else {
-			var content []byte
-			if content, err = io.ReadAll(archive); err == nil {
-				err = os.WriteFile(path, content, header.FileInfo().Mode().Perm())
-			}
-		}
-		check.NoError(t, err)
-	}
+	unpacking := exec.CommandContext(t.Context(), "tar", "--extract", "--gzip", "--preserve-permissions",
+		"--no-same-owner", "--directory", dir)
+	unpacking.Stdin = bytes.NewReader(i.layer)
+	out, err := unpacking.CombinedOutput()
+	check.Must(t, err == nil, "%v: %s", err, out)
+	return dir
 }
 
 // command returns a program of the image as a container runtime would start it, as closely as possible without one:

@@ -9,13 +9,11 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -95,27 +93,15 @@ func need(t *testing.T) {
 
 // shell runs a line in a directory and returns its output; a failure is an error that quotes all of its output.
 func shell(ctx context.Context, dir string, env []string, line string) (string, error) {
-	var stdout, all bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	var mu sync.Mutex
-	cmd.Stdout, cmd.Stderr = together{&mu, []io.Writer{&stdout, &all}}, together{&mu, []io.Writer{&all}}
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", line, err, all.String())
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s%s", line, err, out, stderr.String())
 	}
-	return stdout.String(), nil
-}
-
-// together writes to several buffers, some of them shared with another writer.
-type together struct {
-	mu   *sync.Mutex
-	into []io.Writer
-}
-
-func (w together) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return io.MultiWriter(w.into...).Write(p)
+	return string(out), nil
 }
 
 // read returns a file of the release.
