@@ -67,6 +67,16 @@ func (f *fixture) start(edit ...func(*operator.ControllerOptions)) *messages {
 	return said
 }
 
+// lockedWeb returns an API server with an operator and the release web, which is locked.
+func lockedWeb(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.start()
+	f.deployed("web")
+	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	return f
+}
+
 // messages are the messages that an operator has logged. It is safe for concurrent use.
 type messages struct {
 	testing.TB

@@ -30,10 +30,7 @@ func (f *fixture) during(method string, what func()) {
 }
 
 func TestHelmBeginsDuringARevertAndFails(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f := lockedWeb(t)
 	// Helm reads "2", the value of its own revision, and so writes nothing; the revert takes that away.
 	f.during(http.MethodPatch, func() {
 		f.Release("web", 2, helmrelease.StatusPendingUpgrade, configMap("web", `"2"`))
@@ -48,10 +45,7 @@ func TestHelmBeginsDuringARevertAndFails(t *testing.T) {
 func TestHelmBeginsDuringACreation(t *testing.T) {
 	for name, removed := range map[string]bool{"and declares the object": false, "and removes the object": true} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t)
-			f.start()
-			f.deployed("web")
-			f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+			f := lockedWeb(t)
 			f.Deploy("web", configMap("other", `"1"`))
 			manifest := configMap("web", `"1"`)
 			if removed {
@@ -116,23 +110,6 @@ func TestAnImmutableFieldIsReplaced(t *testing.T) {
 	})
 }
 
-func TestAKindThatArrivesIsLocked(t *testing.T) {
-	const widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: web}\nspec: {size: 1}\n"
-	f := newFixture(t)
-	f.start()
-	f.Deploy("web", configMap("web", `"1"`))
-	f.Release("web", 1, helmrelease.StatusDeployed, configMap("web", `"1"`)+"---\n"+widget)
-	f.lock("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
-	f.Serve(fakeapi.NewKind("example.com", "v1", "widgets", "Widget", true))
-	f.Put(f.Object(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,
-  metadata: {name: widgets.example.com}, spec: {group: example.com, names: {kind: Widget, plural: widgets}, versions: [{
-  name: v1, served: true, schema: {openAPIV3Schema: {type: object}}}]}}`))
-	const path = "/apis/example.com/v1/namespaces/apps/widgets/web"
-	f.Await("created", path, func(o *unstructured.Unstructured) bool { return o != nil })
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
-}
-
 func TestAStorm(t *testing.T) {
 	const releases, each = 12, 25
 	f := newFixture(t)
@@ -162,23 +139,8 @@ func TestAStorm(t *testing.T) {
 	}
 }
 
-func TestAFightIsTold(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
-	for range 12 {
-		f.edit("web", "2")
-		f.awaitData("web", "1")
-	}
-	f.awaitCondition("web", v1alpha1.ConditionContended, v1alpha1.ReasonFightDetected)
-}
-
 func TestAMissingNamespaceDoesNotEndWhatIsKnownOfKinds(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f := lockedWeb(t)
 	f.Delete(configMaps + "web")
 	f.awaitData("web", "1") // by now all that is asked for once is known
 	before, attempts := f.Discoveries(), make(chan struct{}, 100)

@@ -15,10 +15,7 @@ import (
 )
 
 func TestReleaseIsLockedAndDriftIsReverted(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f := lockedWeb(t)
 	if writes := f.Writes("/configmaps/"); len(writes) > 0 {
 		t.Errorf("locking wrote %v", writes)
 	}
@@ -80,10 +77,7 @@ func TestUninstallAndDeletionUnlock(t *testing.T) {
 }
 
 func TestAFailedRevertIsToldAndTriedAgain(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f := lockedWeb(t)
 	f.Refuse(func(r fakeapi.Request) *apierrors.StatusError {
 		if r.Method == http.MethodPatch && strings.Contains(r.Path, "/configmaps/") {
 			return apierrors.NewForbidden(schemaOf("configmaps"), "web", nil)
@@ -99,10 +93,7 @@ func TestAFailedRevertIsToldAndTriedAgain(t *testing.T) {
 }
 
 func TestOfTwoReleasesTheFirstKeepsAnObject(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f := lockedWeb(t)
 	f.Release("other", 1, helmrelease.StatusDeployed, configMap("web", `"7"`))
 	f.lock("other")
 	f.awaitCondition("other", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
@@ -114,10 +105,7 @@ func TestOfTwoReleasesTheFirstKeepsAnObject(t *testing.T) {
 }
 
 func TestOfTwoHelmReleasesTheFirstLocks(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f := lockedWeb(t)
 	f.lock("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "web" })
 	f.awaitCondition("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
 	f.Delete(hlr + "web")
@@ -125,10 +113,7 @@ func TestOfTwoHelmReleasesTheFirstLocks(t *testing.T) {
 }
 
 func TestAPendingDeletionIsDrift(t *testing.T) {
-	f := newFixture(t)
-	f.start()
-	f.deployed("web")
-	f.awaitCondition("web", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
+	f := lockedWeb(t)
 	o := f.Get(configMaps + "web")
 	o.SetFinalizers([]string{"example.com/keep"})
 	f.Put(o.Object)

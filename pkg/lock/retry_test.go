@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/pkg/drift"
@@ -104,47 +103,36 @@ func TestWhatWaitsIsHandedOutAgainWithOtherContentOrAfterResume(t *testing.T) {
 }
 
 func TestReconsider(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	id := manifest.ID{Kind: "ConfigMap", Name: "a"}
-	ids := map[manifest.ID]struct{}{id: {}, {Kind: "ConfigMap", Name: "unknown"}: {}}
-	take := func(t *testing.T, l *Lock) *Work {
-		t.Helper()
-		work, _ := l.Take(now)
-		check.Must(t, len(work) == 1, "%d objects to work on", len(work))
-		return work[0]
-	}
-	seen := Observation{Live: &unstructured.Unstructured{}, Version: 7, Digest: 3, Seen: now}
+	id, ids := id("a"), map[manifest.ID]struct{}{id("a"): {}, id("unknown"): {}}
+	next := func(t *testing.T, l *Lock) *Work { t.Helper(); return take(t, l, epoch, 1)[0] }
 	for name, test := range map[string]func(t *testing.T, l *Lock, w *Work){
 		"one that waits is judged by what was seen": func(t *testing.T, l *Lock, w *Work) {
-			check.That(t, !l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}), "it does not wait")
-			work, _ := l.Take(now)
-			check.That(t, len(work) == 0, "it does not wait")
-			check.That(t, l.Reconsider(now, ids) && take(t, l).Version == 7, "it is looked at again")
+			check.That(t, !l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: epoch}), "it does not wait")
+			take(t, l, epoch, 0)
+			check.That(t, l.Reconsider(epoch, ids) && next(t, l).Version == 7, "it is looked at again")
 		},
 		"one in flight is looked at again afterwards": func(t *testing.T, l *Lock, w *Work) {
-			check.That(t, !l.Reconsider(now, ids), "a worker should come, and the object is in flight")
-			check.That(t, l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now}) && take(t, l).NeedsGet,
+			check.That(t, !l.Reconsider(epoch, ids), "a worker should come, and the object is in flight")
+			check.That(t, l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: epoch}) && next(t, l).NeedsGet,
 				"what has changed meanwhile is missed")
 		},
 		"one that was judged is looked at again": func(t *testing.T, l *Lock, w *Work) {
-			l.Done(id, Outcome{Reported: true, Digest: w.Digest, Now: now})
-			check.That(t, l.Reconsider(now, ids) && take(t, l).NeedsGet, "it is not")
+			l.Done(id, Outcome{Reported: true, Digest: w.Digest, Now: epoch})
+			check.That(t, l.Reconsider(epoch, ids) && next(t, l).NeedsGet, "it is not")
 		},
 		"a newer look ends the wait": func(t *testing.T, l *Lock, w *Work) {
-			l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: now})
-			newer := seen
-			newer.Version, newer.Digest = 8, 4
-			check.That(t, l.Observe(id, newer) && take(t, l).Version == 8, "it does not")
+			l.Done(id, Outcome{Again: &w.Observation, Waits: true, Now: epoch})
+			check.That(t, l.Observe(id, seen(8, 4, epoch)) && next(t, l).Version == 8, "it does not")
 		},
 		"a lock that has ended needs nothing": func(t *testing.T, l *Lock, _ *Work) {
 			l.Close()
-			check.That(t, !l.Reconsider(now, ids), "it does")
+			check.That(t, !l.Reconsider(epoch, ids), "it does")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := New(&Lock{}, []*Object{{ID: id, Kind: &Kind{}}})
-			l.Observe(id, seen)
-			test(t, l, take(t, l))
+			l := New(&Lock{}, objects("a"))
+			l.Observe(id, seen(7, 3, epoch))
+			test(t, l, next(t, l))
 		})
 	}
 }
@@ -167,11 +155,15 @@ func partly(t *testing.T, l *Lock) {
 	t.Helper()
 	l.Observe(id("a"), seen(15, 4, epoch))
 	w := take(t, l, epoch, 1)[0]
-	l.Done(w.ID, Outcome{
+	l.Done(w.ID, partlyRefused())
+}
+
+func partlyRefused() Outcome {
+	return Outcome{
 		Good: true, Reported: true, Digest: 5, Version: 20, Failed: true, Problem: &Problem{Drifted: true},
 		Again: &Observation{NeedsGet: true, Seen: epoch}, Now: epoch,
 		Refused: &Refusal{Content: 5, Changes: []drift.Change{{Path: "/data/a", Op: drift.Modified}}},
-	})
+	}
 }
 
 func TestNewContentIsNotHeldUpByARefusal(t *testing.T) {
@@ -207,9 +199,7 @@ func TestI5_OldContentDuringARefusedAttemptEndsNoWait(t *testing.T) {
 	l.Observe(id("a"), Observation{NeedsGet: true, Seen: epoch})
 	w := take(t, l, epoch, 1)[0]
 	l.Observe(id("a"), seen(15, 4, epoch))
-	l.Done(w.ID, Outcome{Good: true, Reported: true, Digest: 5, Version: 20, Failed: true, Now: epoch,
-		Problem: &Problem{Drifted: true}, Again: &Observation{NeedsGet: true, Seen: epoch},
-		Refused: &Refusal{Content: 5, Changes: []drift.Change{{Path: "/data/a", Op: drift.Modified}}}})
+	l.Done(w.ID, partlyRefused())
 	work, after := l.Take(epoch)
 	check.That(t, len(work) == 0 && after > 0, "the next attempt is made at once: %d, in %v", len(work), after)
 }

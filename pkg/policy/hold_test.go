@@ -29,7 +29,7 @@ func newHolding(t *testing.T, r v1alpha1.Rollout, names, drifted []string) *hold
 	p := newPolicy("every", "*")
 	p.Status.ObservedGeneration = 1
 	p.Spec.Rollout = &r
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases(names...)}
+	in := inputOf(p, names...)
 	h := &holding{T: t, p: p, drifted: drifted, in: in}
 	h.in.HelmReleases = carriedOut(h.in, Make(h.in))
 	h.compare()

@@ -39,6 +39,11 @@ func releases(names ...string) (all []Release) {
 	return all
 }
 
+// inputOf returns the input of a plan for one policy and some releases.
+func inputOf(p *v1alpha1.HelmReleasePolicy, names ...string) Input {
+	return Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases(names...)}
+}
+
 // handWritten returns a HelmRelease of no policy.
 func handWritten(name, of string) *v1alpha1.HelmRelease {
 	r := newRelease(of)

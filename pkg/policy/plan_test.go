@@ -16,8 +16,7 @@ import (
 func TestPlans(t *testing.T) {
 	every := newPolicy("every", "*")
 	made := func(of ...string) []*v1alpha1.HelmRelease {
-		in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{every}, Releases: releases(of...),
-			Now: noon}
+		in := inputOf(every, of...)
 		return carriedOut(in, Make(in))
 	}
 	for name, tc := range map[string]struct {
@@ -117,8 +116,7 @@ func TestPlans(t *testing.T) {
 func TestTheOperatorsNamespaceIsMatchedWhenThePolicySaysSo(t *testing.T) {
 	p := newPolicy("every", "*")
 	p.Spec.IncludeOperatorNamespace = true
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p},
-		Releases: releases(system + "/helm-locker")}
+	in := inputOf(p, system+"/helm-locker")
 	plan := Make(in)
 	check.Equal(t, show(plan), "every Create locker/helm-locker")
 	in.HelmReleases = carriedOut(in, plan)
@@ -130,7 +128,7 @@ func TestTheOperatorsNamespaceIsMatchedWhenThePolicySaysSo(t *testing.T) {
 func TestAReleaseGoesFromOnePolicyToAnother(t *testing.T) {
 	broad, narrow := newPolicy("broad", "*"), newPolicy("narrow", "apps")
 	narrow.Spec.Template.Spec.Mode = v1alpha1.ModeDetect
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{broad}, Releases: releases("apps/shop")}
+	in := inputOf(broad, "apps/shop")
 	in.HelmReleases = carriedOut(in, Make(in))
 	in.Policies = append(in.Policies, narrow)
 	plan := Make(in)
@@ -187,8 +185,7 @@ func TestTheTemplateIsFollowed(t *testing.T) {
 func TestTheBoundIsSharedByNamespaces(t *testing.T) {
 	p := newPolicy("every", "*")
 	p.Spec.MaxReleases = 5
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p},
-		Releases: releases("a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7")}
+	in := inputOf(p, "a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7")
 	names := func() (names []string) {
 		plan := Make(in)
 		in.HelmReleases = carriedOut(in, plan)

@@ -18,8 +18,7 @@ func TestRollout(t *testing.T) {
 	p.Spec.Rollout = &v1alpha1.Rollout{BatchSize: 2, Interval: metav1.Duration{Duration: time.Hour}}
 	p.Spec.Template.Spec.Guard = v1alpha1.GuardDeny
 	p.Status.ObservedGeneration = 1
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon,
-		Releases: releases("a/1", "a/2", "a/3", "a/4", "a/5")}
+	in := inputOf(p, "a/1", "a/2", "a/3", "a/4", "a/5")
 	step := func(what string, enforced int, state v1alpha1.RolloutState) Summary {
 		t.Helper()
 		plan := Make(in)
@@ -86,8 +85,7 @@ func TestRollout(t *testing.T) {
 
 func TestARolloutThatIsAddedMovesNothingBack(t *testing.T) {
 	p := newPolicy("every", "*")
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon,
-		Releases: releases("a/1", "a/2")}
+	in := inputOf(p, "a/1", "a/2")
 	in.HelmReleases = carriedOut(in, Make(in))
 	p.Spec.Rollout = &v1alpha1.Rollout{}
 	plan := Make(in)
@@ -100,7 +98,7 @@ func TestARolloutThatIsAddedMovesNothingBack(t *testing.T) {
 func TestHostile_ARolloutDoesNotCountWhatIsNotProtected(t *testing.T) {
 	p := newPolicy("every", "*")
 	p.Spec.Rollout = &v1alpha1.Rollout{}
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases("a/1")}
+	in := inputOf(p, "a/1")
 	in.HelmReleases = carriedOut(in, Make(in))
 	set := func(kind string, status metav1.ConditionStatus, reason string) {
 		meta.SetStatusCondition(&in.HelmReleases[0].Status.Conditions,
@@ -132,7 +130,7 @@ func TestHostile_ARolloutDoesNotCountWhatIsNotProtected(t *testing.T) {
 
 func TestRevertsThatFailStopARollout(t *testing.T) {
 	p := newPolicy("every", "*")
-	in := Input{Namespace: system, Policies: []*v1alpha1.HelmReleasePolicy{p}, Now: noon, Releases: releases("a/1")}
+	in := inputOf(p, "a/1")
 	in.HelmReleases = carriedOut(in, Make(in))
 	meta.SetStatusCondition(&in.HelmReleases[0].Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionDrifted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRevertFailed})
