@@ -73,11 +73,7 @@ func measure(ctx context.Context, o options) (r *result, err error) {
 			return nil, fmt.Errorf("directory for profiles: %w", err)
 		}
 	}
-	name := o.log
-	if name == "" {
-		name = filepath.Join(dir, "operator.log")
-	}
-	log, err := os.Create(name)
+	log, err := os.Create(filepath.Join(dir, "operator.log"))
 	if err != nil {
 		return nil, fmt.Errorf("log of the operator: %w", err)
 	}

@@ -23,23 +23,32 @@ func (b *bench) churn(ctx context.Context) error {
 			deployments = append(deployments, o)
 		}
 	}
-	profiled := b.profileWhile(ctx, "churn")
+	achieved, share, err := b.processorAt(ctx, "churn", churnRate, b.updateStatus(deployments))
+	if err != nil {
+		return err
+	}
+	b.section.churn(churnRate, achieved, share)
+	return b.driftAmongUpdates(ctx, deployments)
+}
+
+// processorAt calls write for a while at a rate per second. It returns the achieved rate, and the operator's share of a
+// core meanwhile.
+func (b *bench) processorAt(
+	ctx context.Context, name string, rate int, write func(context.Context, int) error,
+) (achieved, share float64, err error) {
+	profiled := b.profileWhile(ctx, name)
 	before, err := b.operator.Processor()
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	begun := time.Now()
-	updates, err := b.updateStatus(ctx, deployments, churnRate)
+	n, err := atRate(ctx, b.ChurnTime, rate, write)
 	if err != nil {
-		return fmt.Errorf("update a status: %w", err)
+		return 0, 0, fmt.Errorf("%s: %w", name, err)
 	}
 	took := time.Since(begun)
-	spent, err := b.operator.Processor()
-	if err != nil {
-		return err
-	}
-	b.section.churn(churnRate, float64(updates)/took.Seconds(), float64(spent-before)/float64(took))
-	return errors.Join(<-profiled, b.driftAmongUpdates(ctx, deployments))
+	after, err := b.operator.Processor()
+	return float64(n) / took.Seconds(), float64(after-before) / float64(took), errors.Join(err, <-profiled)
 }
 
 // timesChurn is how many times the rate of status updates drift must still be found at.
@@ -52,7 +61,7 @@ func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) err
 	group, updating := errgroup.WithContext(ctx)
 	begun, updates, took := time.Now(), 0, time.Duration(0)
 	group.Go(func() (err error) {
-		updates, err = b.updateStatus(updating, deployments, rate)
+		updates, err = atRate(updating, b.ChurnTime, rate, b.updateStatus(deployments))
 		took = time.Since(begun)
 		return err
 	})
@@ -64,13 +73,13 @@ func (b *bench) driftAmongUpdates(ctx context.Context, deployments []object) err
 	return nil
 }
 
-// updateStatus changes the status of Deployments, one after another and at a rate per second, and returns how often.
-func (b *bench) updateStatus(ctx context.Context, deployments []object, rate int) (int, error) {
-	return atRate(ctx, b.ChurnTime, rate, func(ctx context.Context, n int) error {
+// updateStatus returns a function that changes the status of the nth Deployment.
+func (b *bench) updateStatus(deployments []object) func(ctx context.Context, n int) error {
+	return func(ctx context.Context, n int) error {
 		body := fmt.Appendf(nil,
 			`{"status":{"observedGeneration":1,"conditions":[{"type":"Progressing","status":"True","message":"update %d"}]}}`, n)
 		return b.tamper.patch(ctx, deployments[n%len(deployments)], types.MergePatchType, body, "status")
-	})
+	}
 }
 
 // atRate calls write for a time at a rate per second, with an increasing number, and returns the number of calls.

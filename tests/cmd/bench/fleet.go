@@ -25,7 +25,7 @@ func (r *result) fleet() string {
 		{"memory of 1,000 such operators", func(p point) string { return fmt.Sprintf("%.0f GiB", p.Memory*1000/1024) }},
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s.\n\n", r.Machine.short())
+	fmt.Fprintf(&b, "\n%s.\n\n", r.Machine)
 	for _, row := range rows {
 		cells := []string{row.name}
 		for _, p := range scale.Points {

@@ -43,9 +43,6 @@ func (b *bench) guard(ctx context.Context) error {
 		return err
 	}
 	sides := [2][]object{plain.locked, guarded.locked}
-	if err := b.emptyWebhook(ctx, sides); err != nil {
-		return err
-	}
 	if err := b.guardInForce(ctx, guarded, "Deny", apierrors.IsForbidden); err != nil {
 		return err
 	}
@@ -53,8 +50,8 @@ func (b *bench) guard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(b.allowedWrites(ctx, sides, "allowed write"), b.unguardedWrites(ctx, others), b.refusedWrites(ctx, sides),
-		b.guardProcessor(ctx, sides)); err != nil {
+	if err := errors.Join(b.allowedWrites(ctx, sides, "allowed write"), b.unguardedWrites(ctx, others),
+		b.refusedWrites(ctx, sides), b.guardProcessor(ctx, sides)); err != nil {
 		return err
 	}
 	if err := b.guardInForce(ctx, guarded, "Observe", func(err error) bool { return err == nil }); err != nil {
@@ -125,41 +122,37 @@ func (b *bench) annotate(ctx context.Context, o object) error {
 
 // allowedWrites measures writes that the guard lets pass, under a name.
 func (b *bench) allowedWrites(ctx context.Context, sides [2][]object, name string) error {
-	before, err := b.guardDecisions(ctx, "allowed")
+	asked, err := b.annotateBoth(ctx, sides, name)
 	if err != nil {
 		return err
+	}
+	b.section.plain(name+", questions to the guard per write", "", asked.count/float64(timesGuard*b.Rounds+warmUp))
+	b.section.plain(name+", of it the guard's decision, mean", "ms", 1000*asked.seconds/asked.count)
+	return nil
+}
+
+// annotateBoth measures writes without drift, under a name, and returns the guard's decisions about them.
+func (b *bench) annotateBoth(ctx context.Context, sides [2][]object, name string) (d decisions, err error) {
+	before, err := b.guardDecisions(ctx, "allowed")
+	if err != nil {
+		return d, err
 	}
 	annotations := turns{name: name, rounds: timesGuard * b.Rounds, tamper: b.annotate}
 	if err := b.writeBoth(ctx, sides, annotations); err != nil {
-		return err
+		return d, err
 	}
 	after, err := b.guardDecisions(ctx, "allowed")
-	if err != nil {
-		return err
-	}
-	asked := after.count - before.count
-	b.section.plain(name+", questions to the guard per write", "", asked/float64(timesGuard*b.Rounds+warmUp))
-	b.section.plain(name+", of it the guard's decision, mean", "ms", 1000*(after.seconds-before.seconds)/asked)
-	return nil
+	return decisions{after.count - before.count, after.seconds - before.seconds}, err
 }
 
 // unguardedWrites writes to unguarded objects of guarded kinds: in a guarded namespace, and in another one.
 func (b *bench) unguardedWrites(ctx context.Context, others [2][]object) error {
 	const name = "write of an unguarded object of the same kind"
-	before, err := b.guardDecisions(ctx, "allowed")
+	asked, err := b.annotateBoth(ctx, others, name)
 	if err != nil {
 		return err
 	}
-	annotations := turns{name: name, rounds: timesGuard * b.Rounds, tamper: b.annotate}
-	if err := b.writeBoth(ctx, others, annotations); err != nil {
-		return err
-	}
-	after, err := b.guardDecisions(ctx, "allowed")
-	if err != nil {
-		return err
-	}
-	asked := after.count - before.count
-	b.section.plain(name+", questions to the guard", "", asked).want(asked == 0, "0")
+	b.section.plain(name+", questions to the guard", "", asked.count).want(asked.count == 0, "0")
 	return nil
 }
 
@@ -186,10 +179,6 @@ func (b *bench) writeBoth(ctx context.Context, sides [2][]object, t turns) error
 		err := t.tamper(ctx, sides[which][round%len(sides[which])])
 		return time.Since(begun), err
 	}
-	_, err := alternate(ctx, warmUp, t.gap, write)
-	if err != nil {
-		return fmt.Errorf("%s: %w", t.name, err)
-	}
 	times, err := alternate(ctx, t.rounds, t.gap, write)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.name, err)
@@ -206,28 +195,13 @@ func (b *bench) guardProcessor(ctx context.Context, sides [2][]object) error {
 	for which, side := range sides {
 		name := [...]string{"unguarded", "guarded"}[which]
 		progress("%s writes: %d per second for %s", name, guardRate, b.ChurnTime)
-		profiled := b.profileWhile(ctx, name)
-		before, err := b.operator.Processor()
-		if err != nil {
-			return err
-		}
-		begun := time.Now()
-		n, err := atRate(ctx, b.ChurnTime, guardRate, func(ctx context.Context, n int) error {
+		rate, share, err := b.processorAt(ctx, name, guardRate, func(ctx context.Context, n int) error {
 			return b.annotate(ctx, side[n%len(side)])
 		})
 		if err != nil {
-			return fmt.Errorf("allowed writes: %w", err)
-		}
-		took := time.Since(begun)
-		after, err := b.operator.Processor()
-		if err != nil {
 			return err
 		}
-		if err := <-profiled; err != nil {
-			return err
-		}
-		achieved = float64(n) / took.Seconds()
-		shares[which] = float64(after-before) / float64(took) * max(1, guardRate/achieved)
+		achieved, shares[which] = rate, share*max(1, guardRate/rate)
 	}
 	b.section.guardProcessor(guardRate, achieved, shares)
 	return nil

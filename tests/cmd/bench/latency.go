@@ -110,15 +110,15 @@ type turns struct {
 func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 	progress("%s: %d rounds", t.name, t.rounds)
 	sides := w.sides()
-	restore := func(which, _ int) (time.Duration, error) { return b.once(ctx, t.pick(sides[which].objects), t.tamper) }
-	if _, err := alternate(ctx, warmUp, t.gap, restore); err != nil {
-		return err
-	}
-	mark, err := b.audit.mark()
-	if err != nil {
-		return err
-	}
-	times, err := alternate(ctx, t.rounds, t.gap, restore)
+	var mark int64
+	times, err := alternate(ctx, t.rounds, t.gap, func(which, round int) (took time.Duration, err error) {
+		if round == warmUp && mark == 0 {
+			if mark, err = b.audit.mark(); err != nil {
+				return 0, err
+			}
+		}
+		return b.once(ctx, t.pick(sides[which].objects), t.tamper)
+	})
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,12 @@ func (b *bench) turns(ctx context.Context, w *world, t turns) error {
 	return nil
 }
 
-// alternate calls a measurement for both sides in rounds, in alternating order and after a gap, and returns the times.
+// alternate calls a measurement for both sides in rounds, in alternating order and after a gap. It returns the times of
+// the rounds after the warm-up.
 func alternate(
 	ctx context.Context, rounds int, gap time.Duration, once func(which, round int) (time.Duration, error),
 ) (times [2][]time.Duration, err error) {
-	for round := range rounds {
+	for round := range warmUp + rounds {
 		for turn := range 2 {
 			if err := process.Sleep(ctx, gap); err != nil {
 				return times, err
@@ -149,7 +150,9 @@ func alternate(
 			if err != nil {
 				return times, fmt.Errorf("round %d: %w", round, err)
 			}
-			times[which] = append(times[which], took)
+			if round >= warmUp {
+				times[which] = append(times[which], took)
+			}
 		}
 	}
 	return times, nil

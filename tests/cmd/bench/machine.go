@@ -60,9 +60,3 @@ func read(path string) string {
 	}
 	return string(content)
 }
-
-// short describes the machine in one line.
-func (m machine) short() string {
-	return fmt.Sprintf("%s, %d cores of %s, Kubernetes %s, load %s to %s", m.Time.Format("2006-01-02"), m.Cores,
-		m.Processor, m.Kubernetes, m.LoadBefore, m.LoadAfter)
-}

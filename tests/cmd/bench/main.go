@@ -18,10 +18,9 @@ var errMissed = errors.New("targets were missed")
 // options are the sizes of a run and the outputs of its result.
 type options struct {
 	sizes
-	targets                 bool
-	json, docs              string
-	operator, profiles, log string
-	chosen                  []string // sections
+	targets                  bool
+	docs, operator, profiles string
+	chosen                   []string // sections
 }
 
 // Sizes that are the same in every run.
@@ -76,13 +75,11 @@ func parse(args []string) (options, error) {
 	only := f.String("only", "", "sections to run, separated by commas: "+strings.Join(o.chosen, ", "))
 	quick := f.Bool("quick", false, "small numbers")
 	f.BoolVar(&o.targets, "targets", true, "exit with 1 when a target is missed")
-	f.StringVar(&o.json, "json", "", "file to write the result to, as JSON")
 	f.StringVar(&o.docs, "docs", "", "directory to document the result in: "+
 		strings.Join([]string{resultFile, pageFile, fleetFile}, ", "))
 	f.StringVar(&o.operator, "operator", "", "operator to measure instead of one built from this tree")
 	f.StringVar(&o.profiles, "profiles", "", "directory for the operator's profiles (needs localhost:6060; costs a "+
 		"little speed)")
-	f.StringVar(&o.log, "operator-log", "", "file for the operator's log")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -125,11 +122,6 @@ func run(ctx context.Context, args []string) error {
 	}
 	if err := r.print(os.Stdout); err != nil {
 		return err
-	}
-	if o.json != "" {
-		if err := r.write(o.json); err != nil {
-			return err
-		}
 	}
 	if o.docs != "" {
 		if err := r.document(o.docs); err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// result contains all measures of a run. It is the output of -json, and docs/bench.json.
+// result contains all measures of a run. It is docs/bench.json.
 type result struct {
 	Machine  machine    `json:"machine"`
 	Sizes    sizes      `json:"sizes"`

@@ -195,7 +195,7 @@ func (s *section) churnDrift(asked int, achieved, share float64) {
 
 // guard adds the latency of a write without the guard, which is the floor, and with it.
 func (s *section) guard(name string, times [2][]time.Duration) {
-	if strings.HasPrefix(name, "refused") || name == emptyWrite {
+	if strings.HasPrefix(name, "refused") {
 		s.added(name, times)
 		return
 	}

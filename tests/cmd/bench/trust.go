@@ -82,10 +82,6 @@ func (b *bench) recordBoth(ctx context.Context, w *world, number int) error {
 		}
 		return took, err
 	}
-	if _, err := alternate(ctx, warmUp, 0, record); err != nil {
-		return fmt.Errorf("%s: %w", trustName, err)
-	}
-	number += warmUp
 	times, err := alternate(ctx, b.Rounds, 0, record)
 	if err != nil {
 		return fmt.Errorf("%s: %w", trustName, err)
