@@ -69,7 +69,7 @@ func (f *failures) all(deadly bool) []fault {
 		{"answers lost", f.during(f.sometimes(cluster.IsWrite, 0.3, cluster.DropAnswer))},
 		{"API server restarted", func(ctx context.Context) error {
 			return within(context.WithoutCancel(ctx), startTime, "the restart of the API server",
-				f.cluster.RestartAPIServer)
+				func(ctx context.Context) error { return f.cluster.RestartAPIServer(ctx) })
 		}},
 		{"API server hung", func(ctx context.Context) error {
 			if err := f.cluster.Pause(); err != nil {

@@ -14,13 +14,13 @@ import (
 
 // APIServer is one of the API servers of a cluster. All of them share one etcd.
 type APIServer struct {
-	cluster  *Cluster
-	name     string // of its log
-	port     *port
-	etcd     string    // address at which it reaches etcd
-	args     []string  // win over those of all
-	*process           // nil while it does not run; guarded by cluster.mu
-	down     time.Time // since when it does not answer; guarded by cluster.mu
+	cluster *Cluster
+	name    string // of its log
+	port    *port
+	etcd    string    // address at which it reaches etcd
+	args    []string  // win over those of all
+	process *Process  // nil while it does not run; guarded by cluster.mu
+	down    time.Time // since when it does not answer; guarded by cluster.mu
 }
 
 // AddAPIServer starts one more API server. It reaches etcd at the given address: EtcdAddress, or a Balancer's. The
@@ -81,7 +81,7 @@ func (s *APIServer) Start(ctx context.Context) error {
 	if s.process, err = c.run(c.binaries.APIServer, s.name, c.apiServerArgs(s)); err != nil {
 		return err
 	}
-	err = s.waitFor(ctx, "the API server", func(ctx context.Context) error {
+	err = s.process.WaitFor(ctx, "the API server", func(ctx context.Context) error {
 		// The namespace "default" is created in the background, and is not part of being ready.
 		if err := getOK(ctx, client, config.Host+"/readyz"); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (s *APIServer) Kill() error {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	s.down = time.Now()
-	err := s.kill()
+	err := s.process.Kill()
 	s.process = nil
 	return err
 }
@@ -117,11 +117,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error { return c.apiServer
 // StopAPIServer kills the API server, as APIServer.Kill does.
 func (c *Cluster) StopAPIServer() error { return c.apiServer.Kill() }
 
-// RestartAPIServer is StopAPIServer and StartAPIServer.
-func (c *Cluster) RestartAPIServer(ctx context.Context) error { return c.RestartAPIServerWith(ctx) }
-
-// RestartAPIServerWith is RestartAPIServer with flags, which override those of the cluster until the next restart.
-func (c *Cluster) RestartAPIServerWith(ctx context.Context, args ...string) error {
+// RestartAPIServer is StopAPIServer and StartAPIServer. Flags override those of the cluster until the next restart.
+func (c *Cluster) RestartAPIServer(ctx context.Context, args ...string) error {
 	if err := c.StopAPIServer(); err != nil {
 		return err
 	}
@@ -135,13 +132,13 @@ func (c *Cluster) RestartAPIServerWith(ctx context.Context, args ...string) erro
 func (c *Cluster) Pause() error {
 	return c.withAPIServer(func(s *APIServer) error {
 		s.down = time.Now()
-		return s.pause()
+		return s.process.pause()
 	})
 }
 
 // Resume ends a Pause.
 func (c *Cluster) Resume() error {
-	return c.withAPIServer(func(s *APIServer) error { return errors.Join(s.signal(syscall.SIGCONT), s.up()) })
+	return c.withAPIServer(func(s *APIServer) error { return errors.Join(s.process.signal(syscall.SIGCONT), s.up()) })
 }
 
 func (c *Cluster) withAPIServer(do func(*APIServer) error) error {

@@ -27,7 +27,7 @@ func (c *Cluster) whileStopped(ctx context.Context, do func() error) error {
 			return err
 		}
 	}
-	if err := c.etcd.kill(); err != nil {
+	if err := c.etcd.Kill(); err != nil {
 		return fmt.Errorf("stop etcd: %w", err)
 	}
 	if err := do(); err != nil {

@@ -37,6 +37,8 @@ type Binaries struct {
 	VPAUpdater     string
 	VPAAdmission   string
 	VPARecommender string
+	Metrics        string
+	HelmController string
 }
 
 // Build returns the paths of all binaries and builds the missing ones, one after another. It logs each build, its
@@ -70,8 +72,8 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 	return bins, err
 }
 
-// BuildNeighbour returns the paths of the programs of one neighbour in tests/real, and builds the missing ones as Build
-// does. The neighbour is a folder below tests/controlplane, and its programs have a directory of their own.
+// BuildNeighbour returns the paths of the programs of one neighbour in tests/real or tests/node, and builds the missing
+// ones as Build does. The neighbour is a folder below tests/controlplane, and its programs have a directory of their own.
 func BuildNeighbour(ctx context.Context, log io.Writer, neighbour string) (Binaries, error) {
 	var bins Binaries
 	err := provide(ctx, func(string) ([]program, error) {

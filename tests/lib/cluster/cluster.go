@@ -27,7 +27,7 @@ type Cluster struct {
 
 	etcdPort, peerPort *port
 
-	etcd *process
+	etcd *Process
 	// apiServer is the first one; front is the balancer in front of all API servers, and nil when there is only one.
 	apiServer *APIServer
 	front     *Balancer
@@ -35,7 +35,7 @@ type Cluster struct {
 	// mu guards the fields below. It is held while an API server is stopped or started, so that these never overlap.
 	mu                sync.Mutex
 	apiServers        []*APIServer // all of them
-	controllerManager *process
+	controllerManager *Process
 	proxies           []*Proxy
 	balancers         []*Balancer
 	stopped           bool
@@ -124,14 +124,14 @@ func (c *Cluster) writeConfiguration() error {
 	)
 }
 
-func (c *Cluster) run(path, name string, args []string) (*process, error) {
-	p, err := startProcess(path, name, c.dir, c.options.Detach, args...)
+func (c *Cluster) run(path, name string, args []string) (*Process, error) {
+	p, err := StartProcess(path, name, c.dir, c.options.Detach, args...)
 	if err != nil || !c.options.Detach {
 		return p, err
 	}
 	// Before the readiness check, so that Down finds the process even when the start is interrupted.
 	if err := recordProcess(c.dir, recordedProcess{Name: name, PID: p.pid}); err != nil {
-		return nil, errors.Join(err, p.kill())
+		return nil, errors.Join(err, p.Kill())
 	}
 	return p, nil
 }
@@ -142,7 +142,7 @@ func (c *Cluster) waitForEtcd(ctx context.Context) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return c.etcd.waitFor(ctx, "etcd", func(ctx context.Context) error {
+	return c.etcd.WaitFor(ctx, "etcd", func(ctx context.Context) error {
 		return getOK(ctx, client, url+"/health")
 	})
 }
@@ -181,7 +181,7 @@ func (c *Cluster) startControllerManager(ctx context.Context) error {
 		return err
 	}
 	// The default ServiceAccount is the first visible work of the controllers.
-	return c.controllerManager.waitFor(ctx, "the controller manager", func(ctx context.Context) error {
+	return c.controllerManager.WaitFor(ctx, "the controller manager", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
@@ -209,19 +209,19 @@ func (c *Cluster) stop() (crashed, err error) {
 	for _, b := range c.balancers {
 		errs = append(errs, b.Close())
 	}
-	processes := []*process{c.controllerManager}
+	processes := []*Process{c.controllerManager}
 	for _, s := range c.apiServers {
 		processes = append(processes, s.process)
 		errs = append(errs, s.port.release())
 	}
-	end := func(p *process) {
+	end := func(p *Process) {
 		if p == nil {
 			return
 		}
 		if p.ended() {
 			crashes = append(crashes, p.failure())
 		}
-		errs = append(errs, p.kill())
+		errs = append(errs, p.Kill())
 	}
 	for _, p := range processes {
 		end(p)

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Println(c.etcd.pid, c.apiServer.pid)
+	fmt.Println(c.etcd.pid, c.apiServer.process.pid)
 	select {}
 }
 
@@ -109,7 +109,7 @@ func TestRestartPauseAndStop(t *testing.T) {
 	err = c.Pause()
 	check.That(t, err != nil, "a stopped API server was paused")
 	check.NoError(t, c.StartAPIServer(ctx))
-	pids := []int{c.etcd.pid, c.apiServer.pid}
+	pids := []int{c.etcd.pid, c.apiServer.process.pid}
 	stopped = true
 	check.Report(t, c.Stop())
 	for _, pid := range pids {

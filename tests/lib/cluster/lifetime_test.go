@@ -53,7 +53,7 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 	up, err := Running(dir)
 	check.That(t, err == nil && up, "running %t (error %v), want true", up, err)
 	check.NoError(t, Down(dir))
-	check.That(t, c.etcd.waitEnded(t) && c.apiServer.waitEnded(t), "a process still runs")
+	check.That(t, c.etcd.waitEnded(t) && c.apiServer.process.waitEnded(t), "a process still runs")
 	up, err = Running(dir)
 	check.That(t, err == nil && !up, "running %t (error %v) after Down, want false", up, err)
 	err = c.Stop()
@@ -63,7 +63,7 @@ func TestDetachedClusterIsBroughtDown(t *testing.T) {
 	check.That(t, err != nil, "Down removed a directory that holds no cluster")
 }
 
-func (p *process) waitEnded(t *testing.T) bool {
+func (p *Process) waitEnded(t *testing.T) bool {
 	t.Helper()
 	select {
 	case <-p.done:

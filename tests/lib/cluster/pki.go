@@ -9,11 +9,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // authority is the certificate authority of one cluster. Nothing outside the cluster trusts it.
@@ -35,89 +37,43 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate the key of the authority: %w", err)
 	}
-	template, err := certificate("helm-locker-test-ca")
-	if err != nil {
-		return nil, err
-	}
-	template.IsCA = true
-	template.BasicConstraintsValid = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "helm-locker-test-ca", NotBefore: notBefore()}, key)
 	if err != nil {
 		return nil, fmt.Errorf("sign the authority: %w", err)
 	}
-	cert, err := x509.ParseCertificate(der)
+	encoded, err := cert.EncodeCertificates(ca)
 	if err != nil {
-		return nil, fmt.Errorf("parse the authority: %w", err)
+		return nil, fmt.Errorf("encode the authority: %w", err)
 	}
-	return &authority{cert: cert, key: key, pem: encode("CERTIFICATE", der)}, nil
+	return &authority{cert: ca, key: key, pem: encoded}, nil
 }
 
-// server issues a certificate for a server on loopback and more addresses.
-func (a *authority) server(name string, addresses ...net.IP) (keyPair, error) {
-	template, err := certificate(name)
-	if err != nil {
-		return keyPair{}, err
-	}
-	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
-	template.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	return a.issue(template)
-}
+// notBefore leaves an hour of grace for clocks set back during a test.
+func notBefore() time.Time { return time.Now().Add(-time.Hour) }
 
-// client issues a client certificate for a user with groups.
+// client issues a certificate for a user with groups.
 func (a *authority) client(user string, groups ...string) (keyPair, error) {
-	template, err := certificate(user)
-	if err != nil {
-		return keyPair{}, err
-	}
-	template.Subject.Organization = groups
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	return a.issue(template)
+	return a.issue(&x509.Certificate{Subject: pkix.Name{CommonName: user, Organization: groups}})
 }
 
+// issue issues a certificate for the subject, and the addresses, of a template. It serves servers and clients.
 func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return keyPair{}, fmt.Errorf("generate the key of %s: %w", template.Subject.CommonName, err)
 	}
+	template.NotBefore, template.NotAfter = notBefore(), time.Now().AddDate(1, 0, 0)
 	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		return keyPair{}, fmt.Errorf("sign the certificate of %s: %w", template.Subject.CommonName, err)
 	}
-	encoded, err := encodeKey(key)
+	encoded, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
-		return keyPair{}, err
+		return keyPair{}, fmt.Errorf("encode the key of %s: %w", template.Subject.CommonName, err)
 	}
-	return keyPair{cert: encode("CERTIFICATE", der), key: encoded}, nil
-}
-
-// certificate returns the common fields of all certificates of a cluster.
-func certificate(name string) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, fmt.Errorf("generate a serial number: %w", err)
-	}
-	return &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: name},
-		// An hour of grace for clocks set back during a test.
-		NotBefore: time.Now().Add(-time.Hour),
-		NotAfter:  time.Now().AddDate(1, 0, 0),
-	}, nil
-}
-
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encode a key: %w", err)
-	}
-	return encode("EC PRIVATE KEY", der), nil
-}
-
-func encode(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	return keyPair{cert: pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), key: encoded}, nil
 }
 
 // credentials are all keys and certificates of one cluster.
@@ -147,35 +103,38 @@ func newCredentials(dir string, addresses ...net.IP) (*credentials, error) {
 		return nil, err
 	}
 	c := &credentials{authority: ca}
-	issue := func(into *keyPair, from func() (keyPair, error)) {
-		if err == nil {
-			*into, err = from()
+	c.server, err = ca.issue(&x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"},
+		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		IPAddresses: append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)})
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range []struct {
+		pair   *keyPair
+		user   string
+		groups []string
+	}{
+		{&c.admin, "admin", []string{"system:masters"}},
+		{&c.helm, HelmUser, []string{"system:masters"}},
+		{&c.controllerManager, "system:kube-controller-manager", nil},
+		{&c.proxy, proxyUser, nil},
+		{&c.etcd, "kube-apiserver-etcd-client", nil},
+		{&c.kubelet, "kube-apiserver-kubelet-client", nil},
+	} {
+		if *of.pair, err = ca.client(of.user, of.groups...); err != nil {
+			return nil, err
 		}
 	}
-	issue(&c.server, func() (keyPair, error) { return ca.server("kube-apiserver", addresses...) })
-	issue(&c.admin, func() (keyPair, error) { return ca.client("admin", "system:masters") })
-	issue(&c.helm, func() (keyPair, error) { return ca.client(HelmUser, "system:masters") })
-	issue(&c.controllerManager, func() (keyPair, error) { return ca.client("system:kube-controller-manager") })
-	issue(&c.proxy, func() (keyPair, error) { return ca.client(proxyUser) })
-	issue(&c.etcd, func() (keyPair, error) { return ca.client("kube-apiserver-etcd-client") })
-	issue(&c.kubelet, func() (keyPair, error) { return ca.client("kube-apiserver-kubelet-client") })
-	if err != nil {
-		return nil, err
-	}
-	tokens, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	tokens, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		return nil, fmt.Errorf("generate the key for service account tokens: %w", err)
-	}
-	tokenKey, err := encodeKey(tokens)
-	if err != nil {
-		return nil, err
 	}
 	return c, errors.Join(
 		writeFile(dir, "ca.crt", ca.pem),
 		writeFile(dir, "server.crt", c.server.cert), writeFile(dir, "server.key", c.server.key),
 		writeFile(dir, "etcd-client.crt", c.etcd.cert), writeFile(dir, "etcd-client.key", c.etcd.key),
 		writeFile(dir, "kubelet-client.crt", c.kubelet.cert), writeFile(dir, "kubelet-client.key", c.kubelet.key),
-		writeFile(dir, "tokens.key", tokenKey),
+		writeFile(dir, "tokens.key", tokens),
 	)
 }
 

@@ -16,8 +16,8 @@ import (
 // pollInterval is the interval of checks for events without a notification: an open port, a released lock.
 const pollInterval = 20 * time.Millisecond
 
-// process is a running program in a process group of its own.
-type process struct {
+// Process is a running program in a process group of its own.
+type Process struct {
 	name string
 	log  string
 	pid  int
@@ -36,9 +36,9 @@ func environment(home string) []string {
 	return env
 }
 
-// startProcess runs a program and appends its output to its log in dir. Unless it is detached, the program is killed
+// StartProcess runs a program and appends its output to its log in dir. Unless it is detached, the program is killed
 // when this process ends, for whatever reason (on Linux; on other systems only Stop ends it).
-func startProcess(path, name, dir string, detach bool, args ...string) (*process, error) {
+func StartProcess(path, name, dir string, detach bool, args ...string) (*Process, error) {
 	log := filepath.Join(dir, name+".log")
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -50,7 +50,7 @@ func startProcess(path, name, dir string, detach bool, args ...string) (*process
 	cmd.Env = environment(dir)
 	cmd.SysProcAttr = processAttributes(detach)
 
-	p := &process{name: name, log: log, done: make(chan struct{})}
+	p := &Process{name: name, log: log, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
 		// The parent-death signal is tied to the forking thread, not to the process: the goroutine keeps that thread
@@ -75,8 +75,8 @@ func startProcess(path, name, dir string, detach bool, args ...string) (*process
 	return p, nil
 }
 
-// kill ends the whole process group at once and returns when the process is reaped. It works on a stopped process.
-func (p *process) kill() error {
+// Kill ends the whole process group at once and returns when the process is reaped. It works on a stopped process.
+func (p *Process) Kill() error {
 	if p == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (p *process) kill() error {
 }
 
 // signal sends a signal to the process group. An ended process is no error.
-func (p *process) signal(sig syscall.Signal) error {
+func (p *Process) signal(sig syscall.Signal) error {
 	if p.ended() {
 		return nil // the id may belong to somebody else by now
 	}
@@ -97,7 +97,7 @@ func (p *process) signal(sig syscall.Signal) error {
 }
 
 // pause stops the process group, and returns when the program no longer runs.
-func (p *process) pause() error {
+func (p *Process) pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil || p.ended() {
 		return err
 	}
@@ -105,7 +105,7 @@ func (p *process) pause() error {
 }
 
 // ended reports whether the process has ended.
-func (p *process) ended() bool {
+func (p *Process) ended() bool {
 	select {
 	case <-p.done:
 		return true
@@ -115,21 +115,21 @@ func (p *process) ended() bool {
 }
 
 // failure describes a process that ended by itself.
-func (p *process) failure() error {
-	return fmt.Errorf("%s ended by itself (%s)\n%s", p.name, p.how, p.logTail())
+func (p *Process) failure() error {
+	return fmt.Errorf("%s ended by itself (%s)\n%s", p.name, p.how, LogTail(p.log))
 }
 
-// logTail returns the end of the log, for an error message.
-func (p *process) logTail() string {
-	content, err := os.ReadFile(p.log)
+// LogTail returns the end of a log, for an error message.
+func LogTail(log string) string {
+	content, err := os.ReadFile(log)
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("--- end of %s:\n%s", p.log, tail(content, 4000))
+	return fmt.Sprintf("--- end of %s:\n%s", log, tail(content, 4000))
 }
 
-// waitFor polls a condition until it holds, the process ends or ctx does; the last two are errors.
-func (p *process) waitFor(ctx context.Context, what string, condition func(context.Context) error) error {
+// WaitFor polls a condition until it holds, the process ends or ctx does; the last two are errors.
+func (p *Process) WaitFor(ctx context.Context, what string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
@@ -141,7 +141,7 @@ func (p *process) waitFor(ctx context.Context, what string, condition func(conte
 		case <-p.done:
 			return p.failure()
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w (last: %w)\n%s", what, ctx.Err(), last, p.logTail())
+			return fmt.Errorf("wait for %s: %w (last: %w)\n%s", what, ctx.Err(), last, LogTail(p.log))
 		case <-ticker.C:
 		}
 	}

@@ -37,7 +37,7 @@ func TestPauseReturnsWhenEveryThreadHasStopped(t *testing.T) {
 	defer cancel()
 	for range 50 {
 		check.NoError(t, c.Pause())
-		states, err := threadStates(c.apiServer.pid)
+		states, err := threadStates(c.apiServer.process.pid)
 		check.NoError(t, err)
 		rest := bytes.Trim(states, "T")
 		check.Must(t, len(states) > 0 && len(rest) == 0, "threads of a paused API server are in the states %s", states)

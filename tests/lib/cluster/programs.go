@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/mod/modfile"
 )
 
 // program is one binary provided by Build.
@@ -105,6 +105,9 @@ const (
 	CertManagerModule = "github.com/cert-manager/cert-manager"
 	HelmfileModule    = "github.com/helmfile/helmfile"
 	VPAModule         = "k8s.io/autoscaler/vertical-pod-autoscaler"
+
+	metricsModule        = "sigs.k8s.io/metrics-server"
+	helmControllerModule = "github.com/k3s-io/helm-controller"
 )
 
 // neighbourPrograms returns controllers and tools of others. Each has a module of its own, because of its replacements.
@@ -120,6 +123,10 @@ func neighbourPrograms() []program {
 			path: func(b *Binaries) *string { return &b.KEDA }},
 		{name: "helmfile", module: "helmfile", pkg: HelmfileModule, versionOf: HelmfileModule, takes: 3 * time.Minute,
 			path: func(b *Binaries) *string { return &b.Helmfile }},
+		{name: "metrics-server", module: "metrics", pkg: metricsModule + "/cmd/metrics-server", versionOf: metricsModule,
+			takes: 3 * time.Minute, path: func(b *Binaries) *string { return &b.Metrics }},
+		{name: "helm-controller", module: "helmcontroller", pkg: helmControllerModule, versionOf: helmControllerModule,
+			takes: time.Minute, path: func(b *Binaries) *string { return &b.HelmController }},
 		vpa("updater", func(b *Binaries) *string { return &b.VPAUpdater }),
 		vpa("admission-controller", func(b *Binaries) *string { return &b.VPAAdmission }),
 		vpa("recommender", func(b *Binaries) *string { return &b.VPARecommender }),
@@ -182,15 +189,14 @@ func requiredVersion(goMod, module string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the version of %s: %w", module, err)
 	}
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for lines.Scan() {
-		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "require "))
-		if len(fields) >= 2 && fields[0] == module && strings.HasPrefix(fields[1], "v") {
-			return fields[1], nil
-		}
-	}
-	if err := lines.Err(); err != nil {
+	parsed, err := modfile.ParseLax(goMod, content, nil)
+	if err != nil {
 		return "", fmt.Errorf("read %s: %w", goMod, err)
+	}
+	for _, required := range parsed.Require {
+		if required.Mod.Path == module {
+			return required.Mod.Version, nil
+		}
 	}
 	return "", fmt.Errorf("%s does not require %s", goMod, module)
 }

@@ -23,7 +23,7 @@ func (n *Node) MoveAPIServer(ctx context.Context) (back func(context.Context) er
 	if err := commands("ip address add "+moved+"/16 dev "+bridge, "iptables -I"+rule); err != nil {
 		return nil, err
 	}
-	if err := n.Cluster.RestartAPIServerWith(ctx, "--advertise-address="+moved); err != nil {
+	if err := n.Cluster.RestartAPIServer(ctx, "--advertise-address="+moved); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {

@@ -21,18 +21,14 @@ func (n *Node) StartHelmController(ctx context.Context) error {
 	if n.helmController != nil {
 		return nil
 	}
-	path, err := cluster.BuildHelmController(ctx, os.Stderr)
+	bins, err := cluster.BuildNeighbour(ctx, os.Stderr, "helmcontroller")
 	if err != nil {
 		return err
 	}
 	const user = "helm-controller"
-	config, err := n.Cluster.UserConfig(user, "system:masters")
-	if err != nil {
+	if err := n.addUser(user, user, "system:masters"); err != nil {
 		return err
 	}
-	if _, err := n.Cluster.KubeconfigFor(user, config); err != nil {
-		return err
-	}
-	n.helmController, err = run(user, path, "--kubeconfig="+n.kubeconfig(user), "--node-name="+Name)
+	n.helmController, err = run(user, bins.HelmController, "--kubeconfig="+n.kubeconfig(user), "--node-name="+Name)
 	return err
 }

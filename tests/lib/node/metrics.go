@@ -17,19 +17,15 @@ const MetricsPort = 4443
 // StartMetrics starts metrics-server beside the node, until the end of the tests. The API server reaches it once it is
 // registered.
 func (n *Node) StartMetrics(ctx context.Context) error {
-	path, err := cluster.BuildMetrics(ctx, os.Stderr)
+	bins, err := cluster.BuildNeighbour(ctx, os.Stderr, "metrics")
 	if err != nil {
 		return err
 	}
 	const user = "metrics-server"
-	config, err := n.Cluster.UserConfig(user, "system:masters")
-	if err != nil {
+	if err := n.addUser(user, user, "system:masters"); err != nil {
 		return err
 	}
-	if _, err := n.Cluster.KubeconfigFor(user, config); err != nil {
-		return err
-	}
-	_, err = run("metrics-server", path, "--kubeconfig="+n.kubeconfig(user),
+	_, err = run(user, bins.Metrics, "--kubeconfig="+n.kubeconfig(user),
 		"--authentication-kubeconfig="+n.kubeconfig(user), "--authorization-kubeconfig="+n.kubeconfig(user),
 		"--authorization-always-allow-paths=/apis,/apis/*,/openapi/*", "--kubelet-insecure-tls",
 		"--kubelet-preferred-address-types=InternalIP", "--metric-resolution=10s", "--kubelet-request-timeout=5s",

@@ -29,8 +29,8 @@ type Node struct {
 	EarlierChart string
 
 	kube           kubernetes.Interface
-	kubelet        *program
-	helmController *program
+	kubelet        *cluster.Process
+	helmController *cluster.Process
 }
 
 // start starts the control plane and the node, and returns when Pods can run.
@@ -66,7 +66,7 @@ func (n *Node) startRuntime(ctx context.Context, p plan) error {
 		return err
 	}
 	ctr := "ctr --address " + socket + " --namespace k8s.io "
-	if err := containerd.waitFor(ctx, "containerd answers", func(context.Context) error {
+	if err := containerd.WaitFor(ctx, "containerd", func(context.Context) error {
 		return commands(ctr + "version")
 	}); err != nil {
 		return err
@@ -84,22 +84,10 @@ func (n *Node) startKubernetes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, user := range []struct{ name, user, group string }{
-		{"kubelet", "system:node:" + Name, "system:nodes"},
-		{"kube-proxy", "system:kube-proxy", ""},
-		{"kube-scheduler", "system:kube-scheduler", ""},
-	} {
-		var groups []string
-		if user.group != "" {
-			groups = []string{user.group}
-		}
-		config, err := n.Cluster.UserConfig(user.user, groups...)
-		if err != nil {
-			return err
-		}
-		if _, err := n.Cluster.KubeconfigFor(user.name, config); err != nil {
-			return err
-		}
+	err = errors.Join(n.addUser("kubelet", "system:node:"+Name, "system:nodes"),
+		n.addUser("kube-proxy", "system:kube-proxy"), n.addUser("kube-scheduler", "system:kube-scheduler"))
+	if err != nil {
+		return err
 	}
 	_, err = run("kube-proxy", binaries.Proxy, "--config="+filepath.Join(root, "kube-proxy.yaml"))
 	if err != nil {
@@ -113,6 +101,21 @@ func (n *Node) startKubernetes(ctx context.Context) error {
 		return err
 	}
 	return n.StartKubelet(ctx)
+}
+
+// addUser writes a kubeconfig for a program that acts as a user with groups.
+func (n *Node) addUser(name, user string, groups ...string) error {
+	config, err := n.Cluster.UserConfig(user, groups...)
+	if err != nil {
+		return err
+	}
+	_, err = n.Cluster.KubeconfigFor(name, config)
+	return err
+}
+
+// run starts a program, with its log in the node's directory. It ends with the namespaces at the latest.
+func run(name, path string, args ...string) (*cluster.Process, error) {
+	return cluster.StartProcess(path, name, root, false, args...)
 }
 
 func (n *Node) kubeconfig(name string) string {
@@ -132,11 +135,11 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 }
 
 // StopKubelet kills the kubelet. Its Pods go on running.
-func (n *Node) StopKubelet() error { return n.kubelet.kill() }
+func (n *Node) StopKubelet() error { return n.kubelet.Kill() }
 
 // WaitReady waits until the node is Ready.
 func (n *Node) WaitReady(ctx context.Context) error {
-	return n.kubelet.waitFor(ctx, "the node is Ready", func(ctx context.Context) error {
+	return n.kubelet.WaitFor(ctx, "a Ready node", func(ctx context.Context) error {
 		found, err := n.kube.CoreV1().Nodes().Get(ctx, Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -159,7 +162,7 @@ func (n *Node) Logs() string {
 	var all string
 	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "containerd", "metrics-server",
 		"helm-controller"} {
-		all += tail(filepath.Join(root, name+".log")) + "\n"
+		all += cluster.LogTail(filepath.Join(root, name+".log")) + "\n"
 	}
 	return all
 }

@@ -47,11 +47,10 @@ func prepare(ctx context.Context, dir string) (plan, error) {
 		return p, err
 	}
 	// Inside of the namespaces there is no way to the module proxy.
-	if _, err := cluster.BuildMetrics(ctx, os.Stderr); err != nil {
-		return p, err
-	}
-	if _, err := cluster.BuildHelmController(ctx, os.Stderr); err != nil {
-		return p, err
+	for _, other := range []string{"metrics", "helmcontroller"} {
+		if _, err := cluster.BuildNeighbour(ctx, os.Stderr, other); err != nil {
+			return p, err
+		}
 	}
 	top, err := shell(ctx, ".", "git rev-parse --show-toplevel")
 	if err != nil {
