@@ -44,10 +44,8 @@ type row struct {
 
 // requestNote lists the operator's requests during a measure.
 type requestNote struct {
-	Measure string         `json:"measure"`
-	Per     string         `json:"per"`
-	Counts  map[string]int `json:"counts"`
-	Over    int            `json:"over"`
+	Measure string `json:"measure"`
+	Per     string `json:"per"`
 }
 
 // point is the cost of a number of locked releases.

@@ -88,7 +88,7 @@ func (s *section) storm(name string, limit float64, rates [2][]float64, shares [
 
 // requests adds the operator's requests to the API server, divided by n.
 func (s *section) requests(name string, counted requests, n int) {
-	s.Requests = append(s.Requests, requestNote{Measure: name, Per: counted.per(n), Counts: counted, Over: n})
+	s.Requests = append(s.Requests, requestNote{Measure: name, Per: counted.per(n)})
 	if strings.Contains(name, "per release") {
 		return
 	}

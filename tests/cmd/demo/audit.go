@@ -20,18 +20,10 @@ type audit struct {
 
 // event is the relevant part of a line of the log.
 type event struct {
-	Verb string `json:"verb"`
-	URI  string `json:"requestURI"`
-	// Answered is when the request was answered.
-	Answered time.Time `json:"stageTimestamp"`
-	User     struct {
-		Username string `json:"username"`
-	} `json:"user"`
-	Object struct {
-		Resource  string `json:"resource"`
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-	} `json:"objectRef"`
+	Verb, RequestURI string
+	StageTimestamp   time.Time // of the answer
+	User             struct{ Username string }
+	ObjectRef        struct{ Resource, Namespace, Name string }
 }
 
 // writes returns the operator's writes to objects in a namespace so far, as "patch configmaps/shop".
@@ -42,7 +34,7 @@ func (a audit) writes(namespace string) ([]string, error) {
 	}
 	var writes []string
 	for _, e := range events {
-		writes = append(writes, e.Verb+" "+e.Object.Resource+"/"+e.Object.Name)
+		writes = append(writes, e.Verb+" "+e.ObjectRef.Resource+"/"+e.ObjectRef.Name)
 	}
 	return writes, nil
 }
@@ -54,8 +46,8 @@ func (a audit) tampered(namespace, name string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	for _, e := range slices.Backward(events) {
-		if e.Object.Name == name {
-			return e.Answered, nil
+		if e.ObjectRef.Name == name {
+			return e.StageTimestamp, nil
 		}
 	}
 	return time.Time{}, fmt.Errorf("the audit log has no write to %s/%s", namespace, name)
@@ -72,9 +64,9 @@ func (a audit) read(user, namespace string) (events []event, err error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return err
 		}
-		if e.User.Username == user && e.Object.Namespace == namespace && e.Object.Resource != "events" &&
+		if e.User.Username == user && e.ObjectRef.Namespace == namespace && e.ObjectRef.Resource != "events" &&
 			slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) &&
-			!strings.Contains(e.URI, "dryRun=") {
+			!strings.Contains(e.RequestURI, "dryRun=") {
 			events = append(events, e)
 		}
 		return nil

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -28,12 +26,7 @@ func newShell(s *screen, c *cluster.Cluster, repository, home string) *shell {
 		screen: s, dir: repository,
 		programs: map[string]string{"kubectl": b.Kubectl, "helm3": b.Helm3, "helm4": b.Helm4},
 		// Nothing of the user's set-up is seen or written to.
-		env: []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "KUBECONFIG=" + c.Kubeconfig(),
-			"HELM_CACHE_HOME=" + filepath.Join(home, "helm", "cache"),
-			"HELM_CONFIG_HOME=" + filepath.Join(home, "helm", "config"),
-			"HELM_DATA_HOME=" + filepath.Join(home, "helm", "data"),
-		},
+		env: cluster.Helm{Kubeconfig: c.Kubeconfig()}.Environment(home),
 	}
 }
 

@@ -51,8 +51,6 @@ type Options struct {
 	AuditRules string
 	// ExtraAPIServerArgs are appended to the flags of kube-apiserver and win over the ones before.
 	ExtraAPIServerArgs []string
-	// ExtraControllerManagerArgs are appended to the flags of kube-controller-manager.
-	ExtraControllerManagerArgs []string
 	// Detach lets the cluster outlive this process; Down stops it.
 	Detach bool
 	// Unrecorded excludes the cluster from the recordings for the oracle: its etcd loses writes, so that there is no
@@ -142,7 +140,7 @@ func (c *Cluster) addresses() []net.IP {
 }
 
 func (c *Cluster) controllerManagerArgs() []string {
-	return append([]string{
+	return []string{
 		"--kubeconfig=" + c.file("controller-manager.kubeconfig"),
 		"--authentication-kubeconfig=", "--authorization-kubeconfig=",
 		"--secure-port=0",
@@ -156,7 +154,7 @@ func (c *Cluster) controllerManagerArgs() []string {
 		// The default of 20 requests per second would take seconds to set the ServiceAccounts up.
 		"--kube-api-qps=1000", "--kube-api-burst=1000",
 		"--profiling=false",
-	}, c.options.ExtraControllerManagerArgs...)
+	}
 }
 
 // controllers returns the controllers for the objects of charts. Without nodes, the others (nodes, volumes,

@@ -32,7 +32,6 @@ const (
 // keep their identity (certificate or token). The proxy speaks HTTP/1.1: each watch has its own connection and can be
 // disturbed alone. Its methods may be called concurrently.
 type Proxy struct {
-	cluster *Cluster
 	config  *rest.Config
 	server  *http.Server
 	reverse *httputil.ReverseProxy
@@ -55,7 +54,7 @@ func (c *Cluster) StartProxy() (*Proxy, error) { return c.StartProxyTo(c.address
 
 // StartProxyTo is StartProxy in front of an API server, or a Balancer, at an address.
 func (c *Cluster) StartProxyTo(address string) (*Proxy, error) {
-	p := &Proxy{cluster: c, holds: map[*watchHold]struct{}{}, streams: map[*stream]struct{}{}}
+	p := &Proxy{holds: map[*watchHold]struct{}{}, streams: map[*stream]struct{}{}}
 	roots := x509.NewCertPool()
 	roots.AddCert(c.credentials.authority.cert)
 	server, err := tls.X509KeyPair(c.credentials.server.cert, c.credentials.server.key)

@@ -23,9 +23,8 @@ type Request struct {
 	User      string
 	// Impersonated is the impersonated user, or empty.
 	Impersonated string
-	// ContentType and Body are those of a write; the Body of a read is not kept.
-	ContentType string
-	Body        []byte
+	// Body is that of a write; the body of a read is not kept.
+	Body []byte
 	// Code is the HTTP status of the answer; 0 without an answer yet, and for a connection broken before it.
 	Code int
 }
@@ -82,7 +81,7 @@ func (p *Proxy) record(r *http.Request) (*Request, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the request: %w", err)
 		}
-		record.ContentType, record.Body = r.Header.Get("Content-Type"), body
+		record.Body = body
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
