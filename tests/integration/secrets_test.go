@@ -1,14 +1,12 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/sirupsen/logrus"
@@ -54,7 +52,7 @@ stringData: {text: %s}
 
 // Not parallel: it also captures logrus' global logger, which wrangler uses.
 func TestI7_SecretsStaySecret(t *testing.T) {
-	global := &syncBuffer{}
+	global := &kit.LogBuffer{}
 	logger := logrus.StandardLogger()
 	level, out := logger.GetLevel(), logger.Out
 	logrus.SetLevel(logrus.TraceLevel)
@@ -172,22 +170,4 @@ func (w *fixture) asJSON(v any) string {
 	text, err := json.Marshal(v)
 	check.NoError(w, err)
 	return string(text)
-}
-
-// syncBuffer is a buffer for several goroutines.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +34,7 @@ func (b *bench) policies(ctx context.Context) (err error) {
 	if err := b.grow(ctx, w, policySection, b.Releases, b.Releases*perPolicyRelease); err != nil {
 		return err
 	}
-	empty, err := b.restingMemory(ctx)
-	if err != nil {
+	if b.empty, err = b.restingMemory(ctx); err != nil {
 		return err
 	}
 	byHand, err := b.writesOf(func() (time.Duration, error) { return b.lock(ctx, w) }, "by hand", len(w.releases))
@@ -54,12 +52,7 @@ func (b *bench) policies(ctx context.Context) (err error) {
 	}
 	b.section.against("all releases locked by a policy, next to by hand", "s", byHand.Seconds(), byPolicy.Seconds()).
 		ratioAtMost(policyLimit)
-	resting, err := b.restingMemory(ctx)
-	if err != nil {
-		return err
-	}
-	b.section.memory("locked by a policy", resting, empty, len(w.locked))
-	if err := b.operator.Profile(ctx, "heap?gc=1", filepath.Join(b.profiles, "policy.heap")); err != nil {
+	if err := b.lockedMemory(ctx, w, "locked by a policy"); err != nil {
 		return err
 	}
 	return b.changePolicy(ctx, w)

@@ -35,7 +35,6 @@ func (b *bench) storms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	empty := b.empty
 	for _, s := range []struct {
 		name string
 		kind stormKind
@@ -47,12 +46,7 @@ func (b *bench) storms(ctx context.Context) error {
 			return err
 		}
 	}
-	after, err := b.restingMemory(ctx)
-	if err != nil {
-		return err
-	}
-	b.section.memory(afterStorms, after, empty, len(w.locked))
-	return nil
+	return b.lockedMemory(ctx, w, afterStorms)
 }
 
 // stormKind describes a storm over the objects of a world: release by release or, when mixed, all of them at once;

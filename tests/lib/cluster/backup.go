@@ -33,11 +33,7 @@ func (c *Cluster) whileStopped(ctx context.Context, do func() error) error {
 	if err := do(); err != nil {
 		return err
 	}
-	var err error
-	if c.etcd, err = c.run(c.binaries.Etcd, "etcd", c.etcdArgs()); err != nil {
-		return err
-	}
-	if err := c.waitForEtcd(ctx); err != nil {
+	if err := c.startEtcd(ctx); err != nil {
 		return err
 	}
 	for _, s := range c.apiServers {

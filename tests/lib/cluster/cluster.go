@@ -89,10 +89,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err := c.writeConfiguration(); err != nil {
 		return err
 	}
-	if c.etcd, err = c.run(c.binaries.Etcd, "etcd", c.etcdArgs()); err != nil {
-		return err
-	}
-	if err := c.waitForEtcd(ctx); err != nil {
+	if err := c.startEtcd(ctx); err != nil {
 		return err
 	}
 	if err := c.record(); err != nil {
@@ -136,7 +133,11 @@ func (c *Cluster) run(path, name string, args []string) (*Process, error) {
 	return p, nil
 }
 
-func (c *Cluster) waitForEtcd(ctx context.Context) error {
+// startEtcd starts etcd and returns when it is healthy.
+func (c *Cluster) startEtcd(ctx context.Context) (err error) {
+	if c.etcd, err = c.run(c.binaries.Etcd, "etcd", c.etcdArgs()); err != nil {
+		return err
+	}
 	client, url, err := c.etcdClient()
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ type Operator struct {
 	stop context.CancelFunc
 	done chan struct{}
 	err  error
-	log  *logBuffer
+	log  *LogBuffer
 	// Policies is nil without that process. It stops with the operator.
 	Policies *Operator
 }
@@ -141,7 +141,7 @@ func RunOperator(
 func newOperator(t testing.TB) *Operator {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	op := &Operator{t: t, ctx: ctx, stop: stop, done: make(chan struct{}), log: &logBuffer{}}
+	op := &Operator{t: t, ctx: ctx, stop: stop, done: make(chan struct{}), log: &LogBuffer{}}
 	t.Cleanup(func() {
 		op.Stop()
 		if t.Failed() {
@@ -236,18 +236,21 @@ func (o *Operator) Done() <-chan struct{} { return o.done }
 // Err returns the error of operator.Run; call it after Done is closed.
 func (o *Operator) Err() error { return o.err }
 
-type logBuffer struct {
+// LogBuffer is a buffer for several goroutines.
+type LogBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (b *logBuffer) Write(p []byte) (int, error) {
+// Write appends to the buffer.
+func (b *LogBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.Write(p)
 }
 
-func (b *logBuffer) String() string {
+// String returns the content so far.
+func (b *LogBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -138,28 +139,30 @@ func (o *Observer) Now() Mark {
 
 // Remember records Helm's current objects in a namespace as Helm's state, and returns their number.
 func (o *Observer) Remember(ctx context.Context, namespace string) (int, error) {
-	fresh := map[ID]map[string]any{}
+	objects, err := o.managed(ctx, namespace)
+	if err != nil {
+		return 0, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.reference, func(id ID, _ map[string]any) bool { return id.Namespace == namespace })
+	for i := range objects {
+		o.reference[idOf(&objects[i])] = content(&objects[i])
+	}
+	return len(objects), nil
+}
+
+// managed returns Helm's existing objects in a namespace.
+func (o *Observer) managed(ctx context.Context, namespace string) (all []unstructured.Unstructured, err error) {
 	for _, resource := range o.resources {
 		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx,
 			metav1.ListOptions{LabelSelector: helmSelector})
 		if err != nil {
-			return 0, fmt.Errorf("list %s in %s: %w", resource.Resource, namespace, err)
+			return nil, fmt.Errorf("list %s in %s: %w", resource.Resource, namespace, err)
 		}
-		for i := range list.Items {
-			fresh[idOf(&list.Items[i])] = content(&list.Items[i])
-		}
+		all = append(all, list.Items...)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for id := range o.reference {
-		if id.Namespace == namespace {
-			delete(o.reference, id)
-		}
-	}
-	for id, c := range fresh {
-		o.reference[id] = c
-	}
-	return len(fresh), nil
+	return all, nil
 }
 
 // Episode is one departure of an object from how Helm left it.
@@ -241,20 +244,13 @@ func (o *Observer) Flaps(since Mark, namespace string) []string {
 	return flaps
 }
 
-// Left returns Helm's existing objects in a namespace.
-func (o *Observer) Left(ctx context.Context, namespace string) ([]string, error) {
-	var left []string
-	for _, resource := range o.resources {
-		list, err := o.client.Resource(resource).Namespace(namespace).List(ctx,
-			metav1.ListOptions{LabelSelector: helmSelector})
-		if err != nil {
-			return nil, fmt.Errorf("list %s in %s: %w", resource.Resource, namespace, err)
-		}
-		for i := range list.Items {
-			left = append(left, idOf(&list.Items[i]).String())
-		}
+// Left returns the names of Helm's existing objects in a namespace.
+func (o *Observer) Left(ctx context.Context, namespace string) (left []string, err error) {
+	objects, err := o.managed(ctx, namespace)
+	for i := range objects {
+		left = append(left, idOf(&objects[i]).String())
 	}
-	return left, nil
+	return left, err
 }
 
 func idOf(obj *unstructured.Unstructured) ID {
