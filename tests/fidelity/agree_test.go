@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
@@ -118,12 +117,9 @@ func TestDiffAndTheOperatorAgree(t *testing.T) {
 				shapes[i].group = group
 			}
 		}
-		var autoscaler unstructured.Unstructured
-		check.NoError(t, autoscaler.UnmarshalJSON([]byte(foreignAutoscaler)))
 		scalers := resource("horizontalpodautoscalers")
 		scalers.Version = "v1"
-		_, err := w.In(scalers, w.Apps).Create(w.Ctx, &autoscaler, metav1.CreateOptions{})
-		check.NoError(t, err)
+		w.Create(scalers, w.Apps, foreignAutoscaler)
 		r := w.install(helm.Name, helm, shapes)
 		r.agrees(t)
 	})

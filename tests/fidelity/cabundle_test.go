@@ -78,9 +78,7 @@ rules: [{apiGroups: [""], resources: [pods, "{{ .Values.rev }}"], verbs: [get]}]
 func TestI5_AnAggregationDoesNotReplaceDeclaredRules(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		chart := w.Chart("app", roleWithRules)
-		w.Helm(helm, "install", "app", chart, "--set", "rev=one")
-		w.Lock("app")
+		chart := w.installed(helm, roleWithRules, "rev=one")
 		roles := w.In(resource("clusterroles"), "")
 		before, err := roles.Get(w.Ctx, w.Apps, metav1.GetOptions{})
 		check.NoError(t, err)
@@ -95,8 +93,7 @@ func TestI5_AnAggregationDoesNotReplaceDeclaredRules(t *testing.T) {
 		})
 		w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftReverted)
 		w.WaitReady("app", 1)
-		w.Helm(helm, "upgrade", "app", chart, "--set", "rev=two")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "rev=two")
 	})
 }
 
@@ -138,9 +135,7 @@ func TestI4_AnEmptyMergeKeyIsItsDefault(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 				w := newFixture(t)
-				chart := w.Chart("app", strings.ReplaceAll(blankKeys, "PROTOCOL", protocol))
-				w.Helm(helm, "install", "app", chart, "--set", "rev=one")
-				w.Lock("app")
+				chart := w.installed(helm, strings.ReplaceAll(blankKeys, "PROTOCOL", protocol), "rev=one")
 				for _, plural := range []string{"services", "deployments"} {
 					w.Patch(resource(plural), "web", `{"metadata":{"labels":{"mine":"stays"}}}`)
 				}
@@ -161,8 +156,7 @@ func TestI4_AnEmptyMergeKeyIsItsDefault(t *testing.T) {
 				}
 				w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonDriftReverted)
 				w.WaitReady("app", 1)
-				w.Helm(helm, "upgrade", "app", chart, "--set", "rev=two")
-				w.WaitReady("app", 2)
+				w.upgraded(helm, chart, "rev=two")
 			})
 		})
 	}

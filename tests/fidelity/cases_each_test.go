@@ -155,7 +155,7 @@ func digest(w *fixture, helm cluster.Helm) {
 	w.restart(`app"`)
 	w.again(w.Running, func() { w.ignore("/metadata/labels/none") }, `app"`)
 	w.again(w.Running, func() {
-		w.Patch(secrets, "sh.helm.release.v1.app.v1", `{"metadata":{"labels":{"touched":"yes"}}}`)
+		w.Patch(kit.Secrets, "sh.helm.release.v1.app.v1", `{"metadata":{"labels":{"touched":"yes"}}}`)
 	}, `app"`)
 	w.WaitReady("app", 1)
 	w.expectNoWrites("though only Helm wrote the object")

@@ -111,7 +111,7 @@ func (w *fixture) drifts(columns []string) {
 		if added != "" && !takeOut(now, strings.Split(added[1:], "/")) {
 			return fmt.Errorf("%s is gone: %v", added, now)
 		}
-		return kit.Difference(before, now, "", func(string, string) bool { return false })
+		return kit.Difference(before, now, "", nil)
 	})
 }
 
@@ -132,12 +132,10 @@ func upgrades(name, object, value string) func(*fixture, cluster.Helm) {
 			"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "-")
 		w.Eventually("it is as before, and Helm's", func() error {
 			now := w.kubectlGet(object)
-			for _, e := range now.GetManagedFields() {
-				if e.Manager == "other" && helm == kit.Shared.Helm4() {
-					return fmt.Errorf("the other manager owns %s", e.FieldsV1.GetRawBytes())
-				}
+			if err := sharedBy(now, "other"); err != nil && helm == kit.Shared.Helm4() {
+				return err
 			}
-			return kit.Difference(before, contentOf(now), "", func(string, string) bool { return false })
+			return kit.Difference(before, contentOf(now), "", nil)
 		})
 		w.Helm(helm, "upgrade", "app", casePath(name, "chart"), "--set", value+"=two")
 		w.WaitReady("app", 2)

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -86,8 +87,7 @@ func TestI8_AnUndeclaredImmutableIsDrift(t *testing.T) {
 		w.WaitReady("app", 1)
 		w.Kubectl("-n", w.Apps, "delete", "configmap", "ignored")
 		w.WaitField(kit.ConfigMaps, "ignored", "data.key", "first")
-		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "note=second")
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "second")
 	})
 }
@@ -96,9 +96,9 @@ func TestI8_AnUndeclaredImmutableIsDrift(t *testing.T) {
 func TestI8_AnUndeclaredImmutableIsReplaced(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		chart := w.Chart("app", freezable)
-		w.Helm(helm, "install", "app", chart, "--set", "note=first")
-		w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
+		chart := w.installed(helm, freezable, "note=first", func(hr *v1alpha1.HelmRelease) {
+			hr.Spec.ReplaceImmutable = true
+		})
 		for _, object := range frozen {
 			plural, name, _ := strings.Cut(object, "/")
 			old := w.Get(resource(plural), name)
@@ -108,42 +108,41 @@ func TestI8_AnUndeclaredImmutableIsReplaced(t *testing.T) {
 			check.Report(t, w.ownedByHelm(made))
 		}
 		w.WaitReady("app", 1)
-		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "note=second")
 	})
 }
 
 // Objects are replaced by others with an irreversible difference. The condition names the field, the rest of the
 // release stays protected, and the object is restored once that is possible.
 func TestMoments_ImmutableDifference(t *testing.T) {
-	deployment := func() *unstructured.Unstructured {
-		labels := map[string]any{"app": "evil"}
-		return asObject(map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
-			"metadata": map[string]any{"name": "web"}, "spec": map[string]any{
-				"replicas": int64(0), "selector": map[string]any{"matchLabels": labels},
-				"template": map[string]any{"metadata": map[string]any{"labels": labels},
-					"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": "evil:1"}}}}}})
-	}
+	const sealed = "{apiVersion: v1, kind: ConfigMap, metadata: {name: sealed}, immutable: true, data: {key: evil}}"
+	const typed = `{apiVersion: v1, kind: Secret, metadata: {name: typed}, type: example.com/evil,
+		data: {password: ZXZpbA==}}`
+	const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: evil}}
+  template: {metadata: {labels: {app: evil}}, spec: {containers: [{name: main, image: "evil:1"}]}}
+`
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
 		w.locked(helm)
-		sealed := configMapObject("sealed", map[string]any{"key": "evil"})
-		sealed.Object["immutable"] = true
-		typed := asObject(map[string]any{"apiVersion": "v1", "kind": "Secret",
-			"metadata": map[string]any{"name": "typed"}, "type": "example.com/evil",
-			"data": map[string]any{"password": "ZXZpbA=="}})
 		for _, in := range []struct {
-			plural string
-			object *unstructured.Unstructured
-			says   []string
+			plural, manifest string
+			says             []string
 		}{
 			{"configmaps", sealed, []string{"ConfigMap " + w.Apps + "/sealed", "data"}},
 			{"secrets", typed, []string{"Secret " + w.Apps + "/typed", "type"}},
-			{"deployments", deployment(), []string{"Deployment " + w.Apps + "/web", "spec.selector"}},
+			{"deployments", deployment, []string{"Deployment " + w.Apps + "/web", "spec.selector"}},
 		} {
 			t.Run(in.plural, func(t *testing.T) {
 				w := w.on(t)
-				w.replaceWhileSuspended(in.plural, in.object)
+				object := &unstructured.Unstructured{}
+				check.NoError(t, yaml.Unmarshal([]byte(in.manifest), object))
+				w.replaceWhileSuspended(in.plural, object)
 				c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
 				t.Logf("Ready: %s", c.Message)
 				for _, part := range in.says {
@@ -153,9 +152,9 @@ func TestMoments_ImmutableDifference(t *testing.T) {
 					"Ready tells a value: %s", c.Message)
 				w.Patch(kit.ConfigMaps, "plain", `{"data":{"key":"evil"}}`)
 				w.WaitField(kit.ConfigMaps, "plain", "data.key", "declared")
-				old := w.Get(resource(in.plural), in.object.GetName())
-				w.Delete(resource(in.plural), in.object.GetName())
-				u := w.WaitNewObject(resource(in.plural), in.object.GetName(), old.GetUID())
+				old := w.Get(resource(in.plural), object.GetName())
+				w.Delete(resource(in.plural), object.GetName())
+				u := w.WaitNewObject(resource(in.plural), object.GetName(), old.GetUID())
 				check.Report(t, w.ownedByHelm(u))
 				w.WaitReady("app", 1)
 			})

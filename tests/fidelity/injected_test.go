@@ -35,31 +35,16 @@ type injector struct {
 }
 
 func (i *injector) mutate(object map[string]any) (operations []string) {
-	containers, _ := kit.Field(asObject(object), "spec.template.spec.containers").([]any)
+	containers := containersOf(object)
 	if i.down.Load() || len(containers) == 0 {
 		return nil
 	}
-	main := -1
-	sidecar := false
-	for at, item := range containers {
-		container, _ := item.(map[string]any)
-		if container["name"] == "main" {
-			main = at
-		}
-		sidecar = sidecar || container["name"] == "sidecar"
-	}
-	if main >= 0 {
-		env, _ := containers[main].(map[string]any)["env"].([]any)
-		found := false
-		for _, item := range env {
-			variable, _ := item.(map[string]any)
-			found = found || variable["name"] == "INJECTED"
-		}
-		if !found {
+	if main := named(containers, "main"); main >= 0 {
+		if !strings.Contains(fmt.Sprint(containers[main]["env"]), "name:INJECTED") {
 			operations = append(operations, add(fmt.Sprintf("%s/containers/%d/env/-", pod, main), `{"name":"INJECTED","value":"1"}`))
 		}
 	}
-	if !sidecar {
+	if named(containers, "sidecar") < 0 {
 		operations = append(operations, add(pod+"/containers/0", fmt.Sprintf(
 			`{"name":"sidecar","image":%q,"args":["--one"],"env":[{"name":"X","value":"x"}]}`, i.image.Load())))
 	}
@@ -84,21 +69,6 @@ func (w *fixture) strictly(helm cluster.Helm) *injector {
 	return i
 }
 
-// edit changes the Deployment as a user does.
-func (w *fixture) edit(patch string) *unstructured.Unstructured {
-	w.Helper()
-	u := w.Patch(kit.Deployments, "app", patch)
-	return u
-}
-
-// leavesDeployment fails the test when the operator wrote to the Deployment since the last Reset.
-func (w *fixture) leavesDeployment(when string) {
-	w.Helper()
-	for _, r := range w.writes("deployments") {
-		w.Errorf("unexpected write %s: %s %s", when, r, r.Body)
-	}
-}
-
 const sidecar = pod + "/containers/0"
 
 // A change in a container or a variable that a webhook injected is taken out: the webhook injects it again.
@@ -118,7 +88,7 @@ func TestI5_StrictRestoresInjectedElements(t *testing.T) {
 			"variable of another":   set(pod+"/containers/1/env/1/value", `"evil"`),
 			"beside declared drift": set(sidecar+"/image", `"evil.example/a"`) + "," + set(pod+"/containers/1/image", `"evil.example/b"`),
 		} {
-			u := w.edit("[" + patch + "]")
+			u := w.Patch(kit.Deployments, "app", "["+patch+"]")
 			check.Must(t, content(u) != good, "%s: the edit changed nothing", name)
 			w.Eventually(name+" is as it was", func() error {
 				if got := content(w.Get(kit.Deployments, "app")); got != good {
@@ -140,10 +110,7 @@ func TestI5_StrictRestoresInjectedElementsAtTheFirstLock(t *testing.T) {
 		w := newFixture(t)
 		w.strictly(helm)
 		good := w.Get(kit.Deployments, "app")
-		w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
-		w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
-		w.edit("[" + set(sidecar+"/image", `"evil.example/sidecar"`) + "]")
-		w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+		w.whileSuspended(func() { w.Patch(kit.Deployments, "app", "["+set(sidecar+"/image", `"evil.example/sidecar"`)+"]") })
 		w.WaitField(kit.Deployments, "app", "spec", good.Object["spec"])
 	})
 }
@@ -156,18 +123,18 @@ func TestI6_StrictLeavesInjectedElementsWithoutTheirWebhook(t *testing.T) {
 		w.PassFence()
 		w.Proxy.Reset()
 		i.down.Store(true)
-		w.relock("app")
-		w.leavesDeployment("while the webhook is down")
-		u := w.edit("[" + set(sidecar+"/image", `"evil.example/sidecar"`) + "]")
+		w.relock()
+		w.expectNoWrites("while the webhook is down", "deployments")
+		u := w.Patch(kit.Deployments, "app", "["+set(sidecar+"/image", `"evil.example/sidecar"`)+"]")
 		w.PassFence()
 		w.WaitReason("app", v1alpha1.ConditionDrifted, v1alpha1.ReasonNoDrift)
-		w.leavesDeployment("after an edit while the webhook is down")
+		w.expectNoWrites("after an edit while the webhook is down", "deployments")
 		check.Equal(t, content(w.Get(kit.Deployments, "app")), content(u), "it")
 		i.image.Store("registry.local/sidecar:2")
 		i.down.Store(false)
-		w.edit("[" + del(sidecar) + "]") // the webhook injects the newer one
+		w.Patch(kit.Deployments, "app", "["+del(sidecar)+"]") // the webhook injects the newer one
 		w.PassFence()
-		w.leavesDeployment("after the webhook injected another form")
+		w.expectNoWrites("after the webhook injected another form", "deployments")
 		got := kit.Field(w.Get(kit.Deployments, "app"), "spec.template.spec.containers")
 		check.That(t, strings.Contains(fmt.Sprint(got), "sidecar:2"), "containers are %v", got)
 	})

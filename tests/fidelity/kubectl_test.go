@@ -3,7 +3,6 @@ package fidelity
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,9 +17,7 @@ import (
 // kubectl runs kubectl in Apps, with input and in an environment of its own.
 func (w *fixture) kubectl(input string, environment []string, args ...string) {
 	w.Helper()
-	binaries, err := cluster.Build(w.Ctx, io.Discard) // it is built already
-	check.NoError(w, err)
-	cmd := exec.CommandContext(w.Ctx, binaries.Kubectl, append(args, "--namespace", w.Apps)...)
+	cmd := exec.CommandContext(w.Ctx, w.Cluster.Binaries().Kubectl, append(args, "--namespace", w.Apps)...)
 	cmd.Stdin = strings.NewReader(input)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.TempDir(), "KUBECONFIG=" + kit.Shared.Kubeconfig()},
 		environment...)
@@ -77,8 +74,7 @@ func TestMoments_Kubectl(t *testing.T) {
 				o.Eventually("what is declared is back", func() error { return o.hasAll(before) })
 			})
 		}
-		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "note=second")
 	})
 }
 

@@ -4,6 +4,7 @@
 package fidelity
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -66,22 +67,64 @@ func (w *fixture) landed(resources ...string) []cluster.Request {
 		func(r cluster.Request) bool { return r.Code >= http.StatusBadRequest })
 }
 
-// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset.
-func (w *fixture) expectNoWrites(when string) {
+// expectNoWrites fails the test when the operator wrote to objects of releases since the last Reset, optionally of one
+// resource only.
+func (w *fixture) expectNoWrites(when string, resources ...string) {
 	w.Helper()
-	for _, r := range w.writes() {
+	for _, r := range w.writes(resources...) {
 		w.Errorf("unexpected write %s: %s %s", when, r, r.Body)
 	}
 }
 
-// relock suspends and resumes the lock of a release: every object is judged again, as at its first lock.
-func (w *fixture) relock(name string) {
+// installed installs a template with values as release app, and locks it.
+func (w *fixture) installed(
+	helm cluster.Helm, template, values string, change ...func(*v1alpha1.HelmRelease),
+) (chart string) {
 	w.Helper()
-	w.PatchHelmRelease(name, `{"spec":{"suspend":true}}`)
-	w.WaitReason(name, v1alpha1.ConditionLocked, v1alpha1.ReasonSuspended)
-	w.PatchHelmRelease(name, `{"spec":{"suspend":false}}`)
-	w.WaitReason(name, v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
-	w.WaitReady(name, 0)
+	chart = w.Chart("app", template)
+	w.Helm(helm, "install", "app", chart, "--set", values)
+	w.Lock("app", change...)
+	return chart
+}
+
+// upgraded upgrades release app to revision 2 with other values, and waits until that is locked.
+func (w *fixture) upgraded(helm cluster.Helm, chart, values string) {
+	w.Helper()
+	w.Helm(helm, "upgrade", "app", chart, "--set", values)
+	w.WaitReady("app", 2)
+}
+
+// relock suspends and resumes the lock of release app: every object is judged again, as at its first lock.
+func (w *fixture) relock() {
+	w.Helper()
+	w.whileSuspended(func() {})
+	w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)
+	w.WaitReady("app", 0)
+}
+
+// sharedBy returns an error if a manager owns fields of an object.
+func sharedBy(u *unstructured.Unstructured, manager string) error {
+	for _, e := range u.GetManagedFields() {
+		if e.Manager == manager {
+			return fmt.Errorf("%s owns %s", e.Manager, e.FieldsV1.GetRawBytes())
+		}
+	}
+	return nil
+}
+
+// containersOf returns the containers in the Pod template of an object.
+func containersOf(object map[string]any) (all []map[string]any) {
+	list, _ := kit.Field(asObject(object), "spec.template.spec.containers").([]any)
+	for _, item := range list {
+		container, _ := item.(map[string]any)
+		all = append(all, container)
+	}
+	return all
+}
+
+// named returns the index of the element with a name; -1 for none.
+func named(list []map[string]any, name string) int {
+	return slices.IndexFunc(list, func(e map[string]any) bool { return e["name"] == name })
 }
 
 func asObject(content map[string]any) *unstructured.Unstructured {
@@ -97,7 +140,8 @@ func asEvent(event watch.Event) *unstructured.Unstructured {
 	return u
 }
 
-// to returns the operator's accepted writes to the object of a name.
-func (w *fixture) to(name string) []cluster.Request {
-	return slices.DeleteFunc(w.landed(), func(r cluster.Request) bool { return !strings.HasSuffix(r.Path, "/"+name) })
+// to returns the operator's accepted writes to the object of a name, optionally of one resource only.
+func (w *fixture) to(name string, resources ...string) []cluster.Request {
+	return slices.DeleteFunc(w.landed(resources...),
+		func(r cluster.Request) bool { return !strings.HasSuffix(r.Path, "/"+name) })
 }

@@ -52,10 +52,7 @@ spec:
 func (w *fixture) locked(h cluster.Helm) (chart string) {
 	w.Helper()
 	w.LockFence()
-	chart = w.Chart("app", moments)
-	w.Helm(h, "install", "app", chart, "--set", "note=first")
-	w.Lock("app")
-	return chart
+	return w.installed(h, moments, "note=first")
 }
 
 // ownedByHelm returns an error unless an object has Helm's ownership metadata.
@@ -76,9 +73,8 @@ func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 		creations := w.Proxy.HoldRequests(cluster.ForResource("configmaps", http.MethodPost))
 		w.Delete(kit.ConfigMaps, "plain")
 		check.NoError(t, creations.Wait(w.Ctx, 1))
-		evil := configMapObject("plain", map[string]any{"key": "evil", "other": "x"})
-		made, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, evil, metav1.CreateOptions{FieldManager: kit.Tamperer})
-		check.NoError(t, err)
+		made := w.Create(kit.ConfigMaps, w.Apps,
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {key: evil, other: x}}")
 		creations.Release()
 		w.Eventually("content and ownership are back", func() error {
 			u := w.Get(kit.ConfigMaps, "plain")
@@ -91,14 +87,8 @@ func TestMoments_AnotherObjectOfTheNameInItsPlace(t *testing.T) {
 		check.That(t, u.GetUID() == made.GetUID() && kit.Field(u, "data.other") == "x",
 			"it is not the tamperer's object, put right: %v", u.Object)
 		w.WaitReady("app", 1)
-		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "note=second")
 	})
-}
-
-func configMapObject(name string, data map[string]any) *unstructured.Unstructured {
-	return asObject(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name},
-		"data": data})
 }
 
 // An object of a release in a terminating namespace is re-created with the namespace.
@@ -108,10 +98,8 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 	other := w.Namespace("other-" + w.Apps)
 	w.Installed(kit.Shared.Helm4(), "app", kit.ConfigMap("here", "declared")+
 		strings.ReplaceAll(kit.ConfigMap("there", "declared"), "name: there", "name: there, namespace: "+other))
-	held := configMapObject("held", nil)
-	held.SetFinalizers([]string{"example.com/held"})
-	_, err := w.In(kit.ConfigMaps, other).Create(w.Ctx, held, metav1.CreateOptions{})
-	check.NoError(t, err)
+	w.Create(kit.ConfigMaps, other,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/held]}}")
 	namespaces := w.Kube.CoreV1().Namespaces()
 	check.NoError(t, namespaces.Delete(w.Ctx, other, metav1.DeleteOptions{}))
 	c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted)
@@ -131,7 +119,7 @@ func TestMoments_TerminatingNamespace(t *testing.T) {
 		_, err = namespaces.Finalize(w.Ctx, last, metav1.UpdateOptions{})
 		return errors.Join(errors.New("it was there"), err)
 	})
-	_, err = namespaces.Create(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}},
+	_, err := namespaces.Create(w.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}},
 		metav1.CreateOptions{})
 	check.NoError(t, err)
 	w.WaitFieldIn(kit.ConfigMaps, other, "there", "data.key", "declared")
@@ -155,8 +143,7 @@ func TestMoments_ForeignFinalizer(t *testing.T) {
 		check.That(t, n == int64(0) && len(u.GetFinalizers()) == 0, "it has %v replicas and the finalizers %v", n,
 			u.GetFinalizers())
 		w.WaitReady("app", 1)
-		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "note=second")
 	})
 }
 
@@ -173,8 +160,7 @@ func TestMoments_Subresources(t *testing.T) {
 		web.comes(before)
 		n := len(w.to("web"))
 		check.That(t, n == 1, "%d writes for one scale and one status", n)
-		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "note=second")
 	})
 }
 
@@ -192,7 +178,6 @@ func TestMoments_DeclaredValuesOwnedByAnother(t *testing.T) {
 		n, server := len(w.to("plain")), helm.Name == "helm 4"
 		check.That(t, n > 0 == server && n <= 2, "%d writes", n)
 		w.PassFence()
-		w.Helm(helm, "upgrade", "app", chart, "--set", "note=second")
-		w.WaitReady("app", 2)
+		w.upgraded(helm, chart, "note=second")
 	})
 }

@@ -110,22 +110,16 @@ func TestI4_TheNextUpgradeNeedsNoForce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, suspended %t", name, suspended), func(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t)
-				chart := w.Chart("app", nextUpgrades)
-				w.Helm(kit.Shared.Helm4(), "install", "app", chart, "--set", "rev=one")
-				w.Lock("app")
+				chart := w.installed(kit.Shared.Helm4(), nextUpgrades, "rev=one")
 				before := w.owners()
 				if suspended {
-					w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
-					w.WaitReason("app", "Locked", "Suspended")
-				}
-				attack(w)
-				if suspended {
-					w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+					w.whileSuspended(func() { attack(w) })
 					w.WaitReady("app", 1)
+				} else {
+					attack(w)
 				}
 				w.Eventually("Helm alone owns what it sends", func() error { return w.ownsAlone(before, strings.Contains(name, "nulls")) })
-				w.Helm(kit.Shared.Helm4(), "upgrade", "app", chart, "--set", "rev=two,replicas=2")
-				w.WaitReady("app", 2)
+				w.upgraded(kit.Shared.Helm4(), chart, "rev=two,replicas=2")
 				w.WaitField(resource("deployments"), "web", "metadata.labels.rev", "two")
 			})
 		}
@@ -250,14 +244,7 @@ webhooks:
 	w.kubectl(w.Helm(helm, "template", "app", chart, "--set", "rev=evil"), nil,
 		"apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", "-")
 	w.Eventually("it is Helm's alone", func() error {
-		u := w.kubectlGet("mutatingwebhookconfiguration/" + w.Apps)
-		for _, e := range u.GetManagedFields() {
-			if e.Manager == "other" {
-				return fmt.Errorf("the other manager owns %s", e.FieldsV1.GetRawBytes())
-			}
-		}
-		return nil
+		return sharedBy(w.kubectlGet("mutatingwebhookconfiguration/"+w.Apps), "other")
 	})
-	w.Helm(helm, "upgrade", "app", chart, "--set", "rev=two")
-	w.WaitReady("app", 2)
+	w.upgraded(helm, chart, "rev=two")
 }

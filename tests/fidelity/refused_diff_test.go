@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/inspect"
 	helmrelease "github.com/rancher/helm-locker/pkg/release"
@@ -101,37 +99,12 @@ func pathsOf(d inspect.Difference) []string {
 	return paths
 }
 
-// notSafePolicy forbids the declared value, in an update and in a creation.
-const notSafePolicy = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: safe-NAMESPACE}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
-  matchConditions: [{name: here, expression: "object.metadata.namespace == 'NAMESPACE'"}]
-  validations:
-  - {expression: "object.data.key != 'declared'", message: not any more, reason: Invalid}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: safe-NAMESPACE}
-spec: {policyName: safe-NAMESPACE, validationActions: [Deny]}
-`
-
 // TestAdviceOnlyWhereAFieldIsImmutable has a refused, invalid value in a mutable field: the object could not be created
 // either, and replacing it would not help.
 func TestAdviceOnlyWhereAFieldIsImmutable(t *testing.T) {
 	w := newFixture(t)
 	w.Installed(kit.Shared.Helm3(), "app", kit.ConfigMap("settings", "declared"))
-	policy := filepath.Join(t.TempDir(), "policy.yaml")
-	check.NoError(t, os.WriteFile(policy, []byte(strings.ReplaceAll(notSafePolicy, "NAMESPACE", w.Apps)), 0o600))
-	w.Kubectl("apply", "-f", policy)
-	w.Until("the policy is in force", func() (any, bool) {
-		err := w.TryPatch(kit.ConfigMaps, "settings", `{"data":{"more":"x"}}`, metav1.DryRunAll)
-		return err, err != nil && strings.Contains(err.Error(), "not any more")
-	})
+	w.Deny(kit.ConfigMaps, "object.data.key != 'declared'", "settings", `{"data":{"more":"x"}}`)
 	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"evil"}}`)
 	c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)
 	check.That(t, !strings.Contains(c.Message, "replaceImmutable") && !strings.Contains(c.Message, "never replaced"),

@@ -2,9 +2,7 @@ package fidelity
 
 import (
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,26 +154,6 @@ func (w *fixture) refusedIn(gvr schema.GroupVersionResource, name, field string,
 	w.Proxy.Reset()
 }
 
-// outOfService forbids new references to the Secret "declared".
-const outOfService = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: out-NAMESPACE}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [serviceaccounts]}]
-  matchConditions: [{name: here, expression: "object.metadata.namespace == 'NAMESPACE'"}]
-  validations:
-  - expression: "!has(object.secrets) || object.secrets.all(s, s.name != 'declared')"
-    message: the Secret is out of service
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: out-NAMESPACE}
-spec: {policyName: out-NAMESPACE, validationActions: [Deny]}
-`
-
 // TestI2_AllChangesGoWithTheRefusedOne renames the element of a list, which is two changes at one path, and makes the
 // old name a refused one. No field is left to restore then, and nothing is written: every other field stays.
 func TestI2_AllChangesGoWithTheRefusedOne(t *testing.T) {
@@ -189,14 +167,7 @@ secrets: [{name: declared}]
 automountServiceAccountToken: false
 `+"---"+kit.ConfigMap("other", "declared"))
 		accounts := resource("serviceaccounts")
-		policy := filepath.Join(t.TempDir(), "policy.yaml")
-		check.NoError(t, os.WriteFile(policy, []byte(strings.ReplaceAll(outOfService, "NAMESPACE", w.Apps)), 0o600))
-		w.Kubectl("apply", "-f", policy)
-
-		w.Until("the policy is in force", func() (any, bool) {
-			err := w.TryPatch(accounts, "account", `{}`, metav1.DryRunAll)
-			return err, err != nil && strings.Contains(err.Error(), "out of service")
-		})
+		w.Deny(accounts, "!has(object.secrets) || object.secrets.all(s, s.name != 'declared')", "account", `{}`)
 		w.Proxy.Reset()
 		w.Patch(accounts, "account", `{"secrets":[{"name":"evil"}]}`)
 		c := w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonRevertFailed)

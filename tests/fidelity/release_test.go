@@ -34,12 +34,10 @@ func (w *fixture) install(helmName string, helm cluster.Helm, shapes []shape) *r
 			manifest.WriteString("\n---\n" + strings.ReplaceAll(s.manifest, "NOTE", `"{{ .Values.note }}"`))
 		}
 	}
-	r.chart = w.Chart("app", manifest.String())
-	w.Helm(helm, "install", "app", r.chart, "--set", "note=first")
 	w.Proxy.Reset()
-	w.Lock("app")
+	r.chart = w.installed(helm, manifest.String(), "note=first")
 	w.expectNoWrites("at the lock")
-	w.relock("app")
+	w.relock()
 	w.expectNoWrites("at the second lock")
 	return r
 }
@@ -99,12 +97,7 @@ func (o *target) revertsEdit(e edit, before map[string]any) bool {
 // apply and a foreign field to remove, a second and third one for the field ownership.
 func (o *target) expectFewWrites(edits int, helmName string) {
 	o.Helper()
-	var found []cluster.Request
-	for _, w := range o.landed(o.gvr.Resource) {
-		if strings.HasSuffix(w.Path, "/"+o.name()) {
-			found = append(found, w)
-		}
-	}
+	found := o.to(o.name(), o.gvr.Resource)
 	if helmName == "helm 4" {
 		edits *= 3
 	}
@@ -118,13 +111,12 @@ func (o *target) expectFewWrites(edits int, helmName string) {
 func (r *release) upgrades() {
 	r.Helper()
 	// An object can be as before while the last of several writes, about the ownership of its fields, is on its way.
-	r.relock("app")
+	r.relock()
 	r.Proxy.Reset()
-	r.relock("app")
+	r.relock()
 	r.expectNoWrites("after the reverts")
-	r.Helm(r.helm, "upgrade", "app", r.chart, "--set", "note=second")
-	r.WaitReady("app", 2)
-	r.relock("app")
+	r.upgraded(r.helm, r.chart, "note=second")
+	r.relock()
 	r.expectNoWrites("after the upgrade")
 	for _, s := range r.shapes {
 		if note := r.target(s).live().GetAnnotations()["note"]; note != "second" && !s.static {

@@ -48,7 +48,7 @@ func TestI5_ManagedFieldsAloneExcuseNothing(t *testing.T) {
 						w.forgetSettled()
 					}
 					before := w.Get(resource("deployments"), "pinned")
-					w.NextSecond(w.Get(secrets, "sh.helm.release.v1.app.v1"))
+					w.NextSecond(w.Get(kit.Secrets, "sh.helm.release.v1.app.v1"))
 					_, err := w.In(resource("deployments"), w.Apps).Patch(w.Ctx, "pinned", c.kind, []byte(c.patch),
 						metav1.PatchOptions{FieldManager: c.manager}, strings.Fields(c.sub)...)
 					check.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -57,16 +56,13 @@ func (w *fixture) engine() *atomic.Int32 {
 		}
 		digest := "@sha256:" + strings.Repeat([]string{"a", "b"}[state.Load()], 64)
 		var operations []string
-		containers, _ := kit.Field(asObject(object), "spec.template.spec.containers").([]any)
-		injected := false
-		for i, item := range containers {
-			container, _ := item.(map[string]any)
-			injected = injected || container["name"] == "proxy"
+		containers := containersOf(object)
+		for i, container := range containers {
 			if image := fmt.Sprint(container["image"]); image == "example.com/main:1" {
 				operations = append(operations, set(fmt.Sprintf("%s/containers/%d/image", pod, i), fmt.Sprintf("%q", image+digest)))
 			}
 		}
-		if !injected {
+		if named(containers, "proxy") < 0 {
 			operations = append(operations, add(pod+"/containers/0", `{"name":"proxy","image":"mesh.example/proxy:9"}`))
 		}
 		if text, err := json.Marshal(kit.Field(asObject(object), "spec.template.spec.tolerations")); err == nil &&
@@ -163,12 +159,12 @@ var occasions = map[string]func(w *fixture, n int, change func()){
 	"touched record": func(w *fixture, n int, change func()) {
 		change()
 		w.again(w.Running, func() {
-			w.Patch(secrets, "sh.helm.release.v1.app.v1", fmt.Sprintf(`{"metadata":{"labels":{"touched":"%d"}}}`, n))
+			w.Patch(kit.Secrets, "sh.helm.release.v1.app.v1", fmt.Sprintf(`{"metadata":{"labels":{"touched":"%d"}}}`, n))
 		}, "pinned")
 	},
 	"suspended and resumed": func(w *fixture, n int, change func()) {
 		change()
-		w.again(w.Running, func() { w.relock("app") }, "pinned")
+		w.again(w.Running, func() { w.relock() }, "pinned")
 	},
 	"upgrade of the operator": func(w *fixture, n int, change func()) {
 		w.Running.Stop()
@@ -186,8 +182,6 @@ var occasions = map[string]func(w *fixture, n int, change func()){
 		w.WaitField(kit.ConfigMaps, "beside", "data.key", "declared") // the second one leads
 	},
 }
-
-var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 func inTurn(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration = true, 2*time.Second }
 
@@ -237,9 +231,7 @@ func (w *fixture) staysAs(before *unstructured.Unstructured) {
 		w.Errorf("it was written: generation %d, version %s, and %s before", after.GetGeneration(),
 			after.GetResourceVersion(), before.GetResourceVersion())
 	}
-	for _, r := range w.writes("deployments") {
-		w.Errorf("unexpected write: %s %s", r, r.Body)
-	}
+	w.expectNoWrites("to what was settled", "deployments")
 }
 
 // TestI5_StatusesDoNotWaitForTheSettledForms holds the request for the remembered forms. Meanwhile another release is

@@ -92,10 +92,7 @@ spec: {ports: [{port: {{ .Values.port }}}], selector: {app: web}}
 		}},
 		"deleted while suspended": {service, func(w *fixture, _ upgrade) {
 			w.Lock("app")
-			w.PatchHelmRelease("app", `{"spec":{"suspend":true}}`)
-			w.WaitReason("app", "Locked", "Suspended")
-			w.Delete(kit.Services, "web")
-			w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
+			w.whileSuspended(func() { w.Delete(kit.Services, "web") })
 		}},
 		"deleted while the record is pending": {service + settings + waits,
 			func(w *fixture, upgrade upgrade) {

@@ -73,19 +73,15 @@ func TestI6_WhatAWebhookMakesOfItIsNotFought(t *testing.T) {
 }
 
 func mutateDeployment(object map[string]any) []string {
-	u := asObject(object)
 	operations := []string{add("/metadata/labels/mutated", `"yes"`), add("/metadata/annotations/owner", `"webhook"`)}
-	containers, _ := kit.Field(u, "spec.template.spec.containers").([]any)
-	sidecar := false
-	for i, item := range containers {
-		container, _ := item.(map[string]any)
-		sidecar = sidecar || container["name"] == "sidecar"
+	containers := containersOf(object)
+	for i, container := range containers {
 		if image := fmt.Sprint(container["image"]); !strings.HasPrefix(image, "registry.local/") {
 			operations = append(operations, set(fmt.Sprintf("%s/containers/%d/image", pod, i),
 				fmt.Sprintf("%q", "registry.local/"+image)))
 		}
 	}
-	if !sidecar {
+	if named(containers, "sidecar") < 0 {
 		operations = append(operations, add(pod+"/containers/-", `{"name":"sidecar","image":"registry.local/sidecar:1"}`))
 	}
 	return operations
@@ -123,7 +119,7 @@ func TestI6_AWebhookThatAnswersDifferentlyEachTime(t *testing.T) {
 			check.That(t, n <= 3, "%d writes after one edit", n)
 		}
 		w.Proxy.Reset()
-		w.relock("app")
+		w.relock()
 		w.PassFence()
 		n := len(w.to("fickle"))
 		check.That(t, n <= 1, "%d writes at the second lock", n)
