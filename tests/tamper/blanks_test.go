@@ -2,7 +2,6 @@ package tamper
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -44,7 +43,7 @@ func (g *generator) nulls() []mutation {
 			if !ok {
 				return
 			}
-			for _, key := range slices.Sorted(maps.Keys(d)) {
+			for _, key := range sortedKeys(d) {
 				at := slices.Concat(path, []string{key})
 				if d[key] != nil {
 					walk(at, d[key], l[key])
@@ -121,15 +120,8 @@ func (g *generator) declares(path []string) bool {
 	if len(path) == 3 && path[0] == "metadata" && isOfHelm(path[2]) {
 		return true
 	}
-	var value any = g.declared.Object
-	for i := range path {
-		v, ok := at(value, path[i:i+1])
-		if !ok {
-			return false
-		}
-		value = v
-	}
-	return true
+	_, declared := at(g.declared.Object, path)
+	return declared
 }
 
 func isOfHelm(key string) bool {

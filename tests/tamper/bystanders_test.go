@@ -11,8 +11,8 @@ import (
 )
 
 // bystanders creates two undeclared objects beside every release: one of no release, and one with the release's
-// annotations. It returns their versions, by chart and name.
-func (w *fixture) bystanders(t *testing.T) map[*chart]map[string]string {
+// annotations. It returns them.
+func (w *fixture) bystanders(t *testing.T) (made []*corev1.ConfigMap) {
 	t.Helper()
 	for _, ch := range w.charts {
 		for _, object := range []metav1.ObjectMeta{
@@ -22,38 +22,22 @@ func (w *fixture) bystanders(t *testing.T) map[*chart]map[string]string {
 					"meta.helm.sh/release-name": ch.release, "meta.helm.sh/release-namespace": ch.release,
 				}},
 		} {
-			_, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Create(t.Context(),
+			c, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Create(t.Context(),
 				&corev1.ConfigMap{ObjectMeta: object}, metav1.CreateOptions{FieldManager: kit.Tamperer})
 			check.NoError(t, err)
+			made = append(made, c)
 		}
 	}
-	return w.versionsOfBystanders(t)
-}
-
-func (w *fixture) versionsOfBystanders(t *testing.T) map[*chart]map[string]string {
-	t.Helper()
-	found := map[*chart]map[string]string{}
-	for _, ch := range w.charts {
-		found[ch] = map[string]string{}
-		for _, name := range []string{"bystander", "bystander-helm"} {
-			c, err := w.env.Kube.CoreV1().ConfigMaps(ch.release).Get(t.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				t.Error(err)
-				continue
-			}
-			found[ch][name] = string(c.UID) + " " + c.ResourceVersion
-		}
-	}
-	return found
+	return made
 }
 
 // wantBystanders fails the test when an undeclared object was written to.
-func (w *fixture) wantBystanders(t *testing.T, before map[*chart]map[string]string) {
+func (w *fixture) wantBystanders(t *testing.T, made []*corev1.ConfigMap) {
 	t.Helper()
-	for ch, versions := range w.versionsOfBystanders(t) {
-		for name, version := range versions {
-			check.That(t, version == before[ch][name], "%s beside %s was written: it was %s and is %s", name, ch,
-				before[ch][name], version)
-		}
+	for _, before := range made {
+		now, err := w.env.Kube.CoreV1().ConfigMaps(before.Namespace).Get(t.Context(), before.Name, metav1.GetOptions{})
+		check.NoError(t, err)
+		check.That(t, now.UID == before.UID && now.ResourceVersion == before.ResourceVersion,
+			"%s/%s was written: it was %v and is %v", before.Namespace, before.Name, before, now)
 	}
 }

@@ -92,13 +92,7 @@ func own(t *testing.T, c *cluster.Cluster) []*chart {
 	return all
 }
 
-func (ch *chart) install(ctx context.Context) error {
-	return ch.run(ctx, "install", ch.first, "--create-namespace")
-}
-
-// upgrade makes a revision with the given values.
-func (ch *chart) upgrade(ctx context.Context, set string) error { return ch.run(ctx, "upgrade", set) }
-
+// run makes a revision with the given values.
 func (ch *chart) run(ctx context.Context, command, set string, more ...string) error {
 	args := slices.Concat([]string{command, ch.release, ch.path, "--namespace", ch.release, "--no-hooks"}, ch.args,
 		more)

@@ -1,13 +1,10 @@
 package tamper
 
 import (
-	"fmt"
-	"maps"
-	"reflect"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 // identity reports whether two states are of one object, or of one and its successor.
@@ -98,35 +95,10 @@ func elements(object map[string]any, path ...string) []map[string]any {
 	return found
 }
 
-// difference names the first place where two values differ, with both values; it is empty when there is none.
+// difference describes the first place where two values differ; it is empty when there is none.
 func difference(before, after any) string {
-	if reflect.DeepEqual(before, after) {
-		return ""
+	if err := kit.Difference(before, after, "", nil); err != nil {
+		return err.Error()
 	}
-	b, isMap := before.(map[string]any)
-	a, wasMap := after.(map[string]any)
-	if isMap && wasMap {
-		keys := map[string]struct{}{}
-		for key := range b {
-			keys[key] = struct{}{}
-		}
-		for key := range a {
-			keys[key] = struct{}{}
-		}
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if d := difference(b[key], a[key]); d != "" {
-				return "/" + key + d
-			}
-		}
-	}
-	bl, isList := before.([]any)
-	al, wasList := after.([]any)
-	if isList && wasList && len(bl) == len(al) {
-		for i := range bl {
-			if d := difference(bl[i], al[i]); d != "" {
-				return fmt.Sprintf("/%d%s", i, d)
-			}
-		}
-	}
-	return fmt.Sprintf(": was %.200s, is %.200s", fmt.Sprint(before), fmt.Sprint(after))
+	return ""
 }

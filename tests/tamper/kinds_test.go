@@ -57,8 +57,7 @@ func (w *fixture) kinds(t *testing.T, c *cluster.Cluster, pass int) []*chart {
 	manifests, unserved := served(all, resources)
 	t.Logf("%d stubs, %d of them of resources that are not served or do not stay", len(all), unserved)
 	check.Must(t, len(manifests) >= 60, "only %d kinds are served", len(manifests))
-	known, err := newShapes(client)
-	check.NoError(t, err)
+	known := newShapes(client)
 	for _, m := range manifests {
 		s, err := known.of(schema.FromAPIVersionAndKind(m["apiVersion"].(string), m["kind"].(string)))
 		check.NoError(t, err)

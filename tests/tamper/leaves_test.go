@@ -64,7 +64,7 @@ func (w *fixture) helmChangesEveryLeaf(t *testing.T, ch *chart, r *result) {
 	check.NoError(t, os.WriteFile(file, next.Bytes(), 0o600))
 	ch.path, ch.args = kit.ManifestChart(t, "leaves", ch.release, file)
 	before := w.in(t, ch).HelmRelease(ch.release).Status.Revision
-	check.NoError(t, ch.upgrade(t.Context(), ""))
+	check.NoError(t, ch.run(t.Context(), "upgrade", ""))
 	w.in(t, ch).WaitReady(ch.release, before+1)
 }
 

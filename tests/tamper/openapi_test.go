@@ -1,6 +1,7 @@
 package tamper
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,25 +9,20 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/openapi"
+	"k8s.io/client-go/openapi3"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // shapes are the OpenAPI schemas of an API server.
 type shapes struct {
-	paths map[string]openapi.GroupVersion
-	read  map[string]map[string]any // by path: the named schemas
+	root openapi3.Root
+	read map[schema.GroupVersion]map[string]any // the named schemas
 }
 
-func newShapes(client discovery.DiscoveryInterface) (*shapes, error) {
-	paths, err := client.OpenAPIV3().Paths()
-	if err != nil {
-		return nil, fmt.Errorf("list the schemas: %w", err)
-	}
-	return &shapes{paths: paths, read: map[string]map[string]any{}}, nil
+func newShapes(client discovery.DiscoveryInterface) *shapes {
+	return &shapes{openapi3.NewRoot(client.OpenAPIV3()), map[schema.GroupVersion]map[string]any{}}
 }
 
 // shapesOf returns the schemas of objects.
@@ -34,8 +30,7 @@ func (w *fixture) shapesOf(t *testing.T, objects []*object) map[*object]shape {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
 	check.NoError(t, err)
-	known, err := newShapes(client)
-	check.NoError(t, err)
+	known := newShapes(client)
 	found := map[*object]shape{}
 	for _, o := range objects {
 		found[o], err = known.of(o.declared.GroupVersionKind())
@@ -52,35 +47,25 @@ type shape struct {
 
 // of returns the schema of a kind; a shape without schema where there is none.
 func (s *shapes) of(gvk schema.GroupVersionKind) (shape, error) {
-	path := "apis/" + gvk.GroupVersion().String()
-	if gvk.Group == "" {
-		path = "api/" + gvk.Version
-	}
-	if s.paths[path] == nil {
-		return shape{}, nil
-	}
-	if s.read[path] == nil {
-		content, err := s.paths[path].Schema("application/json")
+	gv := gvk.GroupVersion()
+	if s.read[gv] == nil {
+		document, err := s.root.GVSpecAsMap(gv)
+		if _, none := errors.AsType[*openapi3.GroupVersionNotFoundError](err); none {
+			return shape{}, nil
+		}
 		if err != nil {
-			return shape{}, fmt.Errorf("read the schemas of %s: %w", path, err)
+			return shape{}, fmt.Errorf("read the schemas of %s: %w", gv, err)
 		}
-		var document struct {
-			Components struct {
-				Schemas map[string]any `json:"schemas"`
-			} `json:"components"`
-		}
-		if err := utiljson.Unmarshal(content, &document); err != nil {
-			return shape{}, fmt.Errorf("decode the schemas of %s: %w", path, err)
-		}
-		s.read[path] = document.Components.Schemas
+		components, _ := document["components"].(map[string]any)
+		s.read[gv], _ = components["schemas"].(map[string]any)
 	}
-	for _, v := range s.read[path] {
+	for _, v := range s.read[gv] {
 		m, _ := v.(map[string]any)
 		kinds, _ := m["x-kubernetes-group-version-kind"].([]any)
 		for _, k := range kinds {
 			kind, _ := k.(map[string]any)
 			if kind["kind"] == gvk.Kind && kind["group"] == gvk.Group && kind["version"] == gvk.Version {
-				return shape{m, s.read[path]}, nil
+				return shape{m, s.read[gv]}, nil
 			}
 		}
 	}

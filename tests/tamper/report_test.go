@@ -1,9 +1,7 @@
 package tamper
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -37,9 +34,8 @@ func (c *cell) add(other *cell) {
 type result struct {
 	chart *chart
 
-	mu      sync.Mutex
-	cells   map[class]*cell
-	reasons map[string]int
+	mu    sync.Mutex
+	cells map[class]*cell
 	// exempt are the tamperings left out because a lock allows them; writes is how many of the operator it took.
 	exempt, writes int
 	took           time.Duration
@@ -52,7 +48,7 @@ type result struct {
 }
 
 func newResult(ch *chart, hopeless *sync.Map) *result {
-	return &result{chart: ch, hopeless: hopeless, cells: map[class]*cell{}, reasons: map[string]int{},
+	return &result{chart: ch, hopeless: hopeless, cells: map[class]*cell{},
 		baseline: map[*object]*unstructured.Unstructured{}, added: map[*object]int{}}
 }
 
@@ -68,13 +64,7 @@ func (r *result) in(cl class, f func(*cell)) {
 
 func (r *result) absent(cl class)   { r.in(cl, func(c *cell) { c.absent++ }) }
 func (r *result) noChange(cl class) { r.in(cl, func(c *cell) { c.noChange++ }) }
-
-func (r *result) refused(cl class, why error) {
-	r.in(cl, func(c *cell) {
-		c.refused++
-		r.reasons[string(cl)+": "+reasonOf(why)]++
-	})
-}
+func (r *result) refused(cl class)  { r.in(cl, func(c *cell) { c.refused++ }) }
 
 func (r *result) exempted(n int) {
 	r.mu.Lock()
@@ -116,27 +106,6 @@ func (r *result) settle(o *object, m mutation, took time.Duration, remains strin
 		}
 		r.failures = append(r.failures, fmt.Sprintf("%s: %s: %s: not restored in time: %s", o, m.class, m.what, remains))
 	})
-}
-
-// reasonOf shortens a refusal to words independent of the object.
-func reasonOf(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return "other"
-	}
-	s := status.Status()
-	reason := string(s.Reason)
-	if reason == "" {
-		reason = fmt.Sprint(s.Code)
-	}
-	if strings.Contains(s.Message, "immutable") ||
-		strings.Contains(s.Message, "updates to statefulset spec for fields other than") {
-		return reason + ", immutable"
-	}
-	if s.Details != nil && len(s.Details.Causes) > 0 {
-		return reason + ", " + string(s.Details.Causes[0].Type)
-	}
-	return reason
 }
 
 // report holds the results of all releases.
@@ -188,33 +157,6 @@ func (r *report) String() string {
 		c := sum(func(other *result, _ class) bool { return other == x })
 		fmt.Fprintf(&b, "| %s | %d | %d %s %d | %d | %.0f |\n", x.chart.name, x.chart.version, len(x.chart.objects),
 			strings.TrimSuffix(row("", c)[len("| "):], " |\n")+" |", x.exempt, x.writes, x.took.Seconds())
-	}
-
-	b.WriteString("\n| class: good of accepted, by chart |")
-	for _, x := range r.results {
-		fmt.Fprintf(&b, " %s %d |", x.chart.name, x.chart.version)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---:|", len(r.results)) + "\n")
-	for _, cl := range classes() {
-		b.WriteString("| " + string(cl) + " |")
-		for _, x := range r.results {
-			if c := x.cells[cl]; c != nil && c.accepted > 0 {
-				fmt.Fprintf(&b, " %d/%d", c.good, c.accepted)
-			}
-			b.WriteString(" |")
-		}
-		b.WriteString("\n")
-	}
-
-	reasons := map[string]int{}
-	for _, x := range r.results {
-		for why, n := range x.reasons {
-			reasons[why] += n
-		}
-	}
-	b.WriteString("\n| why the API server refused | times |\n|---|---:|\n")
-	for _, why := range slices.Sorted(maps.Keys(reasons)) {
-		fmt.Fprintf(&b, "| %s | %d |\n", why, reasons[why])
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package tamper
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 
 	"github.com/rancher/helm-locker/pkg/drift"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -93,8 +95,8 @@ func (x *tampering) letGo(ctx context.Context, r request) error {
 	return err
 }
 
-// send sends the requests of a mutation until the API server accepts one, and returns its answer. It returns nil, and
-// records the reason, where it accepts none of them or the object is unchanged.
+// send sends the requests of a mutation until the API server accepts one, and returns its answer. It returns nil
+// where it accepts none of them or the object is unchanged.
 func (x *tampering) send(
 	ctx context.Context, m mutation, was map[string]any,
 ) (done *unstructured.Unstructured, err error) {
@@ -102,24 +104,13 @@ func (x *tampering) send(
 		x.result.absent(m.class)
 		return nil, nil
 	}
-	var refusal error
 	for _, r := range m.requests {
-		options, subresources := metav1.PatchOptions{FieldManager: r.manager}, []string{}
-		if r.manager == "" {
-			options.FieldManager = kit.Tamperer
-		}
+		options := metav1.PatchOptions{FieldManager: cmp.Or(r.manager, kit.Tamperer)}
 		if r.kind == types.ApplyPatchType {
-			force := true
-			options.Force = &force
+			options.Force = ptr.To(true)
 		}
-		if r.subresource != "" {
-			subresources = append(subresources, r.subresource)
-		}
-		done, err = x.resource.Patch(ctx, x.name(), r.kind, r.body, options, subresources...)
+		done, err = x.resource.Patch(ctx, x.name(), r.kind, r.body, options, strings.Fields(r.subresource)...)
 		if isRefusal(err) {
-			if refusal == nil {
-				refusal = err
-			}
 			continue
 		}
 		if err != nil {
@@ -131,7 +122,7 @@ func (x *tampering) send(
 		}
 		return done, nil
 	}
-	x.result.refused(m.class, refusal)
+	x.result.refused(m.class)
 	return nil, nil
 }
 

@@ -2,14 +2,13 @@ package tamper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -78,18 +77,12 @@ func (w *fixture) in(t *testing.T, ch *chart) *kit.Env {
 
 func (w *fixture) installAll(t *testing.T) {
 	t.Helper()
-	errs := make([]error, len(w.charts))
-	var wait sync.WaitGroup
-	turns := make(chan struct{}, 3)
-	for i, ch := range w.charts {
-		wait.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			errs[i] = ch.install(t.Context())
-		})
+	var installing errgroup.Group
+	installing.SetLimit(3)
+	for _, ch := range w.charts {
+		installing.Go(func() error { return ch.run(t.Context(), "install", ch.first, "--create-namespace") })
 	}
-	wait.Wait()
-	check.NoError(t, errors.Join(errs...))
+	check.NoError(t, installing.Wait())
 	client, err := discovery.NewDiscoveryClientForConfig(w.env.Cluster.RESTConfig())
 	check.NoError(t, err)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
@@ -160,16 +153,13 @@ func (w *fixture) restoresEverything(t *testing.T, ch *chart, r *result) {
 func (w *fixture) onEach(t *testing.T, ch *chart, r *result, do func(context.Context, *tampering) error) {
 	t.Helper()
 	begin, known := time.Now(), len(r.failures)
-	var wait sync.WaitGroup
-	turns := make(chan struct{}, hands)
+	var work errgroup.Group
+	work.SetLimit(hands)
 	for _, o := range ch.objects {
-		wait.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
+		work.Go(func() error {
 			x, err := ch.on(t.Context(), o, r)
 			if err != nil {
-				t.Error(err)
-				return
+				return err
 			}
 			defer x.watch.watch.Stop()
 			if err := do(t.Context(), x); err != nil {
@@ -181,9 +171,10 @@ func (w *fixture) onEach(t *testing.T, ch *chart, r *result, do func(context.Con
 				}
 				t.Logf("the operator on %s:\n%s", o, linesWith(w.operator.Log(), o.name()))
 			}
+			return nil
 		})
 	}
-	wait.Wait()
+	check.Report(t, work.Wait())
 	r.took += time.Since(begin)
 	w.calm(t)
 	for _, f := range r.failures[known:] {
@@ -211,7 +202,7 @@ func (w *fixture) upgrade(t *testing.T, ch *chart, revision int, set string) {
 	w.helmOwnsAlone(t, ch)
 	w.proxy.Reset()
 	was := snapshot(t, ch)
-	check.NoError(t, ch.upgrade(t.Context(), set))
+	check.NoError(t, ch.run(t.Context(), "upgrade", set))
 	check.NoError(t, ch.revise(t.Context()))
 	before := snapshot(t, ch)
 	w.in(t, ch).WaitReady(ch.release, revision)
