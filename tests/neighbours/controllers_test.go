@@ -49,13 +49,7 @@ func (w *fixture) installed(h cluster.Helm, change ...func(*v1alpha1.HelmRelease
 func (w *fixture) respec(patch string) {
 	w.Helper()
 	w.PatchHelmRelease("app", `{"spec":`+patch+`}`)
-	w.Eventually("the spec is in force", func() error {
-		hr := w.HelmRelease("app")
-		if hr.Status.ObservedGeneration != hr.Generation {
-			return fmt.Errorf("generation %d, observed %d", hr.Generation, hr.Status.ObservedGeneration)
-		}
-		return nil
-	})
+	w.WaitObserved("app")
 	w.WaitReady("app", 0)
 }
 

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -97,11 +95,7 @@ func TestNeighbour_TakeOwnership(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		w := newFixture(t)
 		w.locked(h)
-		_, err := w.In(kit.ConfigMaps, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "orphan"},
-			"data": map[string]any{"key": "theirs"},
-		}}, metav1.CreateOptions{FieldManager: kit.Tamperer})
-		check.NoError(t, err)
+		w.Create(kit.ConfigMaps, w.Apps, "{apiVersion: v1, kind: ConfigMap, metadata: {name: orphan}, data: {key: theirs}}")
 		upgrade := []string{"upgrade", "app", w.Chart("app", settings+kit.ConfigMap("orphan", "ours")), "--set", "key=two"}
 		w.fails(h, upgrade...)
 		w.WaitReason("app", v1alpha1.ConditionLocked, v1alpha1.ReasonLocked)

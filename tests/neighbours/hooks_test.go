@@ -101,9 +101,6 @@ func (w *fixture) waitHook(name string) {
 // succeed reports the success of a hook's Pod.
 func (w *fixture) succeed(name string) {
 	w.Helper()
-	pod, err := w.Kube.CoreV1().Pods(w.Apps).Get(w.Ctx, name, metav1.GetOptions{})
-	check.NoError(w, err)
-	pod.Status.Phase = corev1.PodSucceeded
-	_, err = w.Kube.CoreV1().Pods(w.Apps).UpdateStatus(w.Ctx, pod, metav1.UpdateOptions{})
-	check.NoError(w, err)
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	w.PatchAs("kubelet", pods, name, `{"status":{"phase":"Succeeded"}}`, "status")
 }

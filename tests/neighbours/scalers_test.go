@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -72,22 +71,6 @@ func (w *fixture) defined(gvr schema.GroupVersionResource, kind string) {
 	})
 }
 
-// put creates an object in Apps.
-func (w *fixture) put(gvr schema.GroupVersionResource, content string) {
-	w.Helper()
-	force := true
-	var name string
-	for line := range strings.Lines(content) {
-		if _, rest, found := strings.Cut(line, "metadata: {name: "); found {
-			name, _, _ = strings.Cut(rest, "}")
-			name, _, _ = strings.Cut(name, ",")
-		}
-	}
-	_, err := w.In(gvr, w.Apps).Patch(w.Ctx, name, types.ApplyPatchType, []byte(content),
-		metav1.PatchOptions{FieldManager: "user", Force: &force})
-	check.NoError(w, err)
-}
-
 // scale sets the number of replicas of the Deployment web by its subresource, as controllers do.
 func (w *fixture) scale(manager string, replicas int) {
 	w.Helper()
@@ -147,8 +130,8 @@ func TestNeighbour_KEDA(t *testing.T) {
 		w := newFixture(t)
 		w.defined(scaledObjects, "ScaledObject")
 		w.Installed(h, "app", web)
-		w.put(scaledObjects, scaledObject)
-		w.put(autoscalers, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler,
+		w.Create(scaledObjects, w.Apps, scaledObject)
+		w.Create(autoscalers, w.Apps, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler,
 metadata: {name: keda-hpa-web},
 spec: {minReplicas: 1, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`)
 		w.exempts(fmt.Sprintf("ScaledObject.keda.sh %s/web sets 1 to 5 replicas", w.Apps))
@@ -157,13 +140,13 @@ spec: {minReplicas: 1, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kin
 		w.goesBack(9, 5)
 
 		w.Patch(scaledObjects, "web", `{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`)
-		check.NoError(t, w.In(autoscalers, w.Apps).Delete(w.Ctx, "keda-hpa-web", metav1.DeleteOptions{}))
+		w.Delete(autoscalers, "keda-hpa-web")
 		w.staysScaled("keda-operator", 1)
 		w.Patch(scaledObjects, "web", `{"metadata":{"annotations":{"autoscaling.keda.sh/paused-replicas":"0"}}}`)
 		w.staysScaled("keda-operator", 0)
 		w.exempts(fmt.Sprintf("ScaledObject.keda.sh %s/web sets 1 to 5 replicas, and is paused at 0", w.Apps))
 
-		check.NoError(t, w.In(scaledObjects, w.Apps).Delete(w.Ctx, "web", metav1.DeleteOptions{}))
+		w.Delete(scaledObjects, "web")
 		w.becomes(kit.Deployments, "web", "/spec/replicas", int64(3))
 	})
 }
@@ -192,7 +175,7 @@ func TestHostile_ScaledObjectIsDeliveredLate(t *testing.T) {
 	w := newFixture(t)
 	w.defined(scaledObjects, "ScaledObject")
 	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", web))
-	w.put(scaledObjects, strings.Replace(scaledObject, "minReplicaCount: 1", "minReplicaCount: 0", 1))
+	w.Create(scaledObjects, w.Apps, strings.Replace(scaledObject, "minReplicaCount: 1", "minReplicaCount: 0", 1))
 	w.scale("keda-operator", 0)
 	history := w.Record(kit.Deployments)
 	release := w.Proxy.HoldWatch(cluster.ForResource("scaledobjects"))
@@ -230,7 +213,7 @@ func TestI8_RolloutThatNoManifestDeclares(t *testing.T) {
 	t.Parallel()
 	for name, allow := range map[string]func(w *fixture){
 		"until a locked release declares it": func(w *fixture) {
-			check.NoError(w, w.In(rollouts, w.Apps).Delete(w.Ctx, "web", metav1.DeleteOptions{}))
+			w.Delete(rollouts, "web")
 			w.Installed(kit.Shared.Helm3(), "other", rollout)
 		},
 		"until a rule names it": func(w *fixture) {
@@ -242,7 +225,7 @@ func TestI8_RolloutThatNoManifestDeclares(t *testing.T) {
 			w := newFixture(t)
 			w.defined(rollouts, "Rollout")
 			w.Installed(kit.Shared.Helm3(), "app", web)
-			w.put(rollouts, rollout)
+			w.Create(rollouts, w.Apps, rollout)
 			w.goesBack(0, 3)
 			allow(w)
 			w.exempts(fmt.Sprintf("Rollout.argoproj.io %s/web sets the number of replicas", w.Apps))
