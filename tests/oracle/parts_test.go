@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 func TestPaths(t *testing.T) {
@@ -30,7 +28,9 @@ func TestPaths(t *testing.T) {
 		"/metrics":                                                               false,
 		"/apis/apps/v1/namespaces/apps/deployments/web/status":                   false,
 	} {
-		check.Equal(t, plain(uri), good, "%s", uri)
+		if got := plain(uri); got != good {
+			t.Errorf("%s: %t, want %t", uri, got, good)
+		}
 	}
 }
 
@@ -42,7 +42,9 @@ func TestSelectors(t *testing.T) {
 	} {
 		r := &Request{RequestURI: "/api/v1/namespaces/apps/secrets?labelSelector=" + selector}
 		r.ObjectRef.Resource = "secrets"
-		check.Equal(t, ofOne(r), good, "%s", selector)
+		if got := ofOne(r); got != good {
+			t.Errorf("%s: %t, want %t", selector, got, good)
+		}
 	}
 }
 
@@ -59,7 +61,9 @@ items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: elsewhere}}
 - {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: reader}}
 `, "apps", "shop")
-	check.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := &record{as: "apps", objects: objects}
 	for id, want := range map[identity]bool{
 		{"apps", "Deployment", "apps", "web"}:                        true, // whatever version it is at
@@ -70,7 +74,9 @@ items:
 		{"example.com", "ClusterRole", "", "reader"}:                 false,
 		{"rbac.authorization.k8s.io", "ClusterRole", "", "somebody"}: false,
 	} {
-		check.Equal(t, r.declares(id) != nil, want, "declares %v", id)
+		if got := r.declares(id) != nil; got != want {
+			t.Errorf("%v is declared: %t, want %t", id, got, want)
+		}
 	}
 }
 
@@ -85,7 +91,9 @@ func TestDiffering(t *testing.T) {
 		"env":   []any{map[string]any{"name": "b", "value": "other"}, map[string]any{"name": "a", "value": "1"}},
 		"args":  []any{"x"}}}
 	paths := slices.Sorted(maps.Keys(differing(declared, live)))
-	check.Equal(t, strings.Join(paths, " "), "/spec/args/1 /spec/env/1/value /spec/replicas", "differing")
+	if got := strings.Join(paths, " "); got != "/spec/args/1 /spec/env/1/value /spec/replicas" {
+		t.Errorf("differing are %s", got)
+	}
 }
 
 func TestSecretsAreComparedAndNotShown(t *testing.T) {
@@ -94,10 +102,12 @@ func TestSecretsAreComparedAndNotShown(t *testing.T) {
 		"stringData": map[string]any{"password": "hunter2"}}
 	stored := object{"kind": "Secret", "data": map[string]any{"none": nil, "lines": "aHVudGVy",
 		"password": "aHVudGVyMg=="}}
-	wrong := differing(declared, stored)
-	check.That(t, len(wrong) == 0, "differing are %v", wrong)
-	text := show(&live{id: identity{kind: "Secret"}}, "hunter2")
-	check.That(t, !strings.Contains(text, "hunter2"), "shown is %s", text)
+	if wrong := differing(declared, stored); len(wrong) > 0 {
+		t.Errorf("differing are %v", wrong)
+	}
+	if text := show(&live{id: identity{kind: "Secret"}}, "hunter2"); strings.Contains(text, "hunter2") {
+		t.Error(text)
+	}
 }
 
 // Helm 4 owns stringData as it applies it, and an owner of the same key in data is no conflict.
@@ -112,7 +122,8 @@ func TestOwnersOfStringData(t *testing.T) {
 				map[string]any{"manager": "helm", "operation": "Apply", "fieldsV1": map[string]any{"f:stringData": token}},
 				map[string]any{"manager": manager, "operation": "Update", "fieldsV1": map[string]any{field: token}},
 			}}}
-		wrong := unlikeHelm(candidate{&record{ssa: true}, declared}, o, nil)
-		check.That(t, len(wrong) == want, "%s: %v, want %d", entry, wrong, want)
+		if wrong := unlikeHelm(candidate{&record{ssa: true}, declared}, o, nil); len(wrong) != want {
+			t.Errorf("%s: %v, want %d", entry, wrong, want)
+		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // TestRules_RecordedFaults judges recordings of the operator at commit e4b7886, reduced to one release each. The
@@ -33,16 +31,21 @@ func TestRules_RecordedFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, err := directory(filepath.Join("testdata", "e4b7886", name))
-			check.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			r, broken := newReport(), map[string]bool{}
-			check.NoError(t, s.judge(r))
+			if err := s.judge(r); err != nil {
+				t.Fatal(err)
+			}
 			for _, v := range r.violations {
 				t.Log(v.rule, v.id, v.what)
 				broken[v.rule] = true
 			}
 			slices.Sort(want)
-			got := slices.Sorted(maps.Keys(broken))
-			check.That(t, slices.Equal(got, want), "broken are %q, want %q", got, want)
+			if got := slices.Sorted(maps.Keys(broken)); !slices.Equal(got, want) {
+				t.Errorf("broken are %q, want %q", got, want)
+			}
 		})
 	}
 }

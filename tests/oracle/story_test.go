@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // story is a recording made up by a test: each call is a moment later than the previous one.
@@ -115,12 +113,17 @@ func (s *story) record(r stored) {
 			"last_run": map[string]any{"phase": strings.TrimPrefix(r.hook, "none")}}}
 	}
 	content, err := json.Marshal(payload)
-	check.NoError(s, err)
+	if err != nil {
+		s.Fatal(err)
+	}
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
-	_, err = writer.Write(content)
-	check.NoError(s, err)
-	check.NoError(s, writer.Close())
+	if _, err := writer.Write(content); err != nil {
+		s.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		s.Fatal(err)
+	}
 	helms := base64.StdEncoding.EncodeToString(packed.Bytes())
 	name := fmt.Sprintf("sh.helm.release.v1.shop.v%d", version)
 	s.put("/registry/secrets/"+namespace+"/"+name, object{"apiVersion": "v1", "kind": "Secret",
@@ -213,7 +216,9 @@ func (s *story) judged() (map[string]int, *Report) {
 		},
 		notes: s.excused,
 	}.judge(r)
-	check.NoError(s, err)
+	if err != nil {
+		s.Fatal(err)
+	}
 	broken := map[string]int{}
 	for _, v := range r.violations {
 		broken[v.rule]++
