@@ -156,13 +156,3 @@ func TestEachManagerIsToldApartAndHowLongTheirChangesLived(t *testing.T) {
 	check.That(t, r.Since == v1alpha1.DriftSinceObserved && r.Duration.Duration <= 30*time.Second,
 		"what was changed while the operator ran is recorded as %+v", r)
 }
-
-func TestDriftThatIsOlderThanTheLockLivesFromTheLockOn(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", ignorableConfig))
-	w.PatchAs("kubectl-edit", kit.ConfigMaps, "settings", `{"data":{"key":"tampered"}}`)
-	w.Lock("app")
-	r := w.records(1)[0]
-	check.That(t, r.Since == v1alpha1.DriftSinceLocked && r.FieldManager == "kubectl-edit", "recorded as %+v", r)
-}

@@ -41,11 +41,7 @@ func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 				w.staysScaled(7)
 				history := w.Record(kit.Deployments)
 				for _, n := range []int64{20, 0} {
-					w.scale("web", n)
-					w.Until("the number is back in the range", func() (any, bool) {
-						now, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64)
-						return now, ok && now >= 7 && now <= 10
-					})
+					w.returnsToRange(n)
 				}
 				old := w.Get(kit.Deployments, "web")
 				w.Delete(kit.Deployments, "web")
@@ -62,6 +58,17 @@ func TestAutoscaler_OutsideOfTheRange(t *testing.T) {
 			})
 		}
 	}
+}
+
+// returnsToRange sets a number of replicas outside of the range, and waits until it is between the last one and the
+// greatest.
+func (w *fixture) returnsToRange(n int64) {
+	w.Helper()
+	w.scale("web", n)
+	w.Until("the number is back in the range", func() (any, bool) {
+		now, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64)
+		return now, ok && now >= 7 && now <= 10
+	})
 }
 
 // In scope Strict a replica count that no manifest declares belongs to the autoscaler, whoever wrote it last.
@@ -86,16 +93,6 @@ func TestAutoscaler_UndeclaredReplicasInStrict(t *testing.T) {
 	}
 }
 
-// scaledByHand is a Deployment with seven replicas in the range of a live autoscaler, and an undeclared image.
-func (w *fixture) scaledByHand() {
-	w.Helper()
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scaled))
-	w.create(autoscalers, autoscaler("web", 2, 10, ""))
-	w.scale("web", 7)
-	w.Patch(kit.Deployments, "web",
-		`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:tampered"}]}}}}`)
-}
-
 // An operator that cannot list the autoscalers at its start must not assume that none exist. It does not touch the
 // replica count, and reverts the other fields.
 func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
@@ -112,7 +109,11 @@ func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t)
-			w.scaledByHand()
+			w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", scaled))
+			w.create(autoscalers, autoscaler("web", 2, 10, ""))
+			w.scale("web", 7)
+			w.Patch(kit.Deployments, "web",
+				`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.com/web:tampered"}]}}}}`)
 			remove := obstruct(w)
 			history := w.Record(kit.Deployments)
 			w.CreateHelmRelease("app")
@@ -127,11 +128,7 @@ func TestHostile_AutoscalersThatCannotBeListed(t *testing.T) {
 				check.That(t, n == int64(7), "it had %v replicas", n)
 			}
 			w.exceptions("app", "Autoscaled Deployment/web /spec/replicas")
-			w.scale("web", 20)
-			w.Until("the number is back in the range", func() (any, bool) {
-				now, ok := kit.Field(w.Get(kit.Deployments, "web"), "spec.replicas").(int64)
-				return now, ok && now >= 7 && now <= 10
-			})
+			w.returnsToRange(20)
 		})
 	}
 }

@@ -3,11 +3,9 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -155,8 +153,7 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	group := w.Apps + ".example.com"
-	custom := fmt.Sprintf("---\napiVersion: %s/v1\nkind: Widget\nmetadata: {name: widget}\nspec: {size: 1}\n", group)
-	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + custom})
+	w.Forge(kit.ForgedRecord{Name: "app", Manifest: kit.ConfigMap("settings", "declared") + widget(group)})
 	w.CreateHelmRelease("app")
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
@@ -165,20 +162,17 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	check.That(t, n.Tracked == 2 && n.Waiting == 1, "objects are %+v", n)
 
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
-	_, err := w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{})
-	check.NoError(t, err)
+	w.createIn(definitions, "", widgetDefinition(group).Object)
 	w.WaitReady("app", 1)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 
 	// Deleting the definition deletes all its objects; once it exists again, the release's objects are re-created.
-	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "widgets."+group, metav1.DeleteOptions{}))
-	w.WaitGone(definitions, "", "widgets."+group)
+	w.Kubectl("delete", "crd", "widgets."+group)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
 	w.Reverts("settings", "declared")
-	_, err = w.In(definitions, "").Create(w.Ctx, widgetDefinition(group), metav1.CreateOptions{})
-	check.NoError(t, err)
+	w.createIn(definitions, "", widgetDefinition(group).Object)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 	w.WaitReady("app", 1)
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)

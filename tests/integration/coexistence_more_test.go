@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,10 +82,8 @@ func TestCoexistence_NamespaceBeingDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	other := w.Namespace(w.Apps + "-other")
-	elsewhere := func(name string) string {
-		return strings.Replace(kit.ConfigMap(name, "declared"), "name: "+name, "name: "+name+", namespace: "+other, 1)
-	}
-	w.Installed(kit.Shared.Helm4(), "app", elsewhere("held")+elsewhere("free")+kit.ConfigMap("home", "declared"))
+	w.Installed(kit.Shared.Helm4(), "app", kit.ConfigMapIn(other, "held", "declared")+
+		kit.ConfigMapIn(other, "free", "declared")+kit.ConfigMap("home", "declared"))
 	w.PatchIn(kit.ConfigMaps, other, "held", `{"metadata":{"finalizers":["example.com/hold"]}}`)
 	check.NoError(t, w.Kube.CoreV1().Namespaces().Delete(w.Ctx, other, metav1.DeleteOptions{}))
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonBeingDeleted, other)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -175,10 +174,9 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 				" /webhooks/0/clientConfig/caBundle,/webhooks/1/clientConfig/caBundle")
 
 		const bundle = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"
-		inject := fmt.Sprintf(
-			`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q},{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%q}]`, bundle, bundle,
-		)
-		before := w.clusterPatch(validators, webhooks, types.JSONPatchType, inject)
+		inject := fmt.Sprintf(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%[1]q},
+			{"op":"add","path":"/webhooks/1/clientConfig/caBundle","value":%[1]q}]`, bundle)
+		before := w.PatchIn(validators, "", webhooks, inject)
 		rules := []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}}
 		w.createIn(clusterRoles, "", map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
 			"metadata": map[string]any{"name": w.Apps + "-part", "labels": map[string]any{"aggregate": w.Apps}},
@@ -188,7 +186,7 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 		w.ExpectNoWrites()
 
 		// A neighbour of a filled-in field is reverted, and the filled-in field survives that.
-		w.clusterPatch(validators, webhooks, types.JSONPatchType,
+		w.PatchIn(validators, "", webhooks,
 			`[{"op":"replace","path":"/webhooks/1/clientConfig/service/path","value":"/tampered"}]`)
 		w.WaitFieldIn(validators, "", webhooks, "webhooks", before.Object["webhooks"])
 		if helm.Name == "helm 4" {
@@ -199,19 +197,15 @@ func TestCoexistence_WhatControllersFillIn(t *testing.T) {
 	})
 }
 
-func (w *fixture) clusterPatch(
-	gvr schema.GroupVersionResource, name string, kind types.PatchType, patch string,
+// createIn creates an object as another user.
+func (w *fixture) createIn(
+	gvr schema.GroupVersionResource, namespace string, content map[string]any,
 ) *unstructured.Unstructured {
 	w.Helper()
-	u, err := w.In(gvr, "").Patch(w.Ctx, name, kind, []byte(patch), metav1.PatchOptions{FieldManager: "injector"})
+	u, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{FieldManager: kit.Tamperer})
 	check.NoError(w, err)
 	return u
-}
-
-func (w *fixture) createIn(gvr schema.GroupVersionResource, namespace string, content map[string]any) {
-	w.Helper()
-	_, err := w.In(gvr, namespace).Create(w.Ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
-	check.NoError(w, err)
 }
 
 var optedOut = kit.ConfigMap("locked", "declared") + `---

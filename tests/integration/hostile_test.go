@@ -51,7 +51,10 @@ func TestI10_HostileManifestsEndInACondition(t *testing.T) {
 	}
 	w := newFixture(t)
 	for name, test := range tests {
-		w.Forge(kit.ForgedRecord{Name: name, Manifest: configMapUnlessJSON(name, test.manifest)})
+		if !strings.HasPrefix(test.manifest, "{") { // as JSON it cannot follow a good document
+			test.manifest = kit.ConfigMap("good-of-"+name, "declared") + test.manifest
+		}
+		w.Forge(kit.ForgedRecord{Name: name, Manifest: test.manifest})
 		w.CreateHelmRelease(name)
 	}
 	for name, test := range tests {
@@ -63,14 +66,6 @@ func TestI10_HostileManifestsEndInACondition(t *testing.T) {
 		w.harmless(w.HelmRelease(name).Status)
 	}
 	w.harmlessLog()
-}
-
-// configMapUnlessJSON puts a good document before a bad one.
-func configMapUnlessJSON(name, manifest string) string {
-	if strings.HasPrefix(manifest, "{") {
-		return manifest
-	}
-	return kit.ConfigMap("good-of-"+name, "declared") + manifest
 }
 
 // harmless fails the test when a text in a value could move a cursor or end a line. Only notes have several lines.

@@ -103,20 +103,6 @@ func TestIgnoreRules(t *testing.T) {
 	})
 }
 
-// An invalid rule that the API server cannot detect prevents the lock, and is named.
-func TestIgnoreRuleThatCannotBeUnderstood(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", ignorable))
-	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
-		w.fromYAML(`[{paths: [/data]}, {paths: [/data], target: {labelSelector: "a=b-"}}]`, &hr.Spec.Ignore)
-	})
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonInvalidRule, "spec.ignore[1].target.labelSelector")
-	w.Says("app", v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidRule)
-	w.PatchHelmRelease("app", `{"spec":{"ignore":[{"paths":["/data"]}]}}`)
-	w.WaitReady("app", 1)
-}
-
 // A rule with an end leaves its field alone until then. The rest of the object stays protected, and the field is
 // restored by itself.
 func TestIgnoreRules_EndByThemselves(t *testing.T) {

@@ -63,17 +63,9 @@ func (w *fixture) leaveBehind(name string) {
 	chart := w.Chart(name, withLeftovers)
 	w.Helm(kit.Shared.Helm3(), "install", name, chart, "--set", "old=true")
 	w.NextSecond(w.Get(kit.ConfigMaps, "old"), w.Get(cronJobs, "old"))
-	failing, err := kit.Shared.StartProxy()
-	check.NoError(w, err)
-	w.Cleanup(func() {
-		check.Report(w, failing.Close())
-	})
+	helm, failing := w.HelmThrough(kit.Shared.Helm3())
 	failing.On(cluster.ForPath("", http.MethodDelete),
 		cluster.Fail(http.StatusInternalServerError, "no deletions today"))
-	kubeconfig, err := kit.Shared.KubeconfigFor("failing-"+w.Apps, failing.Via(kit.Shared.HelmConfig()))
-	check.NoError(w, err)
-	helm := kit.Shared.Helm3()
-	helm.Kubeconfig = kubeconfig
 	w.Helm(helm, "upgrade", name, chart, "--set", "old=")
 }
 
@@ -170,10 +162,7 @@ func (w *fixture) expectOldAsItWas(release string) {
 
 func (w *fixture) create(gvr schema.GroupVersionResource, content map[string]any) *unstructured.Unstructured {
 	w.Helper()
-	u, err := w.In(gvr, w.Apps).Create(w.Ctx, &unstructured.Unstructured{Object: content},
-		metav1.CreateOptions{FieldManager: "tamperer"})
-	check.NoError(w, err)
-	return u
+	return w.createIn(gvr, w.Apps, content)
 }
 
 // owned creates an object as Helm does for release app.
@@ -182,8 +171,23 @@ func (w *fixture) owned(
 ) *unstructured.Unstructured {
 	w.Helper()
 	return w.create(gvr, map[string]any{"apiVersion": gvr.GroupVersion().String(), "kind": kind, field: content,
-		"metadata": map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
-			"annotations": map[string]any{"meta.helm.sh/release-name": "app", "meta.helm.sh/release-namespace": w.Apps}}})
+		"metadata": helmMetadata(w.Env, name, "app")})
+}
+
+// helmMetadata returns the metadata of an object of a release.
+func helmMetadata(e *kit.Env, name, release string) map[string]any {
+	return map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/managed-by": "Helm"},
+		"annotations": map[string]any{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": e.Apps}}
+}
+
+// createManaged creates a ConfigMap as Helm would for a release.
+func createManaged(e *kit.Env, name, release, value string) {
+	e.Helper()
+	_, err := e.In(kit.ConfigMaps, e.Apps).Create(e.Ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": helmMetadata(e, name, release),
+		"data": map[string]any{"key": value},
+	}}, metav1.CreateOptions{FieldManager: "helm"})
+	check.NoError(e, err)
 }
 
 // reported waits until recentDrift has a number of prune candidates with an action.

@@ -1,10 +1,7 @@
 package integration
 
 import (
-	"errors"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -22,17 +19,6 @@ type fixture struct {
 func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
 	return &fixture{Fixture: kit.Start(t, options...)}
-}
-
-// notFound returns nil for the API server's "not found" and an error for anything else.
-func notFound(err error) error {
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err == nil:
-		return errors.New("it still exists")
-	}
-	return err
 }
 
 // Parts of the manifests of these tests.

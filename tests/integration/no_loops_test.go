@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -68,7 +67,9 @@ spec:
 func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
 		w := newFixture(t)
-		gvr := w.pruningDefinition()
+		gvr := schema.GroupVersionResource{Group: w.Apps + ".example.com", Version: "v1", Resource: "widgets"}
+		w.define(widgetDefinition(gvr.Group))
+		w.awaitServed(gvr, true)
 		unknown := ""
 		if helm.Name == "helm 3" { // Helm 4 does not let a field pass that the definition does not have
 			unknown = ", pruned: {not: known}, none: null"
@@ -114,20 +115,7 @@ func TestI6_NormalisedValuesAreNotFought(t *testing.T) {
 	})
 }
 
-// pruningDefinition installs a CustomResourceDefinition that prunes unknown fields, and waits until it is served.
-func (w *fixture) pruningDefinition() schema.GroupVersionResource {
-	w.Helper()
-	group := w.Apps + ".example.com"
-	definition := widgetDefinition(group)
-	w.define(definition)
-	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
-	w.Eventually("widgets are served", func() error {
-		_, err := w.In(gvr, w.Apps).List(w.Ctx, metav1.ListOptions{})
-		return err
-	})
-	return gvr
-}
-
+// widgetDefinition returns a CustomResourceDefinition that prunes unknown fields.
 func widgetDefinition(group string) *unstructured.Unstructured {
 	properties := map[string]any{"size": map[string]any{"type": "integer"},
 		"quantity": map[string]any{"x-kubernetes-int-or-string": true}}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/pkg/proof"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -17,7 +19,7 @@ import (
 // are locked by no release, and the status names them. The rest of the release is locked.
 func TestOwnObjects_AreNobodysTrackedObjects(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, elected)
+	w := newFixture(t, func(o *operator.ControllerOptions) { o.LeaderElection, o.LeaseDuration = true, time.Hour })
 	w.Forged("app", kit.ConfigMap("settings", "declared"))
 	w.Forge(kit.ForgedRecord{Name: "attack", Manifest: fmt.Sprintf(`
 apiVersion: coordination.k8s.io/v1

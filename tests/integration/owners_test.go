@@ -16,11 +16,10 @@ func TestHostile_AnOwnerReferenceIsReverted(t *testing.T) {
 	kit.EachHelm(t, func(t *testing.T, h cluster.Helm) {
 		w := newFixture(t)
 		w.Helm(h, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")+kit.ConfigMap("left", "declared")))
-		w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
+		w.Lock("app", func(hr *v1alpha1.HelmRelease) {
 			hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Paths: []string{"/metadata/ownerReferences"},
 				Managers: []string{"adopter"}, Target: &v1alpha1.IgnoreTarget{Name: "left"}}}
 		})
-		w.WaitReady("app", 0)
 		owner := w.Get(kit.ConfigMaps, "left").GetUID()
 		patch := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"left","uid":%q}]}}`,
 			owner)
@@ -31,8 +30,7 @@ func TestHostile_AnOwnerReferenceIsReverted(t *testing.T) {
 		})
 		w.WaitReady("app", 0)
 		w.Kubectl("-n", w.Apps, "patch", "configmap", "left", "--field-manager=adopter", "--type=merge", "-p", patch)
-		w.Patch(kit.ConfigMaps, "left", `{"data":{"key":"tampered"}}`)
-		w.WaitField(kit.ConfigMaps, "left", "data.key", "declared")
+		w.Reverts("left", "declared")
 		refs := w.Get(kit.ConfigMaps, "left").GetOwnerReferences()
 		check.That(t, len(refs) == 1, "the references are %v, and are ignored", refs)
 	})

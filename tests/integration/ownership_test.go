@@ -72,17 +72,11 @@ func TestI1_AnotherReleaseTakesOwnership(t *testing.T) {
 			args = append(args, "--force-conflicts")
 		}
 		// Its record stays pending-install until the operator has had the time to act.
-		between, err := kit.Shared.StartProxy()
-		check.NoError(t, err)
-		defer func() {
-			check.Report(t, between.Close())
-		}()
+		helm, between := w.HelmThrough(helm)
 		var installing sync.WaitGroup
 		defer installing.Wait() // also when the test fails, after what is held has been let go
 		hold := between.HoldRequests(cluster.ForPath("/secrets/sh.helm.release.v1.second.v1", http.MethodPut))
 		defer hold.Release()
-		helm.Kubeconfig, err = kit.Shared.KubeconfigFor("between-"+w.Apps, between.Via(kit.Shared.HelmConfig()))
-		check.NoError(t, err)
 		installing.Go(func() {
 			_, err := helm.Run(w.Ctx, append(args, "--namespace", w.Apps)...)
 			check.Report(t, err)

@@ -35,34 +35,28 @@ spec:
 func (w *fixture) freeze() {
 	w.Helper()
 	w.Patch(kit.ConfigMaps, "settings", `{"immutable":true,"data":{"key":"frozen"}}`)
-	w.remake(kit.Deployments, "web", func(spec map[string]any) {
-		labels := map[string]any{"app": "tampered"}
+	w.remake(kit.Deployments, "web", func(content map[string]any) {
+		spec, labels := content["spec"].(map[string]any), map[string]any{"app": "tampered"}
 		spec["selector"] = map[string]any{"matchLabels": labels}
 		spec["template"].(map[string]any)["metadata"] = map[string]any{"labels": labels}
 	})
-	w.remake(statefulSets, "db", func(spec map[string]any) { spec["serviceName"] = "tampered" })
+	w.remake(statefulSets, "db", func(content map[string]any) {
+		content["spec"].(map[string]any)["serviceName"] = "tampered"
+	})
 }
 
-// remake deletes an object and creates it with a changed spec before the operator can.
-func (w *fixture) remake(gvr schema.GroupVersionResource, name string, change func(spec map[string]any)) {
+// remake deletes an object and creates it with a changed content before the operator can.
+func (w *fixture) remake(gvr schema.GroupVersionResource, name string, change func(content map[string]any)) {
 	w.Helper()
 	hold := w.Proxy.HoldRequests(cluster.ForResource(gvr.Resource, http.MethodPost))
 	defer hold.Release()
 	u := w.Get(gvr, name)
 	w.Delete(gvr, name)
 	w.Until(name+" is gone", func() (any, bool) { return "it exists", w.Get(gvr, name) == nil })
-	content := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "spec": u.Object["spec"],
-		"metadata": map[string]any{"name": name, "labels": toAny(u.GetLabels()), "annotations": toAny(u.GetAnnotations())}}
-	change(content["spec"].(map[string]any))
-	w.create(gvr, content)
-}
-
-func toAny(m map[string]string) map[string]any {
-	out := map[string]any{}
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
+	u.Object["metadata"] = map[string]any{"name": name, "labels": kit.Field(u, "metadata.labels"),
+		"annotations": kit.Field(u, "metadata.annotations")}
+	change(u.Object)
+	w.create(gvr, u.Object)
 }
 
 // By default an irreversible change is reported with its immutable field, and nothing is deleted.
@@ -152,15 +146,9 @@ func TestRoleReferenceIsReplaced(t *testing.T) {
 	w := newFixture(t)
 	w.Installed(kit.Shared.Helm4(), "app", immutable,
 		func(hr *v1alpha1.HelmRelease) { hr.Spec.ReplaceImmutable = true })
-	old := w.Get(roleBindings, "view")
-	hold := w.Proxy.HoldRequests(cluster.ForResource("rolebindings", http.MethodPost))
-	w.Delete(roleBindings, "view")
-	w.create(roleBindings, map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-		"metadata": map[string]any{"name": "view", "labels": toAny(old.GetLabels()),
-			"annotations": toAny(old.GetAnnotations())},
-		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-		"subjects": old.Object["subjects"]})
-	hold.Release()
+	w.remake(roleBindings, "view", func(content map[string]any) {
+		content["roleRef"].(map[string]any)["name"] = "admin"
+	})
 	w.WaitField(roleBindings, "view", "roleRef.name", "view")
 	w.WaitReady("app", 1)
 }

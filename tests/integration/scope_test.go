@@ -73,11 +73,7 @@ func additions() []addition {
 
 func (w *fixture) add(a addition) {
 	w.Helper()
-	_, err := w.In(a.gvr, w.Apps).Patch(w.Ctx, a.object, types.StrategicMergePatchType, []byte(a.patch),
-		metav1.PatchOptions{FieldManager: "adder"})
-	if err != nil {
-		w.Fatalf("%s: %v", a.name, err)
-	}
+	w.Strategic(a.gvr, a.object, a.patch)
 }
 
 // text returns an object as JSON, without its managedFields.
@@ -131,7 +127,7 @@ func TestScope_Additions(t *testing.T) {
 		w.Helm(helm, "upgrade", "app", chart)
 		w.WaitReady("app", 2)
 		for _, r := range w.HelmRelease("app").Status.RecentDrift {
-			if r.Operation == v1alpha1.DriftAdded && r.FieldManager != "adder" {
+			if r.Operation == v1alpha1.DriftAdded && r.FieldManager != kit.Tamperer {
 				t.Errorf("an addition is put down to %q: %+v", r.FieldManager, r)
 			}
 		}
@@ -174,11 +170,10 @@ func TestScope_StrictSparesControllersAndTheAllowList(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm4(), "install", "app", w.Chart("app", scopes))
-	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
+	w.Lock("app", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Scope = v1alpha1.ScopeStrict
 		hr.Spec.Ignore = []v1alpha1.IgnoreRule{{Managers: []string{"allowed-*"}}}
 	})
-	w.WaitReady("app", 1)
 	w.Until("the Deployment's controller has written its revision", func() (any, bool) {
 		return "it has not", w.Get(kit.Deployments, "web").GetAnnotations()["deployment.kubernetes.io/revision"] != ""
 	})

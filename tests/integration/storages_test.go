@@ -102,18 +102,29 @@ func TestStorage_RecordsInBothUnlock(t *testing.T) {
 // Helm may have taken the object over by that one, whichever was written last, and nothing is written to the object.
 func TestStorage_ClaimOfAReleaseInBoth(t *testing.T) {
 	t.Parallel()
-	for name, declaring := range map[string]release.Storage{"Secrets": release.Secrets, "ConfigMaps": release.ConfigMaps} {
+	for name, tc := range map[string]struct {
+		declaring release.Storage
+		elsewhere bool
+	}{
+		"Secrets": {release.Secrets, false}, "ConfigMaps": {release.ConfigMaps, false},
+		"Secrets of another namespace": {release.Secrets, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, bothStorages)
 			w.Forged("app", kit.ConfigMap("settings", "declared"))
-			w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("settings", "inherited"), Storage: declaring})
-			w.Forge(kit.ForgedRecord{Name: "heir", Manifest: kit.ConfigMap("rest", "inherited"),
-				Storage: release.Unread([]release.Storage{declaring})[0]})
+			heir := w.Env
+			if tc.elsewhere {
+				heir = w.At(w.Namespace(w.Apps + "-storage"))
+			}
+			heir.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("settings", "inherited"),
+				Storage: tc.declaring})
+			heir.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("rest", "inherited"),
+				Storage: release.Unread([]release.Storage{tc.declaring})[0]})
 			w.Patch(kit.ConfigMaps, "settings", claimOfHeir)
-			w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, w.Apps+"/heir")
+			w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, heir.Apps+"/heir")
 			w.PassFence()
 			w.ExpectKey("settings", "inherited")
-			w.Delete(declaring.GVR(), release.ObjectName("heir", 1))
+			heir.Delete(tc.declaring.GVR(), release.ObjectName("heir", 1))
 			w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 		})
 	}
@@ -127,9 +138,7 @@ func TestHostile_AReleaseInBothStoragesOwnsWhatItDeclares(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, bothStorages)
 	w.Forged("app", kit.ConfigMap("settings", "declared"))
-	lair := *w.Env
-	lair.Apps = w.Namespace(w.Apps + "-lair")
-	for _, forger := range []*kit.Env{&lair, w.Env} {
+	for _, forger := range []*kit.Env{w.At(w.Namespace(w.Apps + "-lair")), w.Env} {
 		for _, storage := range release.Storages {
 			forger.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("rest", "x"), Storage: storage})
 		}
@@ -137,24 +146,6 @@ func TestHostile_AReleaseInBothStoragesOwnsWhatItDeclares(t *testing.T) {
 		w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	}
 	w.WaitReady("app", 1)
-}
-
-// A release in both storages of another namespace has the objects that it declares, as one in a single storage has.
-func TestStorage_ClaimOfAReleaseInBothElsewhere(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, bothStorages)
-	w.Forged("app", kit.ConfigMap("settings", "declared"))
-	storage := *w.Env
-	storage.Apps = w.Namespace(w.Apps + "-storage")
-	storage.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("settings", "inherited")})
-	storage.Forge(kit.ForgedRecord{Name: "heir", Namespace: w.Apps, Manifest: kit.ConfigMap("rest", "x"),
-		Storage: release.ConfigMaps})
-	w.Patch(kit.ConfigMaps, "settings", claimOfHeir)
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonConflict, storage.Apps+"/heir")
-	w.PassFence()
-	w.ExpectKey("settings", "inherited")
-	storage.Delete(kit.Secrets, release.ObjectName("heir", 1))
-	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 }
 
 // Without the option a HelmRelease names the storage of the record. That takes one request, not repeated when

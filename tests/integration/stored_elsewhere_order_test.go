@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -25,8 +26,8 @@ func TestI1_StoredElsewhere_WhatHelmDeletesIsNotReCreated(t *testing.T) {
 	w.installAsFlux(target, w.Chart("app", settings+kit.ConfigMap("dropped", "declared")))
 	w.Lock("app")
 	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
-	w.helmIn(target, "install", "app", w.Chart("app", settings+kit.ConfigMap("dropped", "declared")))
-	w.helmIn(target, "upgrade", "app", w.Chart("app", settings))
+	w.At(target).Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", settings+kit.ConfigMap("dropped", "declared")))
+	w.At(target).Helm(kit.Shared.Helm3(), "upgrade", "app", w.Chart("app", settings))
 	w.PassFence()
 	w.gone(target, "dropped")
 	release()
@@ -39,9 +40,7 @@ func TestI1_StoredElsewhere_WhatHelmDeletesIsNotReCreated(t *testing.T) {
 func (w *fixture) gone(namespace, name string) {
 	w.Helper()
 	_, err := w.In(kit.ConfigMaps, namespace).Get(w.Ctx, name, metav1.GetOptions{})
-	if err := notFound(err); err != nil {
-		w.Errorf("ConfigMap %s/%s: %v", namespace, name, err)
-	}
+	check.That(w, apierrors.IsNotFound(err), "ConfigMap %s/%s is not gone: %v", namespace, name, err)
 }
 
 // The same, and the operator creates an object while Helm installs a revision that does not declare it.
@@ -59,16 +58,14 @@ func TestI1_StoredElsewhere_ACreationIsTakenBack(t *testing.T) {
 	w.WaitHeld(creation, 1)
 	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
 	defer release()
-	w.helmIn(target, "install", "app", w.Chart("app", settings))
+	w.At(target).Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", settings))
 	created := w.RecordIn(target, kit.ConfigMaps)
 	creation.Release()
-	w.Eventually("it is created and taken back", func() error {
-		if len(created.States(kit.ConfigMaps, "dropped")) == 0 {
-			return fmt.Errorf("it is not created")
-		}
-		_, err := w.In(kit.ConfigMaps, target).Get(w.Ctx, "dropped", metav1.GetOptions{})
-		return notFound(err)
+	w.Until("it is created", func() (any, bool) {
+		states := created.States(kit.ConfigMaps, "dropped")
+		return states, len(states) > 0
 	})
+	w.WaitGone(kit.ConfigMaps, target, "dropped")
 }
 
 // The same, and Helm creates an object declared by an earlier revision in the other namespace.
@@ -85,7 +82,7 @@ func TestI2_StoredElsewhere_WhatHelmInstallsIsNotPruned(t *testing.T) {
 	w.Lock("app")
 	w.WaitHeld(history, 1)
 	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
-	w.helmIn(target, "install", "app", both)
+	w.At(target).Helm(kit.Shared.Helm3(), "install", "app", both)
 	w.PassFence() // the object is known as one of the release
 	history.Release()
 	w.PassFence()
@@ -109,8 +106,7 @@ func TestI1_StoredElsewhere_AnUnlockedReleaseTakesOver(t *testing.T) {
 	w.Installed(kit.Shared.Helm3(), "shop", kit.ConfigMap("settings", "declared"))
 	heir := w.HelmSDK(target, storage)
 	inherited := func(value string) string {
-		return w.Chart("app", strings.ReplaceAll(kit.ConfigMap("settings", value),
-			"{name: settings}", "{name: settings, namespace: "+w.Apps+"}"))
+		return w.Chart("app", kit.ConfigMapIn(w.Apps, "settings", value))
 	}
 	reads := w.Proxy.HoldRequests(cluster.ForPath("/" + storage + "/secrets/sh.helm.release.v1.app.v1").
 		And(cluster.ForResource("secrets", http.MethodGet)))
@@ -134,13 +130,9 @@ func TestHostile_StoredElsewhere_ForgedRecordsOwnNothing(t *testing.T) {
 	target, lair := w.Namespace(w.Apps+"-target"), w.Namespace(w.Apps+"-lair")
 	settings := kit.ConfigMap("settings", "declared")
 	w.Installed(kit.Shared.Helm3(), "shop", settings)
-	stolen := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: x}\n",
-		w.Apps)
-	forger := *w.Env
-	forger.Apps = lair
-	owned := *w.Env
-	owned.Apps = target
-	owned.Forge(kit.ForgedRecord{Name: "has-records", Manifest: kit.ConfigMap("other", "x")})
+	stolen := kit.ConfigMapIn(w.Apps, "settings", "x")
+	forger := w.At(lair)
+	w.At(target).Forge(kit.ForgedRecord{Name: "has-records", Manifest: kit.ConfigMap("other", "x")})
 	forger.Forge(kit.ForgedRecord{Name: "has-records", Namespace: target, Status: "pending-install", Manifest: stolen})
 	forger.Forge(kit.ForgedRecord{Name: "is-another", Status: "pending-install", Manifest: stolen})
 	forger.Forge(kit.ForgedRecord{Name: "declares-other", Namespace: target, Status: "pending-install",
@@ -149,11 +141,9 @@ func TestHostile_StoredElsewhere_ForgedRecordsOwnNothing(t *testing.T) {
 	forger.Forge(kit.ForgedRecord{Name: "malformed", Namespace: target, Revision: 2, Manifest: stolen,
 		Labels: map[string]string{"status": ""}})
 	// A locked one is evidence for itself.
-	storage := *w.Env
-	storage.Apps = w.Namespace(w.Apps + "-storage")
+	storage := w.At(w.Namespace(w.Apps + "-storage"))
 	storage.Forge(kit.ForgedRecord{Name: "is-locked", Namespace: target, Manifest: kit.ConfigMap("another", "x")})
-	w.CreateHelmRelease("is-locked", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Namespace = storage.Apps })
-	w.WaitReady("is-locked", 1)
+	w.Lock("is-locked", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Namespace = storage.Apps })
 	forger.Forge(kit.ForgedRecord{Name: "is-locked", Namespace: target, Status: "pending-install", Manifest: stolen})
 	for _, name := range []string{"has-records", "is-another", "declares-other", "malformed", "is-locked"} {
 		w.Patch(kit.ConfigMaps, "settings", fmt.Sprintf(`{"data":{"key":"tampered"},"metadata":{"annotations":{

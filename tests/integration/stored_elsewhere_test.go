@@ -1,11 +1,7 @@
 package integration
 
 import (
-	"fmt"
 	"testing"
-
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -31,14 +27,6 @@ func (w *fixture) upgradeAsFlux(namespace, chart string) {
 	check.NoError(w, w.asFlux(namespace).Upgrade(chart, nil))
 }
 
-// helmIn runs Helm 3 in another namespace than Apps.
-func (w *fixture) helmIn(namespace string, args ...string) {
-	w.Helper()
-	if out, err := kit.Shared.Helm3().Run(w.Ctx, append(args, "--namespace", namespace)...); err != nil {
-		w.Fatal(err, out)
-	}
-}
-
 // A release with its record in another namespace than its objects is locked like any other, by the namespace of the
 // record: objects without a namespace are created in the release's, and their annotations name that one.
 func TestStoredElsewhere_IsLocked(t *testing.T) {
@@ -50,15 +38,13 @@ func TestStoredElsewhere_IsLocked(t *testing.T) {
 	w.Lock("app")
 	w.PassFence()
 	w.ExpectNoWrites()
-	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
-	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
+	w.At(target).Reverts("settings", "declared")
 	w.DeleteIn(kit.ConfigMaps, target, "settings")
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
 	w.upgradeAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "second")))
 	w.WaitReady("app", 2)
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
-	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
-	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "second")
+	w.At(target).Reverts("settings", "second")
 	check.NoError(t, w.asFlux(target).Uninstall())
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 	w.PassFence()
@@ -72,8 +58,7 @@ func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	target := w.Namespace(w.Apps + "-target")
-	w.Forge(kit.ForgedRecord{Name: "aged", Manifest: fmt.Sprintf(
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: %s}\ndata: {key: other}\n", target)})
+	w.Forge(kit.ForgedRecord{Name: "aged", Manifest: kit.ConfigMapIn(target, "settings", "other")})
 	w.CreateHelmRelease("aged", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Lock("app")
@@ -87,12 +72,13 @@ func TestStoredElsewhere_ItsObjectsAreItsOwn(t *testing.T) {
 }
 
 // A user with the right to write records in one namespace cannot claim a release of another: a record that names a
-// namespace with native records of the release is a copy, or forged.
+// namespace with native records of the release is a copy, or forged. It counts once the release has no records of its
+// own any more.
 func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	victim := w.Namespace(w.Apps + "-victim")
-	w.helmIn(victim, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
+	w.At(victim).Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Forge(kit.ForgedRecord{Name: "app", Namespace: victim, Manifest: kit.ConfigMap("settings", "pwned") +
 		kit.ConfigMap("added", "pwned")})
 	w.Proxy.Reset()
@@ -102,6 +88,8 @@ func TestStoredElsewhere_ForgedForAReleaseThatExists(t *testing.T) {
 	w.PassFence()
 	w.ExpectNoWrites()
 	w.WaitFieldIn(kit.ConfigMaps, victim, "settings", "data.key", "changed by its owner")
+	w.At(victim).Helm(kit.Shared.Helm3(), "uninstall", "app")
+	w.WaitReady("app", 1)
 }
 
 // A record in a third namespace that names the same release owns none of its objects, whichever HelmRelease is older.
@@ -111,18 +99,15 @@ func TestStoredElsewhere_ForgedInAThirdNamespace(t *testing.T) {
 	target := w.Namespace(w.Apps + "-target")
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.Lock("app")
-	forger := *w.Env
-	forger.Apps = w.Namespace(w.Apps + "-lair")
+	forger := w.At(w.Namespace(w.Apps + "-lair"))
 	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: kit.ConfigMap("bait", "x")})
-	w.CreateHelmRelease("aaa", func(hr *v1alpha1.HelmRelease) {
+	w.Lock("aaa", func(hr *v1alpha1.HelmRelease) {
 		hr.Spec.Release = v1alpha1.ReleaseReference{Namespace: forger.Apps, Name: "app"}
 	})
-	w.WaitReady("aaa", 1)
 	forger.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Revision: 2, Status: "pending-upgrade",
 		Manifest: kit.ConfigMap("settings", "pwned")})
 	w.Says("aaa", v1alpha1.ConditionReady, v1alpha1.ReasonTransitioning)
-	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
-	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
+	w.At(target).Reverts("settings", "declared")
 	w.WaitReady("app", 1)
 }
 
@@ -131,43 +116,14 @@ func TestStoredElsewhere_AccountOfTheRecordsNamespaceDecides(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Impersonate = true })
 	target := w.Namespace(w.Apps + "-target")
-	w.createIn(serviceAccounts, w.Apps, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
-		"metadata": map[string]any{"name": "robot"}})
-	w.createIn(serviceAccounts, target, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount",
-		"metadata": map[string]any{"name": "robot"}})
-	w.grant(target, "target-robot", target)
+	account := w.Account(w.Apps, "robot")
+	w.Bind(target, "target-robot", "ClusterRole/cluster-admin", w.Account(target, "robot"))
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "declared")))
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.ServiceAccountName = "robot" })
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonForbidden, w.Apps+":robot", "settings")
-	w.grant(target, "apps-robot", w.Apps)
+	w.Bind(target, "apps-robot", "ClusterRole/cluster-admin", account)
 	w.WaitReady("app", 1)
-	w.PatchIn(kit.ConfigMaps, target, "settings", `{"data":{"key":"tampered"}}`)
-	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "declared")
-}
-
-// grant binds the ServiceAccount robot of a namespace to the administrator's role in another one.
-func (w *fixture) grant(in, name, of string) {
-	w.Helper()
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: of, Name: "robot"}},
-	}
-	_, err := w.Kube.RbacV1().RoleBindings(in).Create(w.Ctx, binding, metav1.CreateOptions{})
-	check.NoError(w, err)
-}
-
-// A record in another namespace than its release counts once the release has no records of its own any more.
-func TestStoredElsewhere_CountsOnceTheOtherRecordIsGone(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	target := w.Namespace(w.Apps + "-target")
-	w.helmIn(target, "install", "app", w.Chart("app", kit.ConfigMap("settings", "declared")))
-	w.Forge(kit.ForgedRecord{Name: "app", Namespace: target, Manifest: kit.ConfigMap("settings", "declared")})
-	w.CreateHelmRelease("app")
-	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonDecodeFailed)
-	w.helmIn(target, "uninstall", "app")
-	w.WaitReady("app", 1)
+	w.At(target).Reverts("settings", "declared")
 }
 
 // Helm may begin to keep records where the release is. It stores them before it writes, and so the operator has to ask
@@ -180,7 +136,7 @@ func TestI1_HelmBeginsToKeepRecordsInAnotherNamespace(t *testing.T) {
 	w.installAsFlux(target, w.Chart("app", kit.ConfigMap("settings", "by Flux")))
 	w.Lock("app")
 	release := w.Proxy.HoldWatch(cluster.WatchOf("secrets"))
-	w.helmIn(target, "install", "app", w.Chart("app", kit.ConfigMap("settings", "by Helm")))
+	w.At(target).Helm(kit.Shared.Helm3(), "install", "app", w.Chart("app", kit.ConfigMap("settings", "by Helm")))
 	w.PassFence()
 	w.WaitFieldIn(kit.ConfigMaps, target, "settings", "data.key", "by Helm")
 	release()

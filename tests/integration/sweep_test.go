@@ -6,25 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
-
-// createManaged creates a ConfigMap as Helm would for a release.
-func createManaged(e *kit.Env, name, release, value string) {
-	e.Helper()
-	_, err := e.Kube.CoreV1().ConfigMaps(e.Apps).Create(e.Ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
-			Annotations: map[string]string{"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": e.Apps},
-		},
-		Data: map[string]string{"key": value},
-	}, metav1.CreateOptions{FieldManager: "helm"})
-	check.NoError(e, err)
-}
 
 // Releases that are locked within a short time share lists, and all their differences are found.
 func TestI5_ManyLocksAtOnceShareLists(t *testing.T) {

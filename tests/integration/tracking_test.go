@@ -154,13 +154,4 @@ func TestTracking_Suspend(t *testing.T) {
 	w.PatchHelmRelease("app", `{"spec":{"suspend":false}}`)
 	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
-
-	until := time.Now().Add(5 * time.Second).Truncate(time.Second)
-	w.PatchHelmRelease("app", fmt.Sprintf(`{"spec":{"suspendUntil":%q}}`, until.UTC().Format(time.RFC3339)))
-	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonSuspended, until.UTC().Format(time.RFC3339))
-	w.Patch(kit.ConfigMaps, "settings", `{"data":{"key":"edited"}}`)
-	w.WaitField(kit.ConfigMaps, "settings", "data.key", "declared")
-	now := time.Now()
-	check.That(t, !now.Before(until), "reverted at %s, suspended until %s", now, until)
-	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonLocked)
 }

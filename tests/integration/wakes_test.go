@@ -24,8 +24,7 @@ import (
 // define creates a definition until the test ends.
 func (w *fixture) define(definition *unstructured.Unstructured) {
 	w.Helper()
-	_, err := w.In(definitions, "").Create(w.Ctx, definition, metav1.CreateOptions{})
-	check.NoError(w, err)
+	w.createIn(definitions, "", definition.Object)
 	w.deleteDefinitionAtEnd(definition.GetName())
 }
 
@@ -60,8 +59,7 @@ func TestI6_ADefinitionIsReadAgainAfterAFailure(t *testing.T) {
 	w.Forge(kit.ForgedRecord{Name: "app", Manifest: widget(group)})
 	w.Proxy.On(getsDefinition(group).First(1), cluster.Fail(http.StatusInternalServerError, "on purpose"))
 	w.Proxy.Reset()
-	w.CreateHelmRelease("app")
-	w.WaitReady("app", 1)
+	w.Lock("app")
 	asked := slices.DeleteFunc(w.Proxy.Requests(), func(r cluster.Request) bool {
 		return !strings.HasSuffix(r.Path, "/customresourcedefinitions/widgets."+group)
 	})
@@ -98,7 +96,8 @@ func TestI6_ADefinitionChangesWhileAReleaseIsLoaded(t *testing.T) {
 	})
 }
 
-// A parse error is final only when it is the manifest's fault, whatever failed before.
+// A parse error is final only when it is the manifest's fault, whatever failed before. An invalid rule that the API
+// server cannot detect prevents the lock, and is named.
 func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -108,7 +107,8 @@ func TestI5_AReleaseIsLockedAgainAfterAFailureOfDiscovery(t *testing.T) {
 	w.CreateHelmRelease("app", func(hr *v1alpha1.HelmRelease) {
 		w.fromYAML(`[{paths: [/data], target: {labelSelector: "a=b-"}}]`, &hr.Spec.Ignore)
 	})
-	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonInvalidRule)
+	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonInvalidRule, "spec.ignore[0].target.labelSelector")
+	w.Says("app", v1alpha1.ConditionStalled, v1alpha1.ReasonInvalidRule)
 	w.PatchHelmRelease("app", `{"spec":{"ignore":null}}`)
 	w.WaitReason("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind)
 	w.Reverts("app", "declared")
