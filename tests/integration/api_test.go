@@ -80,7 +80,8 @@ func tryHelmRelease(e *kit.Env, object map[string]any) error {
 		u.SetName("tried")
 	}
 	u.SetNamespace(e.Operator)
-	_, err := e.In(kit.HelmReleases, e.Operator).Create(e.Ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := e.In(kit.HelmReleases, e.Operator).Create(e.Ctx, u,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 

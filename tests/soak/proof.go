@@ -117,7 +117,8 @@ func (s *soakRun) look(ctx context.Context) error {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, hr); err != nil {
 			return fmt.Errorf("HelmRelease %s: %w", r.name, err)
 		}
-		if hr.Status.Revision != revision || !meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionReady) {
+		ready := meta.IsStatusConditionTrue(hr.Status.Conditions, v1alpha1.ConditionReady)
+		if hr.Status.Revision != revision || !ready {
 			return fmt.Errorf("HelmRelease %s is not Ready at revision %d: %+v", r.name, revision, hr.Status)
 		}
 		declared, err := r.manifest(ctx)
