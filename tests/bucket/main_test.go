@@ -76,14 +76,14 @@ type volume struct {
 	*server
 	dir    string
 	log    *evidence.Log
-	said   *kit.Buffer
+	said   *kit.LogBuffer
 	counts *counts
 	n      int
 }
 
 func newVolume(s *server, dir string) *volume {
 	s.Helper()
-	v := &volume{server: s, dir: dir, said: &kit.Buffer{}, counts: newCounts()}
+	v := &volume{server: s, dir: dir, said: &kit.LogBuffer{}, counts: newCounts()}
 	v.open()
 	return v
 }

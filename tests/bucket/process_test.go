@@ -21,7 +21,7 @@ func TestBucket_TheProcessThatNotifies(t *testing.T) {
 	w := kit.Start(t, kit.Events)
 	w.Forged("app", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {key: declared}\n")
 	account, dir := w.EvidenceReader("sink"), t.TempDir()
-	v := &volume{server: s, dir: dir, said: &kit.Buffer{}}
+	v := &volume{server: s, dir: dir, said: &kit.LogBuffer{}}
 	for i, user := range []string{"alice", "bob"} {
 		sink := kit.StartSink(t, account, w.Operator, notify.EvidenceOptions{
 			Directory: dir, Cluster: "prod", BucketCAFile: s.ca,
