@@ -158,14 +158,7 @@ func TestDeployment(t *testing.T) {
 			want: []string{"Removed " + pod + "/securityContext"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			desired, live := obj(t, deployment), obj(t, tc.edit.apply(t, deploymentLive))
-			r := checkRestores(t, desired, live, Options{Schema: schemaOf(schemas(t), desired)})
-			sameChanges(t, r.Changes, tc.want...)
-			check.Equal(t, r.RemovesForeign, tc.foreign, "RemovesForeign")
-			if want := obj(t, tc.target.apply(t, deploymentLive)); len(tc.want) > 0 && !deepEqual(r.Target, want) {
-				t.Errorf("target:\n got  %v\n want %v", r.Target, want)
-			}
-		})
+		t.Run(name, comparison{desired: deployment, live: tc.edit.apply(t, deploymentLive), want: tc.want,
+			foreign: tc.foreign, target: tc.target.apply(t, deploymentLive)}.run)
 	}
 }

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -42,11 +43,8 @@ func applyMergePatch(o any, patch any) any {
 		return patch
 	}
 	out := map[string]any{}
-	if m, ok := o.(map[string]any); ok {
-		for k, v := range m {
-			out[k] = v
-		}
-	}
+	m, _ := o.(map[string]any)
+	maps.Copy(out, m)
 	for k, v := range p {
 		if v == nil {
 			delete(out, k)
