@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -39,8 +38,7 @@ func TestDefinitionsOfTheChart(t *testing.T) {
 	chart := w.chartWithDefinitions("fleet", map[string]string{"boats.yaml": boats, "README.md": "# Not YAML: {"})
 	w.Helm(kit.Shared.Helm3(), "install", "fleet", chart)
 	w.CreateHelmRelease("fleet")
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	live := w.Dynamic.Resource(definitions)
+	live := w.In(kit.Definitions, "")
 	t.Cleanup(func() {
 		err := live.Delete(context.Background(), "boats.clitest.example", metav1.DeleteOptions{})
 		if !apierrors.IsNotFound(err) {
@@ -49,7 +47,7 @@ func TestDefinitionsOfTheChart(t *testing.T) {
 	})
 
 	w.app("diff", "fleet").is(0, "release APPS/fleet, revision 1: no drift, 1 object compared\n", "")
-	patch := func(text string) { w.PatchIn(definitions, "", "boats.clitest.example", text) }
+	patch := func(text string) { w.PatchIn(kit.Definitions, "", "boats.clitest.example", text) }
 	patch(`[{"op":"replace","path":"/spec/versions/1/served","value":false},
 		{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/crew/items/properties/rank"}]`)
 	const gap = "CustomResourceDefinition boats.clitest.example lacks /spec/crew/*/rank of version v1, version v2"

@@ -11,22 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 func TestDiff(t *testing.T) {
-	for name, helm := range kit.Helms(kit.Shared) {
-		t.Run(name, func(t *testing.T) {
-			w := newFixture(t)
-			w.installShop(helm, "shop")
-			w.app("diff", "shop").is(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "")
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.installShop(helm, "shop")
+		w.app("diff", "shop").is(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "")
 
-			w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"},"metadata":{"labels":{"added":"by-somebody"}}}`)
-			w.as("scaler", rule("get,patch", "apps", "deployments,deployments/scale")).scale("shop", 5)
-			w.Patch(kit.Secrets, "shop", `{"stringData":{"password":"`+secretValue+`-2"}}`)
-			w.Delete(kit.Services, "shop")
-			before := w.Versions(w.Apps, kit.ConfigMaps, kit.Secrets)
-			w.app("diff", "shop").is(2, `ConfigMap APPS/shop: data[color]
+		w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"},"metadata":{"labels":{"added":"by-somebody"}}}`)
+		w.as("scaler", rule("get,patch", "apps", "deployments,deployments/scale")).scale("shop", 5)
+		w.Patch(kit.Secrets, "shop", `{"stringData":{"password":"`+secretValue+`-2"}}`)
+		w.Delete(kit.Services, "shop")
+		before := w.Versions(w.Apps, kit.ConfigMaps, kit.Secrets)
+		w.app("diff", "shop").is(2, `ConfigMap APPS/shop: data[color]
   severity medium
   changed by tamperer (Update) at TIME, AGE ago
 --- release APPS/shop, revision 1
@@ -74,33 +74,32 @@ Service APPS/shop: it does not exist
 
 release APPS/shop, revision 1: 4 of 4 objects drifted (3 modified, 1 missing); 1 object has additions (see --strict)
 `, "")
-			w.app("diff", "shop", "--strict").says(2, "+    added: by-somebody\n")
-			w.app("diff", "shop", "-o", "patch").says(2,
-				"--- a/APPS/Secret/shop.yaml\n+++ b/APPS/Secret/shop.yaml\n@@ -1,6 +1,6 @@\n", "+++ /dev/null\n")
-			type drifted struct {
-				Name        string
-				Differences []struct {
-					Kind, State, Diff string
-					Changes           []struct{ Path, Operation, Manager, Subresource string }
-				}
+		w.app("diff", "shop", "--strict").says(2, "+    added: by-somebody\n")
+		w.app("diff", "shop", "-o", "patch").says(2,
+			"--- a/APPS/Secret/shop.yaml\n+++ b/APPS/Secret/shop.yaml\n@@ -1,6 +1,6 @@\n", "+++ /dev/null\n")
+		type drifted struct {
+			Name        string
+			Differences []struct {
+				Kind, State, Diff string
+				Changes           []struct{ Path, Operation, Manager, Subresource string }
 			}
-			r := w.app("diff", "-o", "json")
-			out := itemsOf[drifted](r)
-			check.Must(t, r.code == 2 && len(out) == 1 && len(out[0].Differences) == 4, "exit code %d: %s", r.code,
-				r.raw)
-			d := out[0].Differences[1]
-			check.That(t,
-				d.Kind == "Deployment" && d.Changes[0].Path == "/spec/replicas" && d.Changes[0].Manager == "scaler" &&
-					d.Changes[0].Subresource == "scale", "difference is %+v", d)
-			for _, format := range []string{"text", "json", "yaml", "patch"} {
-				r := w.app("diff", "shop", "-o", format, "--color", "always")
-				check.That(t, !givesAway(r.stdout+r.stderr) && r.code == 2,
-					"exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
-			}
-			w.ExpectVersions(before, w.Apps, kit.ConfigMaps, kit.Secrets) // it only asks
-			w.app("diff", "shop", "--color", "always").says(2, "\x1b[31m-  color: green\x1b[0m\n\x1b[32m+  color: red\x1b[0m\n")
-		})
-	}
+		}
+		r := w.app("diff", "-o", "json")
+		out := itemsOf[drifted](r)
+		check.Must(t, r.code == 2 && len(out) == 1 && len(out[0].Differences) == 4, "exit code %d: %s", r.code,
+			r.raw)
+		d := out[0].Differences[1]
+		check.That(t,
+			d.Kind == "Deployment" && d.Changes[0].Path == "/spec/replicas" && d.Changes[0].Manager == "scaler" &&
+				d.Changes[0].Subresource == "scale", "difference is %+v", d)
+		for _, format := range []string{"text", "json", "yaml", "patch"} {
+			r := w.app("diff", "shop", "-o", format, "--color", "always")
+			check.That(t, !givesAway(r.stdout+r.stderr) && r.code == 2,
+				"exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
+		}
+		w.ExpectVersions(before, w.Apps, kit.ConfigMaps, kit.Secrets) // it only asks
+		w.app("diff", "shop", "--color", "always").says(2, "\x1b[31m-  color: green\x1b[0m\n\x1b[32m+  color: red\x1b[0m\n")
+	})
 }
 
 // scale sets the number of replicas as a user does.
@@ -143,10 +142,9 @@ func TestDiffRevisionsAndManyReleases(t *testing.T) {
 }
 
 func TestDiffNormalisationIsNoDrift(t *testing.T) {
-	for name, helm := range kit.Helms(kit.Shared) {
-		t.Run(name, func(t *testing.T) {
-			w := newFixture(t)
-			template := `apiVersion: apps/v1
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		template := `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: odd}
 spec:
@@ -163,18 +161,17 @@ kind: Service
 metadata: {name: odd}
 spec: {type: ExternalName, externalName: example.org, ports: [{port: 80, targetPort: 0}]}
 `
-			if name == "helm 4" { // a server-side apply refuses what the server does not know
-				template = strings.Replace(template, "      unknownField: pruned\n", "", 1)
-			}
-			w.Helm(helm, "install", "odd", w.Chart("odd", template))
-			w.app("diff", "odd").says(0, "no drift, 2 objects compared")
-			// Beside drift, too: the pruned field is not in the diff.
-			w.Patch(kit.Deployments, "odd", `{"spec":{"replicas":3}}`)
-			r := w.app("diff", "odd")
-			r.says(2, "Deployment APPS/odd: spec.replicas\n", "-  replicas: 1\n+  replicas: 3\n")
-			check.That(t, !strings.Contains(r.stdout, "unknownField"), "%v", r.stdout)
-		})
-	}
+		if helm.Name == "helm 4" { // a server-side apply refuses what the server does not know
+			template = strings.Replace(template, "      unknownField: pruned\n", "", 1)
+		}
+		w.Helm(helm, "install", "odd", w.Chart("odd", template))
+		w.app("diff", "odd").says(0, "no drift, 2 objects compared")
+		// Beside drift, too: the pruned field is not in the diff.
+		w.Patch(kit.Deployments, "odd", `{"spec":{"replicas":3}}`)
+		r := w.app("diff", "odd")
+		r.says(2, "Deployment APPS/odd: spec.replicas\n", "-  replicas: 1\n+  replicas: 3\n")
+		check.That(t, !strings.Contains(r.stdout, "unknownField"), "%v", r.stdout)
+	})
 }
 
 func TestDiffPermissions(t *testing.T) {

@@ -10,6 +10,19 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
+// examplesThatFail are parts of examples with their exit codes; the last one that fits counts.
+var examplesThatFail = []struct {
+	part string
+	code int
+}{
+	{"--revision 1", 2},   // another color
+	{"policy preview", 5}, // it is for another namespace
+	{" accept ", 1},       // this operator enforces any record; TestAccept has one that does not
+	{" enforce ", 1},      // it is not held; TestEnforce has a rollout
+	{" accept --all ", 5}, // nothing is selected
+	{" enforce --all ", 5},
+}
+
 // TestEveryCommandInTheReference runs the examples of docs/cli.md as they stand there, in a shell, on a release
 // like theirs.
 func TestEveryCommandInTheReference(t *testing.T) {
@@ -37,20 +50,10 @@ func TestEveryCommandInTheReference(t *testing.T) {
 	w.app("lock", "web", "--wait").says(0, "created")
 	for _, line := range examples(t) {
 		code := 0
-		if strings.Contains(line, "--revision 1") {
-			code = 2 // another color
-		}
-		if strings.Contains(line, "policy preview") {
-			code = 5 // it is for another namespace
-		}
-		if strings.Contains(line, " accept ") {
-			code = 1 // this operator enforces any record; TestAccept has one that does not
-		}
-		if strings.Contains(line, " enforce ") {
-			code = 1 // it is not held; TestEnforce has a rollout
-		}
-		if strings.Contains(line, " accept --all ") || strings.Contains(line, " enforce --all ") {
-			code = 5 // nothing is selected
+		for _, c := range examplesThatFail {
+			if strings.Contains(line, c.part) {
+				code = c.code
+			}
 		}
 		w.app("lock", "web").says(0, "HelmRelease")
 		w.PatchHelmRelease("web", `{"metadata":{"labels":{"team":"web"}}}`)

@@ -30,7 +30,7 @@ func TestEnforce(t *testing.T) {
 		"until it is over or a user agrees to the revert (helm-locker enforce), or for 2d\n")
 	stored := &unstructured.Unstructured{}
 	check.NoError(t, yaml.Unmarshal([]byte(w.stdin), stored))
-	_, err := w.In(policies, w.Operator).Create(w.Ctx, stored, metav1.CreateOptions{})
+	_, err := w.In(kit.HelmReleasePolicies, w.Operator).Create(w.Ctx, stored, metav1.CreateOptions{})
 	check.NoError(t, err)
 	w.Until("the rollout holds the shop", func() (any, bool) {
 		r := w.cli("status", "--policies")

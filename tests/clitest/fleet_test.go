@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -21,7 +19,7 @@ import (
 )
 
 // fleet is a kubeconfig with several clusters: prod-1 has a release as it is declared, prod-2 is slow and has the same
-// one with drift, down has stopped, and hung accepts connections and never answers.
+// one with drift, down does not run, and hung accepts connections and never answers.
 type fleet struct {
 	*fixture
 	second *kit.Env
@@ -31,14 +29,8 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	w := newFixture(t)
 	other := cluster.ForTest(t, cluster.Options{})
-	stopped := cluster.ForTest(t, cluster.Options{})
 	second := kit.New(t, other)
-	for _, namespace := range []string{w.Apps, w.Operator} {
-		_, err := second.Kube.CoreV1().Namespaces().Create(w.Ctx,
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-		check.NoError(t, err)
-	}
-	second.Apps, second.Operator = w.Apps, w.Operator
+	second.Apps, second.Operator = second.Namespace(w.Apps), second.Namespace(w.Operator)
 	w.Helm(kit.Shared.Helm4(), "install", "web", w.Chart("web", kit.ConfigMap("web", "one")))
 	second.Helm(other.Helm4(), "install", "web", second.Chart("web", kit.ConfigMap("web", "one")))
 	second.Patch(kit.ConfigMaps, "web", `{"data":{"key":"two"}}`)
@@ -54,14 +46,16 @@ func newFleet(t *testing.T) *fleet {
 		}
 		return cluster.Forward()
 	})
-	check.NoError(t, stopped.StopAPIServer())
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	check.NoError(t, err)
 	t.Cleanup(func() { check.Report(t, silent.Close()) })
-	hung := stopped.RESTConfig()
-	hung.Host = "https://" + silent.Addr().String()
+	at := func(address string) *rest.Config {
+		config := kit.Shared.RESTConfig()
+		config.Host = "https://" + address
+		return config
+	}
 	w.kubeconfig = writeContexts(t, map[string]*rest.Config{"prod-1": kit.Shared.RESTConfig(), "prod-2": slow.RESTConfig(),
-		"down": stopped.RESTConfig(), "hung": hung}, map[string]string{"prod-2": w.Apps})
+		"down": at("127.0.0.1:1"), "hung": at(silent.Addr().String())}, map[string]string{"prod-2": w.Apps})
 	return &fleet{w, second}
 }
 

@@ -7,20 +7,20 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
 func TestInspect(t *testing.T) {
-	for name, helm := range kit.Helms(kit.Shared) {
-		t.Run(name, func(t *testing.T) {
-			w := newFixture(t)
-			chart := w.installShop(helm, "shop")
-			w.Helm(helm, "upgrade", "shop", chart, "--set", "password="+secretValue, "--set", "color=blue")
-			applied := "three-way patch"
-			if name == "helm 4" {
-				applied = "server-side apply"
-			}
-			w.app("inspect", "shop").is(0, `Name:            shop
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		chart := w.installShop(helm, "shop")
+		w.Helm(helm, "upgrade", "shop", chart, "--set", "password="+secretValue, "--set", "color=blue")
+		applied := "three-way patch"
+		if helm.Name == "helm 4" {
+			applied = "server-side apply"
+		}
+		w.app("inspect", "shop").is(0, `Name:            shop
 Namespace:       APPS
 Revision:        2
 Status:          deployed
@@ -32,20 +32,19 @@ Applied by:      `+applied+`
 Objects:         4 (ConfigMap 1, Deployment 1, Secret 1, Service 1)
 Hooks:           ConfigMap shop-hook (pre-upgrade)
 `, "")
-			w.app("inspect", "shop", "--values").is(0, "color: blue\npassword: <secret X>\n", "")
-			w.app("inspect", "shop", "--values", "--show-secrets").is(0, "color: blue\npassword: "+secretValue+"\n", "")
-			w.app("inspect", "shop", "--revision", "1", "--values").is(0, "password: <secret X>\n", "")
-			w.app("inspect", "shop", "--notes").is(0, "", "")
-			w.app("inspect", "shop", "--manifest").says(0, "# Source: shop/templates/all.yaml\n",
-				"data: {color: blue, size: \"10\"}\n", "password: <secret X>\n")
-			w.app("inspect", "shop", "--json").says(0, `"revision": 2,`, `"password": "<secret X>"`,
-				`"kind": "ConfigMap",`, `"pre-upgrade"`)
-			for _, part := range []string{"--manifest", "--values", "--json", "--notes"} {
-				r := w.app("inspect", "shop", part)
-				check.That(t, !givesAway(r.stdout), "%s gives a Secret away: %s", part, r.stdout)
-			}
-		})
-	}
+		w.app("inspect", "shop", "--values").is(0, "color: blue\npassword: <secret X>\n", "")
+		w.app("inspect", "shop", "--values", "--show-secrets").is(0, "color: blue\npassword: "+secretValue+"\n", "")
+		w.app("inspect", "shop", "--revision", "1", "--values").is(0, "password: <secret X>\n", "")
+		w.app("inspect", "shop", "--notes").is(0, "", "")
+		w.app("inspect", "shop", "--manifest").says(0, "# Source: shop/templates/all.yaml\n",
+			"data: {color: blue, size: \"10\"}\n", "password: <secret X>\n")
+		w.app("inspect", "shop", "--json").says(0, `"revision": 2,`, `"password": "<secret X>"`,
+			`"kind": "ConfigMap",`, `"pre-upgrade"`)
+		for _, part := range []string{"--manifest", "--values", "--json", "--notes"} {
+			r := w.app("inspect", "shop", part)
+			check.That(t, !givesAway(r.stdout), "%s gives a Secret away: %s", part, r.stdout)
+		}
+	})
 }
 
 func TestInspectWhatKubectlPrints(t *testing.T) {

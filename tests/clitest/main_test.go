@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
@@ -23,10 +22,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-var (
-	// binary is the program under test.
-	binary string
-)
+// binary is the program under test.
+var binary string
 
 func TestMain(m *testing.M) {
 	os.Exit(process.Main(func(path string) int {
@@ -147,16 +144,7 @@ func (w *fixture) as(user string, rules ...rbacv1.PolicyRule) *fixture {
 	kubeconfig, err := kit.Shared.KubeconfigFor(w.Apps+"-"+user, config)
 	check.NoError(w, err)
 	if len(rules) > 0 {
-		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
-		_, err := w.Kube.RbacV1().Roles(w.Apps).Create(w.Ctx, role, metav1.CreateOptions{})
-		check.NoError(w, err)
-		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-		}
-		_, err = w.Kube.RbacV1().RoleBindings(w.Apps).Create(w.Ctx, binding, metav1.CreateOptions{})
-		check.NoError(w, err)
+		w.Allow(w.Apps, user, kit.User(user), rules...)
 	}
 	other := *w
 	other.kubeconfig = kubeconfig

@@ -73,29 +73,27 @@ func (u helmUser) says(code int, want string, args ...string) {
 }
 
 func TestHelmPlugin(t *testing.T) {
-	for name, helm := range kit.Helms(kit.Shared) {
-		t.Run(name, func(t *testing.T) {
-			w := newFixture(t)
-			w.installShop(helm, "shop")
-			u, dir := helmUser{fixture: w, helm: helm, home: t.TempDir(), path: withoutGo(t)}, plugin(t)
-			u.says(1, "run 'make build' in ", "plugin", "install", dir)
-			u.says(0, "locker", "plugin", "list")
-			u.says(1, "there is no bin/helm-locker in ", "locker", "diff", "shop", "-n", w.Apps)
-			addProgram(t, dir)
-			u.says(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "locker", "diff", "shop", "-n", w.Apps)
-			u.says(0, "release APPS/shop, revision 1: no drift", "locker", "diff", "shop", "--namespace", w.Apps,
-				"--kube-context", "helm-locker-test", "--kubeconfig", w.kubeconfig)
-			w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
-			u.says(2, "-  color: green\n+  color: red\n", "locker", "diff", "shop", "-n", w.Apps)
-			u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps, "--yes")
-			u.says(0, "APPS/shop", "locker", "status")
-			u.says(0, "no release in namespace kube-system is locked", "locker", "status", "-n", "kube-system")
-			u.says(2, "helm locker [global options] [command", "locker")
-			u.says(0, "helm locker diff web -n apps\n", "locker", "diff", "--help")
-			u.says(1, "helm locker: the name of a release is missing\n  see helm locker lock --help", "locker", "lock")
-			u.says(0, "suspend", "__complete", "locker", "s")
-		})
-	}
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.installShop(helm, "shop")
+		u, dir := helmUser{fixture: w, helm: helm, home: t.TempDir(), path: withoutGo(t)}, plugin(t)
+		u.says(1, "run 'make build' in ", "plugin", "install", dir)
+		u.says(0, "locker", "plugin", "list")
+		u.says(1, "there is no bin/helm-locker in ", "locker", "diff", "shop", "-n", w.Apps)
+		addProgram(t, dir)
+		u.says(0, "release APPS/shop, revision 1: no drift, 4 objects compared\n", "locker", "diff", "shop", "-n", w.Apps)
+		u.says(0, "release APPS/shop, revision 1: no drift", "locker", "diff", "shop", "--namespace", w.Apps,
+			"--kube-context", "helm-locker-test", "--kubeconfig", w.kubeconfig)
+		w.Patch(kit.ConfigMaps, "shop", `{"data":{"color":"red"}}`)
+		u.says(2, "-  color: green\n+  color: red\n", "locker", "diff", "shop", "-n", w.Apps)
+		u.says(0, "HelmRelease LOCKER/shop created: release APPS/shop", "locker", "lock", "shop", "-n", w.Apps, "--yes")
+		u.says(0, "APPS/shop", "locker", "status")
+		u.says(0, "no release in namespace kube-system is locked", "locker", "status", "-n", "kube-system")
+		u.says(2, "helm locker [global options] [command", "locker")
+		u.says(0, "helm locker diff web -n apps\n", "locker", "diff", "--help")
+		u.says(1, "helm locker: the name of a release is missing\n  see helm locker lock --help", "locker", "lock")
+		u.says(0, "suspend", "__complete", "locker", "s")
+	})
 }
 
 // Helm builds the program when it installs the plugin, unless there is one, and when it updates the plugin.

@@ -12,8 +12,6 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-var policies = v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName)
-
 // rows returns the rows of a table without the width of its columns.
 func rows(table string) string {
 	var lines []string
@@ -83,7 +81,7 @@ rights: unless the operator runs with --impersonate or --trust-records=Witnessed
 			out.Releases[2].By == "by-hand" && strings.Contains(out.Releases[0].Differences[0].Diff, "+  key: two"), "%v: %s",
 		err, r.raw)
 	w.ExpectVersions(before, w.Apps, kit.ConfigMaps)
-	stored, err := w.In(policies, w.Operator).List(w.Ctx, metav1.ListOptions{})
+	stored, err := w.In(kit.HelmReleasePolicies, w.Operator).List(w.Ctx, metav1.ListOptions{})
 	check.NoError(t, err)
 	check.Equal(t, len(stored.Items), 0, "a preview stored a policy")
 
@@ -136,7 +134,7 @@ APPS Enforce 0 0 0 0 -`; got != want {
 func TestHelmReleasesOfAPolicy(t *testing.T) {
 	w := newFixture(t)
 	w.app("lock", "--all", "--allow-empty").says(0, "created")
-	stored, err := w.In(policies, w.Operator).Get(w.Ctx, w.Apps, metav1.GetOptions{})
+	stored, err := w.In(kit.HelmReleasePolicies, w.Operator).Get(w.Ctx, w.Apps, metav1.GetOptions{})
 	check.NoError(t, err)
 	w.CreateHelmRelease("made", func(hr *v1alpha1.HelmRelease) {
 		controls := true
@@ -172,7 +170,7 @@ func TestPolicyPreviewBeforeAnInstallation(t *testing.T) {
 	w := newFixture(t)
 	w.Helm(kit.Shared.Helm4(), "install", "many-a", w.Chart("many-a", kit.ConfigMap("many-a", "one")))
 	for _, name := range []string{"helmreleases.helm.cattle.io", "helmreleasepolicies.helm.cattle.io"} {
-		check.NoError(t, w.In(definitions, "").Delete(w.Ctx, name, metav1.DeleteOptions{}))
+		check.NoError(t, w.In(kit.Definitions, "").Delete(w.Ctx, name, metav1.DeleteOptions{}))
 	}
 	w.stdin = "{apiVersion: helm.cattle.io/v1alpha1, kind: HelmReleasePolicy, metadata: {name: many}, spec: {match: {namespaces: [" +
 		w.Apps + "]}}}"

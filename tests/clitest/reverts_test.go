@@ -133,7 +133,7 @@ func TestLockOfManyAnnouncesReverts(t *testing.T) {
 	all := []string{"lock", "--all", "--mode", "Enforce", "--name", "many", "--accept-records-of-anyone"}
 	w.app(all...).is(2, "", hotfixesOfANewLock+noTerminal)
 	w.app(append(all, "--dry-run")...).says(0, hotfixesOfANewLock, "HelmReleasePolicy LOCKER/many changed")
-	p, err := w.In(policies, w.Operator).Get(w.Ctx, "many", metav1.GetOptions{})
+	p, err := w.In(kit.HelmReleasePolicies, w.Operator).Get(w.Ctx, "many", metav1.GetOptions{})
 	check.That(t, err == nil && strings.Contains(fmt.Sprint(p.Object), "mode:Detect"), "policy is %v, %v", p, err)
 	w.app(append(all, "--yes")...).says(0, hotfixesOfANewLock, "HelmReleasePolicy LOCKER/many changed")
 	w.app(all...).says(0, "unchanged")

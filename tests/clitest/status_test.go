@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -20,8 +19,6 @@ import (
 )
 
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-		Resource: "customresourcedefinitions"}
 	durations = regexp.MustCompile(`after [0-9.]+(ms|µs|s)`)
 	ageColumn = regexp.MustCompile(` \d+(s|m|h|d) `)
 )
@@ -72,13 +69,7 @@ func TestStatus(t *testing.T) {
 	w.app("lock", "stall", "--may-not-exist").says(0, "created")
 	w.WaitReason("stall", v1alpha1.ConditionReady, v1alpha1.ReasonSecretNotFound)
 
-	columns := func(r result) string { // ages and the length of names differ from run to run
-		var rows []string
-		for row := range strings.Lines(r.stdout) {
-			rows = append(rows, strings.Join(strings.Fields(ageColumn.ReplaceAllString(row, " AGE ")), " "))
-		}
-		return strings.Join(rows, "\n")
-	}
+	columns := func(r result) string { return rows(ageColumn.ReplaceAllString(r.stdout, " AGE ")) }
 	if got, want := columns(w.cli("status")), `NAME RELEASE REV LOCKED DRIFTED RECENT CONTENDED SINCE STATE REASON
 kiosk APPS/kiosk 1 yes 0/4 0 0 AGE Deployed Locked
 stall APPS/stall - no - 0 0 AGE SecretNotFound SecretNotFound
@@ -294,7 +285,7 @@ func TestStatusErrors(t *testing.T) {
 func TestWithoutTheDefinition(t *testing.T) {
 	w := newFixture(t)
 	w.installShop(kit.Shared.Helm4(), "kiosk")
-	check.NoError(t, w.In(definitions, "").Delete(w.Ctx, "helmreleases.helm.cattle.io", metav1.DeleteOptions{}))
+	check.NoError(t, w.In(kit.Definitions, "").Delete(w.Ctx, "helmreleases.helm.cattle.io", metav1.DeleteOptions{}))
 	w.Until("HelmReleases are not served", func() (any, bool) {
 		r := w.cli("status")
 		return r.stderr, strings.Contains(r.stderr, "not installed")

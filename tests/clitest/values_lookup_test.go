@@ -45,38 +45,36 @@ func TestValuesWithLookup(t *testing.T) {
 	// The list has the ConfigMap of the release from its second revision on.
 	template := strings.Replace(lookupChart, `{{ get (.data | default dict) "region" }}`,
 		`{{ if eq .metadata.name "shared" }}{{ .data.region }}{{ end }}`, 1)
-	for name, helm := range kit.Helms(kit.Shared) {
-		t.Run(name, func(t *testing.T) {
-			w := newFixture(t)
-			w.installLookups(helm, template)
-			w.app("values", "shop", "configmap/shop", "data.region=south").says(2,
-				"note: lookup finds nothing without --lookup; it is called in shop/templates/all.yaml\n",
-				"governed by no value: the chart does not render to the recorded value: "+
-					"shop/templates/all.yaml calls lookup, which finds nothing without --lookup;")
-			if r := w.app("values", "shop", "configmap/shop", "data.color=blue"); strings.Contains(r.stdout, "run ") {
-				t.Errorf("it prints a command that is not verified:\n%s", r.stdout)
-			}
-			w.app("values", "shop", "configmap/shop", "data.region=south", "--lookup").says(2,
-				"governed by no value: lookup, which reads the cluster, in shop/templates/all.yaml\n")
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.installLookups(helm, template)
+		w.app("values", "shop", "configmap/shop", "data.region=south").says(2,
+			"note: lookup finds nothing without --lookup; it is called in shop/templates/all.yaml\n",
+			"governed by no value: the chart does not render to the recorded value: "+
+				"shop/templates/all.yaml calls lookup, which finds nothing without --lookup;")
+		if r := w.app("values", "shop", "configmap/shop", "data.color=blue"); strings.Contains(r.stdout, "run ") {
+			t.Errorf("it prints a command that is not verified:\n%s", r.stdout)
+		}
+		w.app("values", "shop", "configmap/shop", "data.region=south", "--lookup").says(2,
+			"governed by no value: lookup, which reads the cluster, in shop/templates/all.yaml\n")
 
-			// The user needs the rights to read, and no others.
-			w.as("keeper", rule("get,list", "", "secrets")).app("values", "shop", "configmap/shop", "data.color=blue",
-				"--lookup").says(1, "does not render", `configmaps "shared" is forbidden: User "keeper"`)
-			reader := w.as("reader", rule("get,list", "", "secrets,configmaps"))
-			reader.app("values", "shop", "configmap/shop", "data.color=blue", "--lookup").is(0,
-				`ConfigMap APPS/shop  data[color]: green -> blue
+		// The user needs the rights to read, and no others.
+		w.as("keeper", rule("get,list", "", "secrets")).app("values", "shop", "configmap/shop", "data.color=blue",
+			"--lookup").says(1, "does not render", `configmaps "shared" is forbidden: User "keeper"`)
+		reader := w.as("reader", rule("get,list", "", "secrets,configmaps"))
+		reader.app("values", "shop", "configmap/shop", "data.color=blue", "--lookup").is(0,
+			`ConfigMap APPS/shop  data[color]: green -> blue
   value    color  (not set)
   changes  this field only (rendered with chart shop-0.1.0 as recorded in revision 1)
   run      helm upgrade shop shop-0.1.0.tgz -n APPS --reset-then-reuse-values --set color=blue
 `, strings.Replace(chartNote, "shop-1.4.2", "shop-0.1.0", 1))
-			const live = `jsonpath={.items[*].data.password} {.items[*].data.color} {.items[*].data.region}`
-			was := w.Kubectl("get", "secret/shop", "configmap/shop", "-o", live)
-			w.Helm(helm, "upgrade", "shop", w.Chart("shop", template), "--reset-then-reuse-values", "--set", "color=blue")
-			want := strings.Replace(was, "green", "blue", 1)
-			got := w.Kubectl("get", "secret/shop", "configmap/shop", "-o", live)
-			check.That(t, got == want, "the live objects have %s\nwant %s", got, want)
-		})
-	}
+		const live = `jsonpath={.items[*].data.password} {.items[*].data.color} {.items[*].data.region}`
+		was := w.Kubectl("get", "secret/shop", "configmap/shop", "-o", live)
+		w.Helm(helm, "upgrade", "shop", w.Chart("shop", template), "--reset-then-reuse-values", "--set", "color=blue")
+		want := strings.Replace(was, "green", "blue", 1)
+		got := w.Kubectl("get", "secret/shop", "configmap/shop", "-o", live)
+		check.That(t, got == want, "the live objects have %s\nwant %s", got, want)
+	})
 }
 
 // A value of a Secret is not printed, wherever a template puts it.

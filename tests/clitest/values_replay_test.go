@@ -46,6 +46,7 @@ func TestHelmReplaysPrintedCommands(t *testing.T) {
 				r.helm = kit.Shared.Helm3()
 			}
 			w.Helm(r.helm, "install", "shop", chart.Path(t))
+			r.manifest = w.Helm(r.helm, "get", "manifest", "shop")
 			for *replay == 0 || r.replayed < *replay {
 				if more := r.step(); !more && *replay == 0 {
 					break
@@ -71,6 +72,7 @@ type replayer struct {
 	helm     cluster.Helm
 	random   *rand.Rand
 	packages string
+	manifest string // of the newest revision
 	// asked are the fields in earlier questions.
 	asked                         map[string]bool
 	questions, replayed, upgraded int
@@ -120,7 +122,8 @@ func (r *replayer) step() bool {
 		return true
 	}
 	r.upgraded++
-	r.has(f, wanted, r.Helm(r.helm, "get", "manifest", "shop"), out.Items[0].Run)
+	r.manifest = r.Helm(r.helm, "get", "manifest", "shop")
+	r.has(f, wanted, r.manifest, out.Items[0].Run)
 	var live map[string]any
 	check.NoError(r, json.Unmarshal([]byte(r.Kubectl("get", object, "-o", "json")), &live))
 	got, there := values.Get(live, f.path)
@@ -153,7 +156,7 @@ func (r *replayer) has(f field, wanted any, manifest, command string) {
 // next returns a random field of the present manifest. It is no name, label or selector.
 func (r *replayer) next() (field, bool) {
 	r.Helper()
-	objects, err := kit.DecodeManifest(r.Helm(r.helm, "get", "manifest", "shop"))
+	objects, err := kit.DecodeManifest(r.manifest)
 	check.NoError(r, err)
 	var found []field
 	for _, o := range objects {

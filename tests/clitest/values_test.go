@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -19,62 +20,60 @@ const chartNote = "shop-1.4.2.tgz is the chart recorded in revision 1; --chart-o
 
 // Helm runs the printed command as it stands there, and the live object is as wanted.
 func TestValuesOfAField(t *testing.T) {
-	for name, helm := range kit.Helms(kit.Shared) {
-		t.Run(name, func(t *testing.T) {
-			w := newFixture(t)
-			w.Helm(helm, "install", "shop", valuesChart, "--set", "web.replicas=4", "--set", "password="+secretValue)
-			w.app("values", "shop", "deployment/shop-web", "spec.replicas=5").is(0,
-				`Deployment APPS/shop-web  spec.replicas: 4 -> 5
+	kit.EachHelm(t, func(t *testing.T, helm cluster.Helm) {
+		w := newFixture(t)
+		w.Helm(helm, "install", "shop", valuesChart, "--set", "web.replicas=4", "--set", "password="+secretValue)
+		w.app("values", "shop", "deployment/shop-web", "spec.replicas=5").is(0,
+			`Deployment APPS/shop-web  spec.replicas: 4 -> 5
   value    web.replicas  (4)
   changes  this field only (rendered with chart shop-1.4.2 as recorded in revision 1)
   run      helm upgrade shop shop-1.4.2.tgz -n APPS --reset-then-reuse-values --set web.replicas=5
 `, chartNote)
-			w.app("values", "shop", "deploy/shop-web", "spec.template.spec.containers[web].ports[0].containerPort=81").is(0,
-				`Deployment APPS/shop-web  spec.template.spec.containers[0].ports[0].containerPort: 8080 -> 81
+		w.app("values", "shop", "deploy/shop-web", "spec.template.spec.containers[web].ports[0].containerPort=81").is(0,
+			`Deployment APPS/shop-web  spec.template.spec.containers[0].ports[0].containerPort: 8080 -> 81
   value    web.port  (8080)
   changes  this field and 2 other fields (rendered with chart shop-1.4.2 as recorded in revision 1)
            and ConfigMap shop  data[settings.ini]: "[shop]\ngreeting=hello\nport=8080\n" -> "[shop]\ngreeting=hello\nport=81\n"
            and Service shop  spec.ports[0].port: 8080 -> 81
   run      helm upgrade shop shop-1.4.2.tgz -n APPS --reset-then-reuse-values --set web.port=81
 `, chartNote)
-			w.app("values", "shop", "deploy/shop-web", "/spec/template/spec/containers/0/livenessProbe/periodSeconds=5").says(2,
-				"governed by no value: a constant in shop/templates/_helpers.tpl:8\n")
-			if r := w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg=="); givesAway(r.raw) ||
-				strings.Contains(r.raw, "hunter2") || r.code != 0 {
-				t.Errorf("exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
-			} else {
-				r.says(0, "run      not printed, because it holds a value of a Secret")
-			}
-			w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg==", "--show-secrets").says(0,
-				"--set password=hunter2\n")
+		w.app("values", "shop", "deploy/shop-web", "/spec/template/spec/containers/0/livenessProbe/periodSeconds=5").says(2,
+			"governed by no value: a constant in shop/templates/_helpers.tpl:8\n")
+		if r := w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg=="); givesAway(r.raw) ||
+			strings.Contains(r.raw, "hunter2") || r.code != 0 {
+			t.Errorf("exit code %d, or a Secret is given away: %s%s", r.code, r.stdout, r.stderr)
+		} else {
+			r.says(0, "run      not printed, because it holds a value of a Secret")
+		}
+		w.app("values", "shop", "secret/shop", "data.password=aHVudGVyMg==", "--show-secrets").says(0,
+			"--set password=hunter2\n")
 
-			// The package stands in for the chart that nobody finds: the next revision is as this one.
-			dir, before := t.TempDir(), w.Helm(helm, "get", "manifest", "shop")
-			w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart-out", dir).says(0,
-				"the chart is in "+dir+"/shop-1.4.2.tgz\n", "helm upgrade shop "+dir+"/shop-1.4.2.tgz -n APPS ")
-			w.Helm(helm, "upgrade", "shop", dir+"/shop-1.4.2.tgz", "--reset-then-reuse-values")
-			after := w.Helm(helm, "get", "manifest", "shop")
-			check.That(t, after == before, "the package renders to\n%s\nwant\n%s", after, before)
+		// The package stands in for the chart that nobody finds: the next revision is as this one.
+		dir, before := t.TempDir(), w.Helm(helm, "get", "manifest", "shop")
+		w.app("values", "shop", "deploy/shop-web", "spec.replicas=5", "--chart-out", dir).says(0,
+			"the chart is in "+dir+"/shop-1.4.2.tgz\n", "helm upgrade shop "+dir+"/shop-1.4.2.tgz -n APPS ")
+		w.Helm(helm, "upgrade", "shop", dir+"/shop-1.4.2.tgz", "--reset-then-reuse-values")
+		after := w.Helm(helm, "get", "manifest", "shop")
+		check.That(t, after == before, "the package renders to\n%s\nwant\n%s", after, before)
 
-			run := func(args ...string) {
-				t.Helper()
-				var out struct{ Items []struct{ Run string } }
-				r := w.app(append([]string{"values", "shop", "-o", "json"}, args...)...)
-				err := json.Unmarshal([]byte(r.raw), &out)
-				check.Must(t, err == nil && len(out.Items) == 1, "%v: %s%s", err, r.raw, r.stderr)
-				w.Helm(helm, shellWords(t, strings.Replace(out.Items[0].Run, "shop-1.4.2.tgz", valuesChart, 1))...)
-			}
-			run("deploy/shop-web", "spec.replicas=6")
-			run("deploy/shop-web", "spec.template.spec.containers[web].image=example.org/other:3.0")
-			run("deploy/shop-web", "spec.template.spec.containers[web].resources.limits={cpu: 2, memory: 1Gi}")
-			run("service/shop", "metadata.annotations[example.org/scrape]=a, b and 'c'")
-			got := w.Kubectl("get", "deployment/shop-web", "service/shop", "-o", "jsonpath="+
-				`{.items[*].spec.replicas} {.items[*].spec.template.spec.containers[0].image} `+
-				`{.items[*].spec.template.spec.containers[0].resources.limits} {.items[*].metadata.annotations.example\.org/scrape}`)
-			want := `6 example.org/other:3.0 {"cpu":"2","memory":"1Gi"} a, b and 'c'`
-			check.That(t, got == want, "the live objects have %s\nwant %s", got, want)
-		})
-	}
+		run := func(args ...string) {
+			t.Helper()
+			var out struct{ Items []struct{ Run string } }
+			r := w.app(append([]string{"values", "shop", "-o", "json"}, args...)...)
+			err := json.Unmarshal([]byte(r.raw), &out)
+			check.Must(t, err == nil && len(out.Items) == 1, "%v: %s%s", err, r.raw, r.stderr)
+			w.Helm(helm, shellWords(t, strings.Replace(out.Items[0].Run, "shop-1.4.2.tgz", valuesChart, 1))...)
+		}
+		run("deploy/shop-web", "spec.replicas=6")
+		run("deploy/shop-web", "spec.template.spec.containers[web].image=example.org/other:3.0")
+		run("deploy/shop-web", "spec.template.spec.containers[web].resources.limits={cpu: 2, memory: 1Gi}")
+		run("service/shop", "metadata.annotations[example.org/scrape]=a, b and 'c'")
+		got := w.Kubectl("get", "deployment/shop-web", "service/shop", "-o", "jsonpath="+
+			`{.items[*].spec.replicas} {.items[*].spec.template.spec.containers[0].image} `+
+			`{.items[*].spec.template.spec.containers[0].resources.limits} {.items[*].metadata.annotations.example\.org/scrape}`)
+		want := `6 example.org/other:3.0 {"cpu":"2","memory":"1Gi"} a, b and 'c'`
+		check.That(t, got == want, "the live objects have %s\nwant %s", got, want)
+	})
 }
 
 // shellWords returns the arguments of a command line of helm, as a shell takes them.
