@@ -106,7 +106,7 @@ func (k *kubelet) stopAll() {
 	k.closed = true
 	k.mu.Unlock()
 	for _, uid := range k.running() {
-		k.stop(uid)
+		k.wg.Go(func() { k.stop(uid) })
 	}
 }
 

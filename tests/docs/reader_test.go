@@ -3,6 +3,7 @@ package docs
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -10,18 +11,14 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
 // reader follows pages.
 type reader struct {
 	world   *world
-	client  kubernetes.Interface
 	locker  string // the program
 	dir     string
-	env     func(ctx context.Context, home, bin, kubeconfig string) ([]string, error)
 	counted int
 }
 
@@ -39,10 +36,7 @@ func newReader(t *testing.T) *reader {
 	}
 	w, err := newWorld(t.Context(), shared)
 	check.NoError(t, err)
-	client, err := kubernetes.NewForConfig(shared.RESTConfig())
-	check.NoError(t, err)
-	return &reader{world: w, client: client, locker: filepath.Join(tree, "bin", "helm-locker"), dir: dir,
-		env: environment}
+	return &reader{world: w, locker: filepath.Join(tree, "bin", "helm-locker"), dir: dir}
 }
 
 // read follows one page from the beginning to the end, and leaves the cluster as it was.
@@ -51,22 +45,14 @@ func (r *reader) read(t *testing.T, p *page, helm string) {
 	dir := filepath.Join(r.dir, strconv.Itoa(r.counted))
 	tree, home, bin := filepath.Join(dir, "helm-locker"), filepath.Join(dir, "home"), filepath.Join(dir, "bin")
 	kubeconfig := filepath.Join(home, "kubeconfig")
-	steps := []func() error{
-		func() error { return workingTree(t.Context(), tree) },
-		func() error { return copyFile(r.locker, filepath.Join(tree, "bin", "helm-locker")) },
-		func() error {
-			return copyFile(r.locker+"-operator", filepath.Join(tree, "bin", "helm-locker-operator"))
-		},
-		func() error {
-			return copyFile(r.locker+"-notifications", filepath.Join(tree, "bin", "helm-locker-notifications"))
-		},
-		func() error { return programs(bin, shared.Binaries(), helm, r.locker) },
-		func() error { return copyFile(shared.Kubeconfig(), kubeconfig) },
+	check.NoError(t, workingTree(t.Context(), tree))
+	check.NoError(t, os.Mkdir(filepath.Join(tree, "bin"), 0o755))
+	for _, program := range []string{"", "-operator", "-notifications"} {
+		check.NoError(t, os.Link(r.locker+program, filepath.Join(tree, "bin", "helm-locker"+program)))
 	}
-	for _, step := range steps {
-		check.NoError(t, step())
-	}
-	env, err := r.env(t.Context(), home, bin, kubeconfig)
+	check.NoError(t, programs(bin, shared.Binaries(), helm, r.locker))
+	check.NoError(t, copyFile(shared.Kubeconfig(), kubeconfig))
+	env, err := environment(t.Context(), home, bin, kubeconfig)
 	check.NoError(t, err)
 	stop := r.startKubelet(t, home)
 	s, err := newShell(tree, home, env)
@@ -97,7 +83,7 @@ func (r *reader) startKubelet(t *testing.T, dir string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	k := newKubelet(r.locker+"-operator", dir, func(err error) { t.Error(err) })
-	k.cluster, k.client = shared, r.client
+	k.cluster, k.client = shared, r.world.client
 	var running sync.WaitGroup
 	running.Go(func() {
 		check.Report(t, k.run(ctx))

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -12,11 +13,13 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 )
@@ -26,9 +29,8 @@ const patience = time.Minute
 
 // world is the cluster shared by all pages, one after the other, with its initial objects.
 type world struct {
-	cluster *cluster.Cluster
 	objects metadata.Interface
-	served  discovery.DiscoveryInterface
+	client  kubernetes.Interface
 	before  map[object]bool
 }
 
@@ -39,15 +41,16 @@ type object struct {
 
 func newWorld(ctx context.Context, c *cluster.Cluster) (*world, error) {
 	config := c.RESTConfig()
+	config.WarningHandler = rest.NoWarnings{} // of deprecated resources
 	objects, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	served, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{cluster: c, objects: objects, served: served}
+	w := &world{objects: objects, client: client}
 	w.before, err = w.inventory(ctx)
 	return w, err
 }
@@ -60,9 +63,9 @@ var (
 		"namespaces/default", "namespaces/kube-system", "namespaces/kube-public", "namespaces/kube-node-lease"}
 )
 
-// inventory lists the cluster-scoped objects and those in the namespace default.
+// inventory lists the cluster-scoped objects, those in the namespace default, and all in namespaces that are new.
 func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
-	lists, err := w.served.ServerPreferredResources()
+	lists, err := w.client.Discovery().ServerPreferredResources()
 	if err != nil {
 		return nil, err
 	}
@@ -73,15 +76,11 @@ func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 			return nil, err
 		}
 		for _, r := range list.APIResources {
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || slices.Contains(derived, r.Name) {
+			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
 				continue
 			}
 			gvr := version.WithResource(r.Name)
-			client := w.objects.Resource(gvr).Namespace("")
-			if r.Namespaced {
-				client = w.objects.Resource(gvr).Namespace("default")
-			}
-			items, err := client.List(ctx, metav1.ListOptions{})
+			items, err := w.objects.Resource(gvr).List(ctx, metav1.ListOptions{})
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 				continue // its definition is going
 			}
@@ -89,13 +88,22 @@ func (w *world) inventory(ctx context.Context) (map[object]bool, error) {
 				return nil, fmt.Errorf("list %s: %w", gvr, err)
 			}
 			for _, item := range items.Items {
-				if !slices.Contains(permanent, r.Name+"/"+item.Name) {
+				if relevant(r.Name, item.Namespace, item.Name) {
 					found[object{gvr, item.Namespace, item.Name}] = true
 				}
 			}
 		}
 	}
 	return found, nil
+}
+
+// relevant reports whether an object may be one of a page, or an initial one that a page may change.
+func relevant(resource, namespace, name string) bool {
+	if strings.HasPrefix(namespace, "kube-") {
+		return false
+	}
+	return namespace != "" && namespace != metav1.NamespaceDefault ||
+		!slices.Contains(derived, resource) && !slices.Contains(permanent, resource+"/"+name)
 }
 
 // reset deletes all but the initial objects, and waits until they no longer exist.
@@ -114,17 +122,8 @@ func (w *world) reset(ctx context.Context) error {
 		if len(now) == 0 {
 			return nil
 		}
-		for o := range now {
-			if asked[o] {
-				continue
-			}
-			asked[o] = true
-			background := metav1.DeletePropagationBackground
-			err := w.objects.Resource(o.GroupVersionResource).Namespace(o.namespace).Delete(ctx, o.name,
-				metav1.DeleteOptions{PropagationPolicy: &background})
-			if err != nil && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("delete %v: %w", o, err)
-			}
+		if err := w.remove(ctx, now, asked); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -132,6 +131,37 @@ func (w *world) reset(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// remove deletes objects, each once: those of the cluster first, because controllers create objects in a namespace until
+// it is deleted. A definition is deleted after the last object of a namespace: the API server waits for 5 s where a
+// definition still has objects. The controller of namespaces waits for 5 s, too, and is not needed.
+func (w *world) remove(ctx context.Context, now, asked map[object]bool) error {
+	used := map[string]bool{}
+	for o := range now {
+		used[o.namespace] = true
+	}
+	delete(used, "")
+	background, immediately := metav1.DeletePropagationBackground, int64(0)
+	options := metav1.DeleteOptions{PropagationPolicy: &background, GracePeriodSeconds: &immediately}
+	byScope := func(a, b object) int { return cmp.Compare(len(a.namespace), len(b.namespace)) }
+	for _, o := range slices.SortedFunc(maps.Keys(now), byScope) {
+		var err error
+		switch {
+		case o.Resource == "customresourcedefinitions" && len(used) > 0:
+			continue
+		case !asked[o]:
+			err = w.objects.Resource(o.GroupVersionResource).Namespace(o.namespace).Delete(ctx, o.name, options)
+		case o.Resource == "namespaces" && !used[o.name]:
+			empty := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.name}}
+			_, err = w.client.CoreV1().Namespaces().Finalize(ctx, empty, metav1.UpdateOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete %v: %w", o, err)
+		}
+		asked[o] = true
+	}
+	return nil
 }
 
 // workingTree copies the files of the repository that git knows or would add.
@@ -193,13 +223,13 @@ func environment(ctx context.Context, home, bin, kubeconfig string) ([]string, e
 		home, "KUBECONFIG=" + kubeconfig,
 		"LANG=C.UTF-8", "TERM=dumb", "COMMIT=0000000000000000000000000000000000000000", "VERSION=v0.0.0-docs",
 		"DATE=2026-01-01T00:00:00Z"}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB",
-		"GONOSUMDB"} {
-		value, err := exec.CommandContext(ctx, "go", "env", name).Output()
-		if err != nil {
-			return nil, fmt.Errorf("go env: %w", err)
-		}
-		env = append(env, name+"="+strings.TrimSpace(string(value)))
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN", "GOSUMDB", "GONOSUMDB"}
+	values, err := exec.CommandContext(ctx, "go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	for i, value := range strings.Split(strings.TrimSuffix(string(values), "\n"), "\n") {
+		env = append(env, names[i]+"="+value)
 	}
 	return env, nil
 }
