@@ -160,15 +160,7 @@ func (g *graph) leadingTo(is func(*ssa.Function) bool) map[*ssa.Function]bool {
 			todo = append(todo, f)
 		}
 	}
-	seen := map[*ssa.Function]bool{}
-	for len(todo) > 0 {
-		f := todo[len(todo)-1]
-		if todo = todo[:len(todo)-1]; !seen[f] {
-			seen[f] = true
-			todo = append(todo, before[f]...)
-		}
-	}
-	return seen
+	return reach(before, todo)
 }
 
 // tableOf returns the table of a section of docs/core.md, by its first column.

@@ -14,15 +14,11 @@ import (
 // heldWhile returns the mutexes that are locked while another one is held.
 func (g *graph) heldWhile() map[string][]string {
 	locks := map[*ssa.Function][]string{}
-	for f := range g.all {
-		for _, block := range f.Blocks {
-			for _, instruction := range block.Instrs {
-				if mutex, locked := mutexOf(instruction); locked {
-					locks[f] = append(locks[f], mutex)
-				}
-			}
+	each(g.all, func(f *ssa.Function, instruction ssa.Instruction) {
+		if mutex, locked := mutexOf(instruction); locked {
+			locks[f] = append(locks[f], mutex)
 		}
-	}
+	})
 	held := map[string][]string{}
 	for f := range locks {
 		for _, block := range f.Blocks {

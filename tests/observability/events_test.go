@@ -51,7 +51,7 @@ func TestEventsAreBoundedInAStorm(t *testing.T) {
 		names[n] = fmt.Sprintf("settings-%d", n)
 	}
 	begun := time.Now()
-	w.Forged("app", configMaps(names...))
+	w.Forged("app", kit.Declared(names...))
 	for round := range rounds {
 		for _, name := range names {
 			w.tamper(name, fmt.Sprintf("round %d", round))
@@ -82,7 +82,7 @@ func TestEventsAreBoundedInAStorm(t *testing.T) {
 // However often it is tried again, a refusal is one event, and so is a fight.
 func TestOneEventForARefusalAndAFight(t *testing.T) {
 	w := newFixture(t)
-	w.Forged("app", configMaps("first", "second", "contested"))
+	w.Forged("app", kit.Declared("first", "second", "contested"))
 	for _, name := range []string{"first", "second"} {
 		w.refuse(name, "no")
 		w.tamper(name, "x")
@@ -104,14 +104,14 @@ func TestOneEventForALeftoverThatStays(t *testing.T) {
 	clock := kit.FastTime(t) // a hundred times as much time passes for the operator
 	w := newFixture(t, func(o *operator.ControllerOptions) { o.Clock = clock })
 	w.Proxy.On(cluster.ForPath("/configmaps/dropped", http.MethodDelete), cluster.Fail(http.StatusForbidden, "no"))
-	first := kit.ForgedRecord{Name: "app", Manifest: configMaps("settings", "dropped")}
+	first := kit.ForgedRecord{Name: "app", Manifest: kit.Declared("settings", "dropped")}
 	w.Forge(first)
 	w.Lock("app")
 	w.restored("dropped")
 	first.Status = "superseded"
 	w.Forge(first)
 	w.NextSecond(w.Get(kit.ConfigMaps, "dropped"))
-	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: configMaps("settings")})
+	w.Forge(kit.ForgedRecord{Name: "app", Revision: 2, Manifest: kit.Declared("settings")})
 	w.WaitReady("app", 2)
 	w.Until("the deletion was refused several times", func() (any, bool) {
 		n := strings.Count(w.Running.Log(), "leftovers of earlier revisions")

@@ -50,15 +50,6 @@ func (w *fixture) start(options ...func(*operator.ControllerOptions)) *kit.Opera
 	return kit.StartOperator(w.TB, w.Proxy.RESTConfig(), w.Operator, append(options, serving)...)
 }
 
-// configMaps returns a manifest of ConfigMaps with one key.
-func configMaps(names ...string) string {
-	var b strings.Builder
-	for _, name := range names {
-		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {key: declared}\n", name)
-	}
-	return b.String()
-}
-
 // tamper changes the key of a ConfigMap.
 func (w *fixture) tamper(name, value string) {
 	w.Helper()

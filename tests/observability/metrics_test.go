@@ -93,7 +93,7 @@ func policyFamilies(t testing.TB, text string) string {
 
 func (w *fixture) everythingHappens(s *scrapes) {
 	w.Helper()
-	release := kit.ForgedRecord{Name: "app", Manifest: configMaps("edited", "deleted", "refused", "contested")}
+	release := kit.ForgedRecord{Name: "app", Manifest: kit.Declared("edited", "deleted", "refused", "contested")}
 	w.Forge(release)
 	w.Lock("app", func(hr *v1alpha1.HelmRelease) { hr.Spec.Guard = v1alpha1.GuardWarn }) // this operator serves none
 	s.take()
@@ -128,7 +128,12 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	w.fight("contested")
 	w.waitSample(`helm_locker_objects\{condition="contended".*\} 1`)
 	w.waitSample(`helm_locker_notifications_total\{result="rejected"\} 1`)
-	w.createPolicy("all")
+	_, err := w.In(kit.HelmReleasePolicies, w.Operator).Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
+		"metadata": map[string]any{"name": "all"},
+		"spec":     map[string]any{"acceptRecordsOfAnyone": true, "match": map[string]any{"namespaces": []any{w.Apps}}},
+	}}, metav1.CreateOptions{})
+	check.NoError(w, err)
 	w.Until("the policy is ready by the metrics", func() (any, bool) {
 		text := policyFamilies(w.TB, kit.Metrics(w.TB, w.Running.Policies))
 		return text, strings.Contains(text, `helm_locker_policy_ready{policy="all"} 1`)
@@ -136,18 +141,6 @@ func (w *fixture) everythingHappens(s *scrapes) {
 	w.CreateHelmRelease("aside", func(hr *v1alpha1.HelmRelease) { hr.Spec.Suspend = true })
 	w.waitSample(`helm_locker_suspended_since_timestamp_seconds\{release="aside",.*\} [1-9].*`)
 	s.take()
-}
-
-// createPolicy creates a policy for the releases of the test.
-func (w *fixture) createPolicy(name string) {
-	w.Helper()
-	_, err := w.In(v1alpha1.SchemeGroupVersion.WithResource(v1alpha1.PolicyResourceName), w.Operator).Create(w.Ctx,
-		&unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PolicyKind,
-			"metadata": map[string]any{"name": name},
-			"spec":     map[string]any{"acceptRecordsOfAnyone": true, "match": map[string]any{"namespaces": []any{w.Apps}}},
-		}}, metav1.CreateOptions{})
-	check.NoError(w, err)
 }
 
 func parse(t *testing.T, text string) map[string]*dto.MetricFamily {

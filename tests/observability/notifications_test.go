@@ -121,7 +121,7 @@ func TestNotifications(t *testing.T) {
 	w := newFixture(t, kit.Events)
 	w.notify(dead.URL, inbox.url)
 
-	w.Forged("app", configMaps("settings", "refused", "contested")+
+	w.Forged("app", kit.Declared("settings", "refused", "contested")+
 		fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials}\nstringData: {password: %s}\n",
 			declaredSecret))
 	lock := inbox.waitLock(w, v1alpha1.ReasonLocked)
@@ -205,19 +205,19 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	}
 	w := newFixture(t, options)
 	w.notify(inbox.url)
-	w.Eventually("the first operator leads", logged(w.Running, "level=info msg=leading"))
+	w.WaitLog(w.Running, "level=info msg=leading")
 	standby := w.start(options)
-	w.Forged("app", configMaps("settings"))
+	w.Forged("app", kit.Declared("settings"))
 	w.PatchHelmRelease("app", `{"spec":{"mode":"Detect"}}`)
 	inbox.waitLock(w, v1alpha1.ReasonDetectOnly)
-	w.Eventually("the standby watches, too", logged(standby, "level=info msg=locked"))
+	w.WaitLog(standby, "level=info msg=locked")
 	w.tamper("settings", "x")
 	inbox.wait(w, message.DriftReported, "the ConfigMap", drifted("settings"))
-	w.Eventually("the standby sees the drift, too", logged(standby, "level=info msg=reported"))
+	w.WaitLog(standby, "level=info msg=reported")
 
 	w.Running.Stop()
 	w.Running = standby
-	w.Eventually("the standby leads", logged(standby, "level=info msg=leading"))
+	w.WaitLog(standby, "level=info msg=leading")
 	w.Delete(kit.ConfigMaps, "settings")
 	w.sameAsStatus(inbox.wait(w, message.DriftReported, "the second change", func(e event) bool {
 		return e.ID != inbox.of(message.DriftReported)[0].ID
@@ -243,26 +243,17 @@ func TestOnlyTheLeaderTells(t *testing.T) {
 	check.That(t, n == 3, "%d events", n)
 }
 
-func logged(o *kit.Operator, text string) func() error {
-	return func() error {
-		if !strings.Contains(o.Log(), text) {
-			return fmt.Errorf("the log does not say %q", text)
-		}
-		return nil
-	}
-}
-
 // A HelmRelease for a release owned by another one does not report that release as unlocked.
 func TestMetricsOfARelease(t *testing.T) {
 	w := newFixture(t)
-	w.Forged("app", configMaps("settings"))
+	w.Forged("app", kit.Declared("settings"))
 	w.CreateHelmRelease("second", func(hr *v1alpha1.HelmRelease) { hr.Spec.Release.Name = "app" })
 	w.WaitReason("second", v1alpha1.ConditionReady, v1alpha1.ReasonConflict)
 	locked := fmt.Sprintf(`helm_locker_locked{release="app",release_namespace="%s"} 1`, w.Apps)
 	text := kit.Metrics(t, w.Running)
 	check.That(t, strings.Contains(text, locked), "the metrics do not say %s", locked)
 	w.DeleteHelmRelease("second")
-	w.Eventually("the second is forgotten", logged(w.Running, "no longer managing release"))
+	w.WaitLog(w.Running, "no longer managing release")
 	text = kit.Metrics(t, w.Running)
 	check.That(t, strings.Contains(text, locked), "the metrics do not say %s any more", locked)
 	w.DeleteHelmRelease("app")

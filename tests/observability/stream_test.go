@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -24,7 +23,7 @@ func TestNotificationsGoOnWhereTheyWere(t *testing.T) {
 	w := newFixture(t, kit.Events)
 	reader := w.Reader("notifier")
 	notifier := kit.StartNotifier(t, reader, w.Operator, inbox.url)
-	w.Forged("app", configMaps("before", "between", "after"))
+	w.Forged("app", kit.Declared("before", "between", "after"))
 	inbox.waitLock(w, v1alpha1.ReasonLocked)
 	w.tamper("before", "x")
 	inbox.wait(w, message.DriftReverted, "before", drifted("before"))
@@ -37,9 +36,8 @@ func TestNotificationsGoOnWhereTheyWere(t *testing.T) {
 	w.tamper("after", "x")
 	inbox.wait(w, message.DriftReverted, "after", drifted("after"))
 	inbox.eachOnce(w)
-	if n := len(inbox.of(message.MessagesWereLost)); n != 0 {
-		t.Errorf("%d messages about losses: %+v", n, inbox.of(message.MessagesWereLost))
-	}
+	lost := inbox.of(message.MessagesWereLost)
+	check.That(t, len(lost) == 0, "messages about losses: %+v", lost)
 }
 
 // eachOnce checks that no event arrived twice.
@@ -64,11 +62,11 @@ func TestAGapBetweenLeadersIsNotified(t *testing.T) {
 		o.LeaderElection = true
 	}
 	w := newFixture(t, options)
-	w.Eventually("the first operator leads", logged(w.Running, "level=info msg=leading"))
+	w.WaitLog(w.Running, "level=info msg=leading")
 	standby := w.start(options)
 	reader := w.Reader("notifier")
 	notifier := kit.StartNotifier(t, reader, w.Operator, inbox.url)
-	w.Forged("app", configMaps("settings", "unseen"))
+	w.Forged("app", kit.Declared("settings", "unseen"))
 	inbox.waitLock(w, v1alpha1.ReasonLocked)
 	notifier.Stop()
 	w.tamper("unseen", "x")
@@ -76,7 +74,7 @@ func TestAGapBetweenLeadersIsNotified(t *testing.T) {
 
 	w.Running.Stop()
 	w.Running = standby
-	w.Eventually("the standby leads", logged(standby, "level=info msg=leading"))
+	w.WaitLog(standby, "level=info msg=leading")
 	kit.StartNotifier(t, reader, w.Operator, inbox.url)
 	inbox.wait(w, message.MessagesWereLost, "by the first operator", func(e event) bool { return e.Data.Lost.Unknown })
 	w.tamper("settings", "x")
@@ -89,7 +87,7 @@ func TestAGapBetweenLeadersIsNotified(t *testing.T) {
 func TestHostile_FrozenReadersDelayNoRevert(t *testing.T) {
 	inbox := newInbox(t)
 	w := newFixture(t, kit.Events)
-	w.Forged("app", configMaps("settings"))
+	w.Forged("app", kit.Declared("settings"))
 	w.notify(inbox.url)
 	inbox.waitLock(w, v1alpha1.ReasonLocked)
 	for _, name := range []string{"one", "two", "three"} {
@@ -136,9 +134,7 @@ func TestHostile_EventsAreForUsersWithTheRight(t *testing.T) {
 		_, err := w.Kube.CoordinationV1().Leases(w.Operator).Get(w.Ctx, w.Operator, metav1.GetOptions{})
 		return err
 	})
-	_, err := w.Kube.CoreV1().ServiceAccounts(w.Operator).Create(w.Ctx,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}, metav1.CreateOptions{})
-	check.NoError(t, err)
+	w.Account(w.Operator, "stranger")
 	stranger, err := w.Cluster.ServiceAccountConfig(w.Ctx, w.Operator, "stranger")
 	check.NoError(t, err)
 	for token, want := range map[string]int{

@@ -10,6 +10,7 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
+// encode returns a value as JSON, and a text as a literal of JavaScript.
 func encode(t testing.TB, content any) string {
 	t.Helper()
 	encoded, err := json.Marshal(content)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rancher/helm-locker/pkg/operator"
@@ -101,17 +100,6 @@ func signed(o *page.RunOptions) { o.Auth = true }
 func (t *tab) signIn(token string) {
 	t.Helper()
 	t.says("#signin", "Sign in")
-	eval[bool](t, fmt.Sprintf(
-		"(document.getElementById('token').value = %q, document.querySelector('#signin button').click() ?? true)",
-		token,
-	))
-}
-
-// configMaps returns a manifest of ConfigMaps with one key.
-func configMaps(names ...string) string {
-	var b strings.Builder
-	for _, name := range names {
-		b.WriteString(kit.ConfigMap(name, "declared"))
-	}
-	return b.String()
+	eval[string](t, fmt.Sprintf("document.getElementById('token').value = %q", token))
+	t.click("#signin button")
 }

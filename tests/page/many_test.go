@@ -28,7 +28,7 @@ func (t *tab) counts(releases string) {
 
 func (t *tab) click(selector string) {
 	t.Helper()
-	eval[bool](t, fmt.Sprintf("document.querySelector(%s).click() ?? true", quoted(t.TB, selector)))
+	eval[bool](t, fmt.Sprintf("document.querySelector(%s).click() ?? true", encode(t.TB, selector)))
 }
 
 func (t *tab) choose(id, value string) {

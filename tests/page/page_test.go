@@ -28,7 +28,7 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 	tab.says("#none", "Nothing is locked", w.Operator)
 	eval[bool](tab, "window.stayed = true")
 
-	w.Installed(kit.Shared.Helm4(), "shop", configMaps("settings", "menu"))
+	w.Installed(kit.Shared.Helm4(), "shop", kit.Declared("settings", "menu"))
 	tab.says("#rows tr", w.Apps+"/shop", "Locked", "0/2", "revision 1", "none")
 	tab.says("#tiles .tile.good", "1 of 1", "Locked")
 
@@ -40,7 +40,7 @@ func TestPage_ShowsALockedReleaseAndItsDriftLive(t *testing.T) {
 	tab.says("#log li:first-child", "ConfigMap "+w.Apps+"/menu", "deleted", "recreated")
 	tab.until("the newest drift is marked", "document.querySelector('#log li:first-child').classList.contains('fresh')")
 
-	w.Helm(kit.Shared.Helm4(), "upgrade", "shop", w.Chart("shop", configMaps("settings")))
+	w.Helm(kit.Shared.Helm4(), "upgrade", "shop", w.Chart("shop", kit.Declared("settings")))
 	tab.says("#rows tr", "revision 2", "0/1")
 	check.NoError(t, w.In(kit.HelmReleases, w.Operator).Delete(w.Ctx, "shop", metav1.DeleteOptions{}))
 	tab.says("#none", "Nothing is locked")
@@ -51,7 +51,7 @@ func TestPage_TheKeyboardIsEnough(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, signed)
 	for _, name := range []string{"shop", "bakery"} {
-		w.Installed(kit.Shared.Helm3(), name, configMaps(name+"-settings"))
+		w.Installed(kit.Shared.Helm3(), name, kit.Declared(name+"-settings"))
 	}
 	tab := w.newTab()
 	tab.open(w.url(w.page), desktop())
@@ -164,7 +164,7 @@ func TestPage_ThePolicyForbidsWhatIsNotThePage(t *testing.T) {
 		check.That(t, strings.Contains(strings.Join(violations, " "), want), "no violation of %s: %v", want, violations)
 	}
 	check.That(t, len(tab.problems()) > 0, "the console was not listened to")
-	eval[bool](tab, "window.hacked === undefined")
+	check.That(t, eval[bool](tab, "window.hacked === undefined"), "a script of a text has run")
 	tab.forgive()
 }
 
@@ -177,7 +177,7 @@ func TestPage_WorksWithoutAnOperatorAndNamesIt(t *testing.T) {
 	t.Parallel()
 	w := &fixture{Env: kit.New(t, kit.Shared)}
 	w.operator, w.page = w.start(elected), w.serve()
-	w.Forged("app", configMaps("settings"))
+	w.Forged("app", kit.Declared("settings"))
 	tab := w.newTab()
 	tab.open(w.url(w.page), desktop())
 	tab.says("#rows tr", w.Apps+"/app", "Locked")
@@ -201,7 +201,7 @@ func TestPage_ShowsDriftFromTheStream(t *testing.T) {
 	proxy := w.NewProxy()
 	w.operator = kit.StartOperator(t, proxy.RESTConfig(), w.Operator, kit.Events)
 	w.page = w.serve()
-	w.Forged("app", configMaps("settings"))
+	w.Forged("app", kit.Declared("settings"))
 	tab := w.newTab()
 	tab.open(w.url(w.page), desktop())
 	tab.says("#rows tr", w.Apps+"/app", "Locked")
@@ -217,7 +217,7 @@ func TestPage_ShowsDriftFromTheStream(t *testing.T) {
 func TestPage_SaysWhenTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	w.Forged("app", configMaps("settings"))
+	w.Forged("app", kit.Declared("settings"))
 	tab := w.newTab()
 	url, account := w.url(w.page), w.PageAccount("another-page")
 	tab.open(url, desktop())

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"testing"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
@@ -143,17 +142,9 @@ func (t *tab) says(selector string, texts ...string) {
 	t.Helper()
 	var conditions []string
 	for _, text := range texts {
-		conditions = append(conditions, fmt.Sprintf("e.innerText.includes(%s)", quoted(t.TB, text)))
+		conditions = append(conditions, fmt.Sprintf("e.innerText.includes(%s)", encode(t.TB, text)))
 	}
 	t.until(fmt.Sprintf("%s says %q", selector, texts),
 		fmt.Sprintf("[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && %s)",
-			quoted(t.TB, selector), strings.Join(conditions, " && ")))
-}
-
-// quoted returns a text as a literal of JavaScript.
-func quoted(t testing.TB, text string) string {
-	t.Helper()
-	encoded, err := json.Marshal(text)
-	check.NoError(t, err)
-	return string(encoded)
+			encode(t.TB, selector), strings.Join(conditions, " && ")))
 }
