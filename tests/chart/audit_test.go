@@ -71,6 +71,14 @@ func refusals(all []request) []request {
 	return out
 }
 
+// expectPermitted fails the test at each kind of request of an account that was forbidden, after the first ones.
+func expectPermitted(e *kit.Env, account string, after int) {
+	e.Helper()
+	for _, r := range refusals(requests(e, account)[after:]) {
+		e.Errorf("not permitted to %s: %+v", account, r)
+	}
+}
+
 // made reports whether a request of this kind was made; empty parts match all.
 func made(all []request, verb, group, resource, namespace string) bool {
 	return slices.ContainsFunc(all, func(r request) bool {

@@ -48,9 +48,6 @@ match:
 // the CustomResourceDefinition, which existed before, and rare requests: API servers before 1.32 cannot stream lists.
 func expectBaseUsed(t *testing.T, e *kit.Env, all []request) {
 	t.Helper()
-	role, err := e.Kube.RbacV1().Roles(e.Operator).Get(e.Ctx, "helm-locker", metav1.GetOptions{})
-	check.NoError(t, err)
-	wide, err := e.Kube.RbacV1().ClusterRoles().Get(e.Ctx, "helm-locker-"+e.Operator, metav1.GetOptions{})
-	check.NoError(t, err)
-	expectRulesUsed(t, slices.Concat(role.Rules, wide.Rules[:6]), all)
+	here, everywhere := rulesOfAccount(e, "helm-locker")
+	expectRulesUsed(t, slices.Concat(here, everywhere[:6]), all)
 }

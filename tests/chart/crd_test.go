@@ -91,7 +91,7 @@ func olderChart(t *testing.T) string {
 
 func hasNewField(e *kit.Env) bool {
 	e.Helper()
-	u, err := e.Dynamic.Resource(definitions).Get(e.Ctx, definitionName, metav1.GetOptions{})
+	u, err := e.Dynamic.Resource(kit.Definitions).Get(e.Ctx, definitionName, metav1.GetOptions{})
 	check.NoError(e, err)
 	return specFields(e, u.Object)[newField] != nil
 }

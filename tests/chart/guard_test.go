@@ -3,13 +3,16 @@ package chart
 import (
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
+
+var webhooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1",
+	Resource: "validatingwebhookconfigurations"}
 
 // When guard.enabled is set to false the operator removes the registration, with the permissions of the chart at that
 // time.
@@ -28,13 +31,8 @@ func TestGuardThatIsDisabledGoes(t *testing.T) {
 	install(e, h, ports, "{guard: {enabled: false}, trust: {records: Any}}\n")
 	before := len(requests(e, "helm-locker"))
 	o = startDeployment(e, kit.Shared, "helm-locker")
-	e.Until("the registration is gone", func() (any, bool) {
-		_, err := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(e.Ctx,
-			e.Operator+"-helm-locker-guard", metav1.GetOptions{})
-		return err, apierrors.IsNotFound(err)
-	})
-	refused := refusals(requests(e, "helm-locker")[before:])
-	check.That(t, len(refused) == 0, "not permitted: %+v", refused)
+	e.WaitGone(webhooks, "", e.Operator+"-helm-locker-guard")
+	expectPermitted(e, "helm-locker", before)
 	outlives(e, h, o, helmRelease)
 }
 
@@ -67,11 +65,7 @@ func TestGuardIsPermittedAndGoes(t *testing.T) {
 			return service, service != nil && service.Name == is.asked
 		})
 	}
-	refused := refusals(requests(e, "helm-locker")[before:])
-	check.That(t, len(refused) == 0, "not permitted: %+v", refused)
+	expectPermitted(e, "helm-locker", before)
 	outlives(e, h, o, helmRelease)
-	e.Until("the registration is gone", func() (any, bool) {
-		_, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
-		return err, apierrors.IsNotFound(err)
-	})
+	e.WaitGone(webhooks, "", e.Operator+"-helm-locker-guard")
 }

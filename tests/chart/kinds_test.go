@@ -13,9 +13,6 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-	Resource: "customresourcedefinitions"}
-
 // installKind creates the definition of a namespaced kind with a schema of its spec, unless it exists, and waits
 // until it is served.
 func installKind(e *kit.Env, group, kind, plural, spec string) {
@@ -36,7 +33,7 @@ spec:
 `, group, kind, plural, spec)
 	u := &unstructured.Unstructured{}
 	check.NoError(e, yaml.Unmarshal([]byte(text), &u.Object))
-	if _, err := e.Dynamic.Resource(definitions).Create(e.Ctx, u, metav1.CreateOptions{}); err != nil &&
+	if _, err := e.Dynamic.Resource(kit.Definitions).Create(e.Ctx, u, metav1.CreateOptions{}); err != nil &&
 		!apierrors.IsAlreadyExists(err) {
 		e.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,11 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/process"
 )
 
-// editor is a user who may change the HelmReleases of the operator's namespace.
+// editor is a user who may change the HelmReleases of the operator's namespace, or the ReleaseLocks of another one.
 type editor struct {
 	*kit.Env
-	name string
+	name    string
+	patches []string // arguments of kubectl for a patch of one
 }
 
 func newEditor(e *kit.Env, name string) editor {
@@ -29,7 +31,7 @@ func newEditor(e *kit.Env, name string) editor {
 	e.Until(name+" may change HelmReleases", func() (any, bool) {
 		return "not yet", can("patch", "helm.cattle.io", "helmreleases", e.Operator, "x")
 	})
-	return editor{e, name}
+	return editor{e, name, []string{"-n", e.Operator, "patch", "helmrelease"}}
 }
 
 // run runs a program as the user, and returns its output.
@@ -44,10 +46,10 @@ func (u editor) run(program string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// patch patches a HelmRelease by kubectl.
+// patch patches one of the objects by kubectl.
 func (u editor) patch(name, patch string) (string, error) {
 	u.Helper()
-	return u.run("kubectl", "-n", u.Operator, "patch", "helmrelease", name, "--type=merge", "--patch", patch)
+	return u.run("kubectl", append(slices.Clone(u.patches), name, "--type=merge", "--patch", patch)...)
 }
 
 func (u editor) denied(name, patch, want string) {
@@ -92,8 +94,8 @@ func TestPausesFollowTheRulesOfThePolicy(t *testing.T) {
 	soon := `"suspendUntil":"` + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `"`
 
 	e.Until("the API server has the policy", func() (any, bool) {
-		out, err := alice.run("kubectl", "-n", e.Operator, "patch", "helmrelease", name, "--type=merge", "--patch",
-			`{"spec":{"suspend":true}}`, "--dry-run=server")
+		out, err := alice.run("kubectl", append(slices.Clone(alice.patches), name, "--type=merge", "--patch",
+			`{"spec":{"suspend":true}}`, "--dry-run=server")...)
 		return out, err != nil
 	})
 	alice.denied(name, pausedBy(alice.name, "INC-42", `"suspend":true`),

@@ -1,8 +1,8 @@
 package chart
 
 import (
+	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,16 +136,10 @@ func freePort(t testing.TB) int {
 }
 
 func get(url string) error {
-	client := &http.Client{Timeout: 5 * time.Second}
-	response, err := client.Get(url)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %s", response.Status)
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, err := process.Get(ctx, url)
+	return err
 }
 
 func port(container *corev1.Container, name string) int32 {

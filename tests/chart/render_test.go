@@ -57,7 +57,7 @@ func TestChartsRender(t *testing.T) {
 				lines = append(lines, strings.TrimPrefix(strings.TrimSpace(line), "- "))
 			}
 			for _, name := range []string{"name: HTTP2_READ_IDLE_TIMEOUT_SECONDS", "name: HTTP2_PING_TIMEOUT_SECONDS"} {
-				set, all := count(lines, name), count(lines, "kind: Deployment")
+				set, all := strings.Count(text, name+"\n"), strings.Count(text, "\nkind: Deployment\n")
 				check.That(t, set == all, "%d of %d Deployments have %s", set, all, name)
 			}
 			for _, want := range c.has {
@@ -69,16 +69,6 @@ func TestChartsRender(t *testing.T) {
 			}
 		})
 	}
-}
-
-// count returns the number of lines that are equal to line.
-func count(lines []string, line string) (n int) {
-	for _, l := range lines {
-		if l == line {
-			n++
-		}
-	}
-	return n
 }
 
 func TestChartsRefuseWrongValues(t *testing.T) {

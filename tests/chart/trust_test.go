@@ -3,7 +3,6 @@ package chart
 import (
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
@@ -30,13 +29,9 @@ func TestTrustIsPermittedWithoutTheGuard(t *testing.T) {
 	check.NoError(t, err)
 	check.That(t, len(made.Webhooks) == 1 && made.Webhooks[0].Name == "records.guard.helm-locker.cattle.io",
 		"the API server is to ask %v", made.Webhooks)
-	refused := refusals(requests(e, "helm-locker"))
-	check.That(t, len(refused) == 0, "not permitted: %+v", refused)
+	expectPermitted(e, "helm-locker", 0)
 	outlives(e, h, o, helmRelease)
-	e.Until("the registration is gone", func() (any, bool) {
-		_, err := configurations.Get(e.Ctx, name, metav1.GetOptions{})
-		return err, apierrors.IsNotFound(err)
-	})
+	e.WaitGone(webhooks, "", e.Operator+"-helm-locker-guard")
 }
 
 // lockedByPolicy has a policy without acceptRecordsOfAnyone enforce a release.

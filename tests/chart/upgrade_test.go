@@ -2,13 +2,9 @@ package chart
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -36,13 +32,7 @@ func chartOf(t *testing.T, commit string) string {
 func TestAnUpgradeFromOneProcessKeepsAllWorking(t *testing.T) {
 	e := newEnv(t)
 	h := kit.Shared.Helm3()
-	inbox := &kit.Letters{}
-	server := httptest.NewServer(inbox)
-	t.Cleanup(server.Close)
-	_, err := e.Kube.CoreV1().Secrets(e.Operator).Create(e.Ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "hooks"}, StringData: map[string]string{"url": server.URL},
-	}, metav1.CreateOptions{})
-	check.NoError(t, err)
+	inbox := newInbox(e)
 	values := fmt.Sprintf("{page: {enabled: true, port: %d, service: {enabled: true}}, "+
 		"notify: {urlSecret: {name: hooks}, format: json}}", freePort(t))
 	if _, err := h.Run(e.Ctx, "install", "helm-locker", chartOf(t, oneProcess), "--namespace", e.Operator,
