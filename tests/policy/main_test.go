@@ -13,10 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -24,15 +25,25 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m, cluster.Options{ControllerManager: true}) }
 
-var policies = schema.GroupVersionResource{Group: "helm.cattle.io", Version: "v1alpha1", Resource: "helmreleasepolicies"}
-
 // fixture is kit.Fixture with additions for this suite.
 type fixture struct{ *kit.Fixture }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T, options ...func(*operator.ControllerOptions)) *fixture {
 	t.Helper()
 	t.Parallel()
-	return &fixture{kit.StartBoth(t)}
+	return &fixture{kit.StartBoth(t, options...)}
+}
+
+// notStarted returns a fixture without an operator.
+func notStarted(t *testing.T) *fixture {
+	t.Helper()
+	e := kit.New(t, kit.Shared)
+	return &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+}
+
+// withClock has operators go by a clock.
+func withClock(c clock.WithTicker) func(*operator.ControllerOptions) {
+	return func(o *operator.ControllerOptions) { o.Clock = c }
 }
 
 // create creates a policy with a spec in YAML, in which APPS stands for the namespace of releases. The policy accepts
@@ -57,7 +68,7 @@ func (f *fixture) tryCreate(namespace, name, spec string) (*v1alpha1.HelmRelease
 		delete(content, "labels")
 		u.Object["metadata"].(map[string]any)["labels"] = labels
 	}
-	created, err := f.In(policies, namespace).Create(f.Ctx, u, metav1.CreateOptions{})
+	created, err := f.In(kit.HelmReleasePolicies, namespace).Create(f.Ctx, u, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +84,18 @@ func policyOf(f *fixture, u *unstructured.Unstructured) *v1alpha1.HelmReleasePol
 
 func (f *fixture) policy(name string) *v1alpha1.HelmReleasePolicy {
 	f.Helper()
-	u, err := f.In(policies, f.Operator).Get(f.Ctx, name, metav1.GetOptions{})
+	u, err := f.In(kit.HelmReleasePolicies, f.Operator).Get(f.Ctx, name, metav1.GetOptions{})
 	check.NoError(f, err)
 	return policyOf(f, u)
 }
 
-func (f *fixture) patchPolicy(name, patch string) { f.PatchIn(policies, f.Operator, name, patch) }
+func (f *fixture) patchPolicy(name, patch string) {
+	f.PatchIn(kit.HelmReleasePolicies, f.Operator, name, patch)
+}
 
 func (f *fixture) deletePolicy(name string) {
 	f.Helper()
-	check.NoError(f, f.In(policies, f.Operator).Delete(f.Ctx, name, metav1.DeleteOptions{}))
+	f.DeleteIn(kit.HelmReleasePolicies, f.Operator, name)
 }
 
 // waitPolicy waits until Ready of a policy has a reason, and returns the policy.
@@ -168,9 +181,6 @@ func (f *fixture) settled() {
 // waitLocked waits until there is a HelmRelease of a name and its release is locked.
 func (f *fixture) waitLocked(name string) {
 	f.Helper()
-	f.Until("there is a HelmRelease "+name, func() (any, bool) {
-		got := f.helmReleases()
-		return got, slices.ContainsFunc(got, func(hr *v1alpha1.HelmRelease) bool { return hr.Name == name })
-	})
+	f.WaitFieldIn(kit.HelmReleases, f.Operator, name, "metadata.name", name)
 	f.WaitReady(name, 1)
 }

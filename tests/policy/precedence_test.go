@@ -9,7 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
+	"github.com/rancher/helm-locker/pkg/crd"
+	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
+	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
@@ -50,13 +53,11 @@ func TestPolicy_HandWrittenWins(t *testing.T) {
 	f := newFixture(t)
 	f.deploy("before", nil)
 	f.deploy("later", nil)
-	f.CreateHelmRelease("before")
-	f.WaitReady("before", 1)
+	f.Lock("before")
 	f.create("all", `{match: {namespaces: [APPS]}}`)
 	made := f.name("later")
 	f.waitLocked(made)
-	f.CreateHelmRelease("later")
-	f.WaitReady("later", 1)
+	f.Lock("later")
 	f.Until("the policy's is gone", func() (any, bool) {
 		all := f.helmReleases()
 		return all, len(all) == 2 && all[0].Name == "before" && all[1].Name == "later"
@@ -107,9 +108,7 @@ func TestPolicy_Bound(t *testing.T) {
 	f.waitMade("r0", "r1")
 	f.settled()
 
-	neighbour := *f.Env
-	neighbour.Apps = f.Namespace(f.Apps + "-too")
-	neighbour.Forge(kit.ForgedRecord{Name: "fair", Manifest: kit.ConfigMap("fair", "1")})
+	f.At(f.Namespace(f.Apps + "-too")).Forge(kit.ForgedRecord{Name: "fair", Manifest: kit.ConfigMap("fair", "1")})
 	f.Until("the neighbour has its share", func() (any, bool) {
 		got := names(f.helmReleases())
 		return got, slices.Equal(got, []string{"fair", "r0"})
@@ -120,51 +119,18 @@ func TestPolicy_Bound(t *testing.T) {
 	check.That(t, got == 6, "%d HelmReleases", got)
 }
 
-// The operator's own namespace is left out unless the policy includes it.
-func TestPolicy_LeavesTheOperatorsNamespaceOut(t *testing.T) {
-	f := newFixture(t)
-	own := *f.Env
-	own.Apps = f.Operator
-	own.Forge(kit.ForgedRecord{Name: "helm-locker", Manifest: kit.ConfigMap("own", "1")})
-	f.deploy("one", nil)
-	f.create("all", fmt.Sprintf(`{match: {namespaces: [APPS, %s]}}`, f.Operator))
-	f.waitMade("one")
-	f.waitCounts("all", func(c v1alpha1.PolicyCounts) bool { return c.OperatorNamespace == 1 })
-	f.patchPolicy("all", `{"spec":{"includeOperatorNamespace":true}}`)
-	f.waitLocked(f.Operator + ".helm-locker")
-	f.patchPolicy("all", `{"spec":{"includeOperatorNamespace":null}}`)
-	f.waitMade("one")
-}
-
-// Exclude leaves releases out, and unlocks locked ones.
-func TestPolicy_Exclude(t *testing.T) {
-	f := newFixture(t)
-	f.deploy("one", nil)
-	f.deploy("one-canary", nil)
-	f.create("all", `{match: {namespaces: [APPS]}}`)
-	f.waitMade("one", "one-canary")
-	f.patchPolicy("all", `{"spec":{"exclude":[{"releases":["*-canary"]}]}}`)
-	f.waitMade("one")
-}
-
 // Operators without the CustomResourceDefinition of policies run; policies work as soon as there is one.
 func TestPolicy_TheDefinitionMayComeLater(t *testing.T) {
 	t.Parallel()
-	c := ownCluster(t)
-	e := kit.New(t, c)
-	definitions := e.Dynamic.Resource(definitionsGVR)
-	check.NoError(t, definitions.Delete(e.Ctx, "helmreleasepolicies.helm.cattle.io", metav1.DeleteOptions{}))
-	e.Until("the definition is gone", func() (any, bool) {
-		_, err := definitions.Get(e.Ctx, "helmreleasepolicies.helm.cattle.io", metav1.GetOptions{})
-		return err, err != nil
-	})
+	e := kit.New(t, cluster.ForTest(t, cluster.Options{}))
+	e.Kubectl("delete", "crd", "helmreleasepolicies.helm.cattle.io")
 	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
-	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, skipCRD)
+	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator,
+		func(o *operator.ControllerOptions) { o.SkipCRD = true })
 	f.deploy("hand", nil)
-	f.CreateHelmRelease("hand")
-	f.WaitReady("hand", 1)
+	f.Lock("hand")
 	f.deploy("one", nil)
-	installDefinitions(f)
+	check.NoError(t, crd.Create(f.Ctx, f.Cluster.RESTConfig()))
 	f.create("all", `{match: {namespaces: [APPS], releases: [one]}}`)
 	f.waitLocked(f.name("one"))
 }

@@ -43,8 +43,7 @@ func TestI5_AnyRequestOfAStartMayFail(t *testing.T) {
 // request fail. It returns the number of requests until both are locked.
 func startWithFailure(t *testing.T, n int, act cluster.Action) int {
 	t.Helper()
-	e := kit.New(t, kit.Shared)
-	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	f := notStarted(t)
 	f.deploy("mine", nil)
 	f.deploy("theirs", nil)
 	f.create("all", `{match: {namespaces: [APPS], releases: [theirs]}}`)
@@ -62,8 +61,8 @@ func startWithFailure(t *testing.T, n int, act cluster.Action) int {
 		t.Logf("it ended by itself: %v", err)
 		check.That(t, !managing.Load(), "that was after its start")
 	}
-	f.Running = kit.Supervise(t, f.Proxy.RESTConfig(), e.Operator, ended)
-	kit.SupervisePolicies(t, f.Proxy.RESTConfig(), e.Operator, ended)
+	f.Running = kit.Supervise(t, f.Proxy.RESTConfig(), f.Operator, ended)
+	kit.SupervisePolicies(t, f.Proxy.RESTConfig(), f.Operator, ended)
 	f.Until("it manages HelmReleases", func() (any, bool) {
 		// The policy may have made its HelmRelease by then.
 		log := f.Running.Log()

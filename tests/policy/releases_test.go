@@ -219,21 +219,10 @@ func TestPolicy_CountsInTheOperatorsNamespaceOnly(t *testing.T) {
 	f.waitPolicy("other", v1alpha1.ReasonApplied)
 	f.waitMade()
 	f.settled()
-	u, err := f.In(policies, f.Apps).Get(f.Ctx, "all", metav1.GetOptions{})
+	u, err := f.In(kit.HelmReleasePolicies, f.Apps).Get(f.Ctx, "all", metav1.GetOptions{})
 	check.NoError(t, err)
 	p := policyOf(f, u)
 	check.That(t, len(p.Status.Conditions) == 0 && len(p.Annotations) == 0, "it was handled: %+v", p)
-}
-
-// The account of a release locked by a policy is one of the release's namespace, as for one locked by hand.
-func TestPolicy_NamesAnAccountOfEachNamespace(t *testing.T) {
-	f := newFixture(t)
-	f.deploy("one", nil)
-	f.create("all", `{match: {namespaces: [APPS]}, template: {spec: {serviceAccountName: deployer}}}`)
-	hr := f.waitMade("one")[0]
-	check.Equal(t, hr.Spec.ServiceAccountName, "deployer", "%+v", hr.Spec)
-	c := f.WaitReason(hr.Name, v1alpha1.ConditionReady, v1alpha1.ReasonForbidden)
-	check.That(t, strings.Contains(c.Message, "system:serviceaccount:"+f.Apps+":deployer"), "%v", c.Message)
 }
 
 // names returns the names of HelmReleases without the namespace of the release, sorted.

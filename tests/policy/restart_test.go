@@ -9,34 +9,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/crd"
 	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
-
-var definitionsGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-	Resource: "customresourcedefinitions"}
-
-func skipCRD(o *operator.ControllerOptions) { o.SkipCRD = true }
-
-// ownCluster returns a control plane for this test alone, whose definitions it may delete.
-func ownCluster(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	if kit.Shared == nil {
-		t.Skip("needs a control plane")
-	}
-	return cluster.ForTest(t, cluster.Options{})
-}
-
-func installDefinitions(f *fixture) {
-	f.Helper()
-	check.NoError(f, crd.Create(f.Ctx, f.Cluster.RESTConfig()))
-}
 
 // An operator is killed while it writes a HelmRelease, before the API server has it or after. The next one finishes
 // the work; nothing is created twice, and unwanted HelmReleases are deleted.
@@ -80,11 +59,7 @@ func TestPolicy_RestartAtAnyStep(t *testing.T) {
 	}
 }
 
-func isStatus(r *http.Request) bool {
-	const suffix = "/status"
-	path := r.URL.Path
-	return len(path) > len(suffix) && path[len(path)-len(suffix):] == suffix
-}
+func isStatus(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/status") }
 
 // A creation that collides with another writer's is read again: the HelmRelease may be a user's.
 func TestPolicy_AlreadyExists(t *testing.T) {
@@ -119,16 +94,13 @@ func TestPolicy_DeletesOnlyWhatItHasSeen(t *testing.T) {
 
 // Of two replicas the leader writes, and the next one continues.
 func TestPolicy_LeaderChange(t *testing.T) {
-	t.Parallel()
-	e := kit.New(t, kit.Shared)
 	elected := func(o *operator.ControllerOptions) { o.LeaderElection, o.SkipCRD = true, true }
-	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
-	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, elected)
+	f := newFixture(t, elected)
 	f.deploy("one", nil)
 	f.create("all", `{match: {namespaces: [APPS]}}`)
 	f.waitMade("one")
-	standby := e.NewProxy()
-	kit.StartWithPolicies(t, standby.RESTConfig(), e.Operator, elected)
+	standby := f.NewProxy()
+	kit.StartWithPolicies(t, standby.RESTConfig(), f.Operator, elected)
 	claim := f.Proxy.HoldRequests(cluster.ForResource("helmreleasepolicies", http.MethodPatch))
 	f.create("another", `{match: {namespaces: [nowhere]}}`)
 	f.WaitHeld(claim, 1)
@@ -154,12 +126,11 @@ func TestPolicy_LeaderChange(t *testing.T) {
 // their HelmReleases.
 func TestPolicy_Shards(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, kit.Shared)
-	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	f := notStarted(t)
 	of := map[string]*cluster.Proxy{}
 	for _, selector := range []string{"shard=a", "shard!=a"} {
-		of[selector] = e.NewProxy()
-		kit.StartWithPolicies(t, of[selector].RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
+		of[selector] = f.NewProxy()
+		kit.StartWithPolicies(t, of[selector].RESTConfig(), f.Operator, func(o *operator.ControllerOptions) {
 			o.ShardSelector, o.SkipCRD = selector, true
 		})
 	}
@@ -185,8 +156,7 @@ func TestPolicy_Shards(t *testing.T) {
 // Discovery is requested once the policies are cached, and may be refused just then, by an expired token for example.
 func TestPolicy_IsFollowedAfterARefusal(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, kit.Shared)
-	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
+	f := notStarted(t)
 	f.deploy("one", nil)
 	f.create("all", `{match: {namespaces: [APPS]}}`)
 	var cached atomic.Bool
@@ -200,7 +170,7 @@ func TestPolicy_IsFollowedAfterARefusal(t *testing.T) {
 		}
 		return cluster.Forward()
 	})
-	kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator)
+	kit.StartWithPolicies(t, f.Proxy.RESTConfig(), f.Operator)
 	f.waitMade("one")
 	f.waitLocked(f.name("one"))
 	check.That(t, refused.Load() != 0, "nothing was refused")

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -28,15 +27,8 @@ func (f *fixture) enforced() []*v1alpha1.HelmRelease {
 // A rollout moves at most a batch in each interval, through restarts, and reports its progress.
 func TestPolicy_Rollout(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, kit.Shared)
-	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
-	fast := kit.FastTime(t)
-	start := func() {
-		f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
-			o.Clock = fast
-		})
-	}
-	start()
+	fast := withClock(kit.FastTime(t))
+	f := &fixture{kit.StartBoth(t, fast)}
 	for i := range 5 {
 		f.deploy(fmt.Sprintf("r%d", i), nil)
 	}
@@ -47,7 +39,7 @@ func TestPolicy_Rollout(t *testing.T) {
 	f.create("all", rollout)
 	f.WaitHeld(held, 1) // it is killed while a batch moves
 	f.StopWhileHeld(f.Running, f.Proxy, held)
-	start()
+	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), f.Operator, fast)
 	p := f.waitRollout("all", v1alpha1.RolloutComplete)
 	check.That(t, p.Status.Rollout.Enforced == 5 && p.Status.Rollout.Waiting == 0, "%+v", p.Status.Rollout)
 	history.CatchUp()
@@ -76,12 +68,8 @@ func TestPolicy_Rollout(t *testing.T) {
 // A fight in a moved release stops a rollout, and the end of the fight resumes it.
 func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
 	t.Parallel()
-	e := kit.New(t, kit.Shared)
-	f := &fixture{&kit.Fixture{Env: e, Proxy: e.NewProxy()}}
 	wall := kit.NewTime(t)
-	f.Running = kit.StartWithPolicies(t, f.Proxy.RESTConfig(), e.Operator, func(o *operator.ControllerOptions) {
-		o.Clock = wall
-	})
+	f := &fixture{kit.StartBoth(t, withClock(wall))}
 	f.deploy("r0", nil)
 	f.deploy("r1", nil)
 	f.deploy("r2", nil)
@@ -90,8 +78,7 @@ func TestPolicy_RolloutStopsWhenObjectsAreContended(t *testing.T) {
 	moved := f.enforced()[0].Spec.Release.Name // those that are ready first
 	f.waitLocked(f.name(moved))
 	fighting := func() {
-		f.Patch(kit.ConfigMaps, moved, `{"data":{"key":"tampered"}}`)
-		f.WaitField(kit.ConfigMaps, moved, "data.key", "1")
+		f.Reverts(moved, "1")
 	}
 	f.Until("there is a fight", func() (any, bool) {
 		fighting()

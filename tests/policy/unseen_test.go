@@ -5,10 +5,7 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1alpha1 "github.com/rancher/helm-locker/pkg/apis/helm.cattle.io/v1alpha1"
-	"github.com/rancher/helm-locker/pkg/operator"
 	"github.com/rancher/helm-locker/tests/lib/check"
 	"github.com/rancher/helm-locker/tests/lib/cluster"
 	"github.com/rancher/helm-locker/tests/lib/kit"
@@ -18,7 +15,7 @@ import (
 func (f *fixture) deleteByHand(release string) *v1alpha1.HelmRelease {
 	f.Helper()
 	hr := f.waitMade(release)[0]
-	check.NoError(f, f.In(kit.HelmReleases, f.Operator).Delete(f.Ctx, hr.Name, metav1.DeleteOptions{}))
+	f.DeleteIn(kit.HelmReleases, f.Operator, hr.Name)
 	return hr
 }
 
@@ -59,7 +56,7 @@ const unseen = time.Minute
 func TestPolicy_MakesADeletedHelmReleaseAgainThatItNeverSaw(t *testing.T) {
 	t.Parallel()
 	clock := kit.NewTime(t)
-	f := &fixture{kit.StartBoth(t, func(o *operator.ControllerOptions) { o.Clock = clock })}
+	f := &fixture{kit.StartBoth(t, withClock(clock))}
 	f.deploy("one", nil)
 	watching := cluster.WatchOf("helmreleases")
 	f.waitWatching(watching)
