@@ -55,9 +55,6 @@ spec:
         - {name: stall, image: "example.org/stall:{{ .Values.tag | default 1 }}"}
 `
 
-// theirs is an object of the chart that another user of wrangler has taken over.
-const theirs = `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: theirs}}`
-
 // stallObjects are those marked by the older operator only.
 var stallObjects = map[schema.GroupVersionResource][]string{
 	kit.ConfigMaps: {"stall", "declared"}, kit.Secrets: {"stall"}, kit.Services: {"stall"}, kit.Deployments: {"stall"},
@@ -114,7 +111,7 @@ func underOlder(t *testing.T, h cluster.Helm) (w *fixture, older *kit.OlderOpera
 	w.Delete(kit.Deployments, "stall")
 	older.Lock("stall", manifest)
 	kit.NewApplier(w.Env, "other").Apply("other", w.Apps+"/stall",
-		schema.FromAPIVersionAndKind("example.com/v1", "Other"), theirs)
+		schema.FromAPIVersionAndKind("example.com/v1", "Other"), kit.ConfigMap("theirs", "theirs"))
 	w.eachObject(func(u *unstructured.Unstructured) {
 		found := marks(u)
 		check.Must(t, len(found) >= 5, "%s %s is not as the older operator leaves it: %v", u.GetKind(), u.GetName(), found)
