@@ -1,15 +1,19 @@
 package ha
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -177,8 +181,7 @@ func failSome(proxy *cluster.Proxy, share float64) *atomic.Int32 {
 func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	t.Parallel()
 	e := kit.New(t, kit.Shared)
-	proxy := e.NewProxy()
-	kit.StartOperator(t, proxy.RESTConfig(), e.Operator, elected(0)) // the default: 15 seconds
+	kit.StartOperator(t, e.OperatorConfig(), e.Operator, elected(0)) // the default: 15 seconds
 	const slow, others = 4, 20
 	manifest := ""
 	for i := range slow {
@@ -189,18 +192,7 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 	locked(e, "near")
 	elsewhere := e.At(e.Namespace(e.Apps + "-elsewhere"))
 	locked(elsewhere, "far")
-	var asked atomic.Int32
-	updates := cluster.ForResource("services", http.MethodPatch, http.MethodPut)
-	proxy.Intercept(func(r *http.Request) cluster.Action { // as a webhook keeps them from being stored
-		if updates(r) {
-			asked.Add(1)
-			select {
-			case <-time.After(5 * time.Second):
-			case <-r.Context().Done():
-			}
-		}
-		return cluster.Forward()
-	})
+	asked := slowServices(e, 5*time.Second)
 
 	for i := range slow {
 		e.Patch(kit.Services, fmt.Sprintf("slow-%d", i), `{"spec":{"selector":{"app":"tampered"}}}`)
@@ -221,4 +213,29 @@ func TestHA_SlowWebhookOnOneKind(t *testing.T) {
 		e.WaitField(kit.Services, fmt.Sprintf("slow-%d", i), "spec.selector.app", "declared")
 	}
 	e.WaitReady("slow", 1)
+}
+
+// slowServices registers a slow webhook for all updates of Services in Apps except those of tamperers. It counts the
+// calls.
+func slowServices(e *kit.Env, takes time.Duration) (asked *atomic.Int32) {
+	e.Helper()
+	asked = &atomic.Int32{}
+	server := e.ServeTLS(func(body []byte) any {
+		var review admissionv1.AdmissionReview
+		if err := json.Unmarshal(body, &review); err != nil {
+			return nil
+		}
+		if !strings.Contains(string(review.Request.Options.Raw), kit.Tamperer) {
+			asked.Add(1)
+			select {
+			case <-time.After(takes):
+			case <-e.Ctx.Done(): // the test ends
+			}
+		}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		return review
+	})
+	e.ValidatingWebhook(admissionregistrationv1.Update, "services", admissionregistrationv1.WebhookClientConfig{
+		URL: &server.URL, CABundle: kit.CertificateOf(server)})
+	return asked
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rancher/helm-locker/tests/lib/check"
@@ -15,17 +16,16 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/kit"
 )
 
-// A created object has to be deleted, as its release no longer exists, and the API server refuses the deletion because
-// a webhook is unreachable.
+// A created object has to be deleted, as its release no longer exists, and an unreachable webhook prevents the
+// deletion.
 func TestI12_UnreachableWebhooksHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, byDefault)
 	victim := w.victim()
-	inApps := func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/namespaces/"+w.Apps+"/") }
+	nowhere := "https://127.0.0.1:1/"
 	w.attack(func(i int) {
 		if i == 0 {
-			w.Proxy.On(isWrite("configmaps", http.MethodDelete).And(inApps), cluster.Fail(http.StatusInternalServerError,
-				"failed calling webhook \"down.example.com\": connection refused"))
+			w.ValidatingWebhook(admissionv1.Delete, "configmaps", admissionv1.WebhookClientConfig{URL: &nowhere})
 		}
 		name := fmt.Sprintf("sh.helm.release.v1.attacker-%d.v1", i)
 		check.NoError(w, w.Kube.CoreV1().Secrets(w.Apps).Delete(w.Ctx, name, metav1.DeleteOptions{}))

@@ -112,3 +112,29 @@ func (e *Env) Webhook(mutate func(object map[string]any) []string) {
 		return err
 	})
 }
+
+// ValidatingWebhook registers a validating webhook for one operation on a core resource in Apps until the test ends.
+func (e *Env) ValidatingWebhook(
+	operation admissionregistrationv1.OperationType, plural string, at admissionregistrationv1.WebhookClientConfig,
+) {
+	e.Helper()
+	none, fail := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Fail
+	client := e.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	configuration, err := client.Create(e.Ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "validate-"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "validate.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none,
+			FailurePolicy: &fail, ClientConfig: at,
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Apps}},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{operation},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{plural}},
+			}},
+		}},
+	}, metav1.CreateOptions{})
+	check.NoError(e, err)
+	e.Cleanup(func() {
+		check.Report(e, client.Delete(context.WithoutCancel(e.Ctx), configuration.Name, metav1.DeleteOptions{}))
+	})
+}
