@@ -193,6 +193,7 @@ func TestWithoutIgnoredSendsWhatIsAccepted(t *testing.T) {
 // under matches paths at or below one of the pointers.
 func under(pointers ...string) func([]string) bool {
 	return func(path []string) bool {
-		return slices.ContainsFunc(pointers, func(p string) bool { return strings.HasPrefix(Pointer(path...)+"/", p+"/") })
+		below := func(p string) bool { return strings.HasPrefix(Pointer(path...)+"/", p+"/") }
+		return slices.ContainsFunc(pointers, below)
 	}
 }

@@ -36,7 +36,8 @@ func TestI5_WhatManagedFieldsExcuse(t *testing.T) {
 		"a second entry of Helm's name": {entries{helm(both, deployed), wrote("helm", apply, "", deployed, label)}, nil},
 		"nobody":                        {nil, nil},
 	} {
-		got := paths(ManagedBy(c.entries).LeftByHelm(c.entries, desired, live, changes, metav1.NewTime(seconds(deployed))))
+		at := metav1.NewTime(seconds(deployed))
+		got := paths(ManagedBy(c.entries).LeftByHelm(c.entries, desired, live, changes, at))
 		check.That(t, slices.Equal(got, c.want), "%s: excused are %v, want %v", name, got, c.want)
 	}
 	written := entries{helm(both, deployed)}

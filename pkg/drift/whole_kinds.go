@@ -20,7 +20,8 @@ func isWholeField(owner reflect.Type, name string) bool {
 	return isSelectorField(owner, name) || name == "nodeSelector" && apiType(owner) == "node.Scheduling"
 }
 
-// wholeTypes are the struct types with one owner as a whole, by the API group, as it is called in the package path, in all versions.
+// wholeTypes are the struct types with one owner as a whole, by the API group, as it is called in the package path, in
+// all versions.
 var wholeTypes = map[string]bool{
 	"admissionregistration.MatchResources": true, "admissionregistration.NamedRuleWithOperations": true,
 	"admissionregistration.ParamKind": true, "admissionregistration.ParamRef": true,

@@ -175,7 +175,8 @@ func TestIgnoredFieldsWhereTheObjectIsPutRight(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired, live, target := fixture.Object(t, test.desired), fixture.Object(t, test.live), fixture.Object(t, test.target)
+			desired, live := fixture.Object(t, test.desired), fixture.Object(t, test.live)
+			target := fixture.Object(t, test.target)
 			opt := drift.Options{Schema: schemas.For(schema.GroupVersionKind{Version: "v1", Kind: test.kind}),
 				Ignore: mustCompile(t,
 					v1alpha1.IgnoreRule{Paths: []string{test.pointer}}).For(manifest.Object{}).Bind(nil)}

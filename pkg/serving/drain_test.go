@@ -20,7 +20,8 @@ func TestAStoppedServerAnswersOnEachConnectionOnceMore(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(ctx, listener, http.HandlerFunc(ok), limits(func(l *Limits) { l.Drain = patience }), fixture.Quiet())
+		bounds := limits(func(l *Limits) { l.Drain = patience })
+		done <- Run(ctx, listener, http.HandlerFunc(ok), bounds, fixture.Quiet())
 	}()
 	var dialed int
 	client := &http.Client{Transport: &http.Transport{

@@ -149,7 +149,8 @@ func TestAnAttemptToListBeginsWithNothing(t *testing.T) {
 		}
 		return true, nil, context.DeadlineExceeded
 	})
-	r = NewReleases(client, []release.Storage{release.Secrets}, types.NamespacedName{}, fixture.Quiet(), func(release.Key) {})
+	r = NewReleases(client, []release.Storage{release.Secrets}, types.NamespacedName{}, fixture.Quiet(),
+		func(release.Key) {})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	go r.Run(ctx)
 	begun.Wait()

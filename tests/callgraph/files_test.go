@@ -14,8 +14,8 @@ import (
 	"github.com/rancher/helm-locker/tests/lib/check"
 )
 
-// recursive are the files that refer to each other, by package. The comparison of pkg/drift descends from maps to lists,
-// and from their elements to maps again.
+// recursive are the files that refer to each other, by package. The comparison of pkg/drift descends from maps to
+// lists, and from their elements to maps again.
 var recursive = map[string][]string{
 	"pkg/drift": {"compare.go", "elements.go", "keyed.go", "lists.go", "sets.go", "tampered.go"},
 }

@@ -133,9 +133,9 @@ func (w *world) reset(ctx context.Context) error {
 	}
 }
 
-// remove deletes objects, each once: those of the cluster first, because controllers create objects in a namespace until
-// it is deleted. A definition is deleted after the last object of a namespace: the API server waits for 5 s where a
-// definition still has objects. The controller of namespaces waits for 5 s, too, and is not needed.
+// remove deletes objects, each once: those of the cluster first, because controllers create objects in a namespace
+// until it is deleted. A definition is deleted after the last object of a namespace: the API server waits for 5 s where
+// a definition still has objects. The controller of namespaces waits for 5 s, too, and is not needed.
 func (w *world) remove(ctx context.Context, now, asked map[object]bool) error {
 	used := map[string]bool{}
 	for o := range now {

@@ -50,7 +50,8 @@ func TestAFaultFitsOnePlace(t *testing.T) {
 		if err == nil {
 			err = errors.New("")
 		}
-		check.That(t, strings.Contains(err.Error(), tc.err) && (tc.err == "") == (err.Error() == ""), "%s: %v", name, err)
+		check.That(t, strings.Contains(err.Error(), tc.err) && (tc.err == "") == (err.Error() == ""),
+			"%s: %v", name, err)
 		for _, text := range changed {
 			check.That(t, strings.Contains(string(text), tc.want), "%s: there is no %q in\n%s", name, tc.want, text)
 		}

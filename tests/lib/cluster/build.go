@@ -73,7 +73,8 @@ func BuildNode(ctx context.Context, log io.Writer) (Binaries, error) {
 }
 
 // BuildNeighbour returns the paths of the programs of one neighbour in tests/real or tests/node, and builds the missing
-// ones as Build does. The neighbour is a folder below tests/controlplane, and its programs have a directory of their own.
+// ones as Build does. The neighbour is a folder below tests/controlplane, and its programs have a directory of their
+// own.
 func BuildNeighbour(ctx context.Context, log io.Writer, neighbour string) (Binaries, error) {
 	var bins Binaries
 	err := provide(ctx, func(string) ([]program, error) {
