@@ -81,8 +81,8 @@ func (n *node) isWhole() bool { return n != nil && n.whole }
 // isOneValue reports whether an apply replaces the map, also that of a custom resource, as a whole.
 func (n *node) isOneValue() bool { return n != nil && (n.whole || n.exact) }
 
-// hasDefaults reports whether the API server may set defaults in a map with one owner. Undeclared keys of a selector are
-// always additions of others.
+// hasDefaults reports whether the API server may set defaults in a map with one owner. Undeclared keys of a selector
+// are always additions of others.
 func (n *node) hasDefaults() bool { return n.object != nil && n.object.fields["matchLabels"] == nil }
 
 // isMap reports whether a field of a built-in kind is a map with keys that users choose.
