@@ -204,6 +204,19 @@ func TestI5_OldContentDuringARefusedAttemptEndsNoWait(t *testing.T) {
 	check.That(t, len(work) == 0 && after > 0, "the next attempt is made at once: %d, in %v", len(work), after)
 }
 
+// A large object is observed by its digest. Its content was refused, and only its status has changed.
+func TestTheStatusOfALargeObjectEndsNoWait(t *testing.T) {
+	l := judged(t)
+	l.Observe(id("a"), seen(15, 4, epoch))
+	w := take(t, l, epoch, 1)[0]
+	l.Done(w.ID, Outcome{Failed: true, Now: epoch, Problem: &Problem{Drifted: true}, Refused: &Refusal{Content: 4},
+		Again: &Observation{NeedsGet: true, Seen: epoch}})
+	l.Observe(id("a"), Observation{Large: true, NeedsGet: true, Version: 16, Digest: 4, Seen: epoch})
+	take(t, l, epoch, 0)
+	l.Observe(id("a"), Observation{Large: true, NeedsGet: true, Version: 17, Digest: 5, Seen: epoch})
+	take(t, l, epoch, 1)
+}
+
 // A change beside refused ones does not begin with them.
 func TestNewContentIsNewerThanARefusal(t *testing.T) {
 	l, later := judged(t), epoch.Add(time.Hour)
