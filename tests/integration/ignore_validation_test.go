@@ -142,7 +142,7 @@ func acceptsDocumentedRules(e *kit.Env) {
 	for _, rule := range regexp.MustCompile("(?m)^\\|.*\\| `(\\{.*\\})` \\|$").FindAllStringSubmatch(string(data), -1) {
 		objects = append(objects, withRules(e, "["+rule[1]+"]"))
 	}
-	check.Must(e, len(objects) >= 10, "only %d examples were found", len(objects))
+	check.Must(e, len(objects) >= 14, "only %d examples were found", len(objects))
 	for _, object := range objects {
 		err := tryHelmRelease(e, object)
 		check.That(e, err == nil, "%v: %v", object["spec"], err)
