@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/rancher/helm-locker/pkg/plain"
 )
 
 // describedFinalizers is the number of finalizers that DescribeDeletion names.
@@ -39,11 +41,7 @@ func DescribeDeletion(live *unstructured.Unstructured) string {
 		}
 		held = append(held, "finalizer "+name+by)
 	}
-	text += "; held by " + strings.Join(held, "; ")
-	if more := len(finalizers) - len(held); more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return text
+	return text + "; held by " + strings.Join(held, "; ") + plain.AndMore(len(finalizers)-len(held))
 }
 
 // finalizerAuthor returns the entry of the last writer that owns a finalizer; nil for none. The API server records no

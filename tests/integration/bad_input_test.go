@@ -162,7 +162,7 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	check.That(t, n.Tracked == 2 && n.Waiting == 1, "objects are %+v", n)
 
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
-	w.createIn(definitions, "", widgetDefinition(group).Object)
+	w.createIn(kit.Definitions, "", widgetDefinition(group).Object)
 	w.WaitReady("app", 1)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
@@ -172,7 +172,7 @@ func TestI10_MissingKindIsWaitedFor(t *testing.T) {
 	w.Kubectl("delete", "crd", "widgets."+group)
 	w.Says("app", v1alpha1.ConditionReady, v1alpha1.ReasonWaitingForKind, "Widget", group+"/v1")
 	w.Reverts("settings", "declared")
-	w.createIn(definitions, "", widgetDefinition(group).Object)
+	w.createIn(kit.Definitions, "", widgetDefinition(group).Object)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 	w.WaitReady("app", 1)
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)

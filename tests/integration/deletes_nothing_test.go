@@ -15,8 +15,6 @@ import (
 
 var (
 	volumeClaims = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	definitions  = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-		Resource: "customresourcedefinitions"}
 
 	// stable are the resources without writes by the control plane's controllers.
 	stable = []schema.GroupVersionResource{kit.ConfigMaps, kit.Secrets, kit.Services}
@@ -121,7 +119,7 @@ func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
 		w := newFixture(t)
 		w.Installed(helm, "app", withKeptObjects+application)
 		claim := w.Get(volumeClaims, "data").GetUID()
-		crd, err := w.In(definitions, "").Get(w.Ctx, "kept."+w.Apps+".example.com", metav1.GetOptions{})
+		crd, err := w.In(kit.Definitions, "").Get(w.Ctx, "kept."+w.Apps+".example.com", metav1.GetOptions{})
 		check.NoError(t, err)
 		w.Proxy.Reset()
 
@@ -139,7 +137,7 @@ func TestI2_KeptObjectsSurviveUninstall(t *testing.T) {
 		u := w.Get(volumeClaims, "data")
 		check.That(t, u != nil && u.GetUID() == claim && u.GetDeletionTimestamp() == nil,
 			"the claim with resource-policy keep is gone")
-		kept, err := w.In(definitions, "").Get(w.Ctx, crd.GetName(), metav1.GetOptions{})
+		kept, err := w.In(kit.Definitions, "").Get(w.Ctx, crd.GetName(), metav1.GetOptions{})
 		check.That(t, err == nil && kept.GetUID() == crd.GetUID() && kept.GetDeletionTimestamp() == nil,
 			"the definition with resource-policy keep is gone: %v", err)
 	})

@@ -104,11 +104,11 @@ func TestKinds_DefinitionAndCustomResource(t *testing.T) {
 	w.Patch(gvr, "widget", `{"spec":{"size":2}}`)
 	w.WaitField(gvr, "widget", "spec.size", int64(1))
 
-	old, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
+	old, err := w.In(kit.Definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
 	check.NoError(t, err)
-	w.DeleteIn(definitions, "", definition.GetName())
+	w.DeleteIn(kit.Definitions, "", definition.GetName())
 	w.Eventually("the definition is created again", func() error {
-		u, err := w.In(definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
+		u, err := w.In(kit.Definitions, "").Get(w.Ctx, definition.GetName(), metav1.GetOptions{})
 		if err == nil && (u.GetUID() == old.GetUID() || u.GetDeletionTimestamp() != nil) {
 			return fmt.Errorf("it is the old one")
 		}

@@ -242,7 +242,7 @@ func TestScope_ListsOfCustomResources(t *testing.T) {
 		t.Helper()
 		var content map[string]any
 		w.fromYAML(fmt.Sprintf(listMap, w.Apps, kind), &content)
-		_, err := w.In(definitions, "").Apply(w.Ctx, "lists."+lists.Group, &unstructured.Unstructured{Object: content},
+		_, err := w.In(kit.Definitions, "").Apply(w.Ctx, "lists."+lists.Group, &unstructured.Unstructured{Object: content},
 			metav1.ApplyOptions{FieldManager: "test", Force: true})
 		check.NoError(t, err)
 	}

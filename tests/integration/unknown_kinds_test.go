@@ -64,7 +64,7 @@ func (w *fixture) twoVersions(group string) (v1, v2 schema.GroupVersionResource)
 // serves enables or disables a version of Widgets, and returns when the API server has applied that.
 func (w *fixture) serves(gvr schema.GroupVersionResource, served bool) {
 	w.Helper()
-	definition, err := w.In(definitions, "").Get(w.Ctx, gvr.Resource+"."+gvr.Group, metav1.GetOptions{})
+	definition, err := w.In(kit.Definitions, "").Get(w.Ctx, gvr.Resource+"."+gvr.Group, metav1.GetOptions{})
 	check.NoError(w, err)
 	versions := kit.Field(definition, "spec.versions").([]any)
 	for _, version := range versions {
@@ -74,7 +74,7 @@ func (w *fixture) serves(gvr schema.GroupVersionResource, served bool) {
 	}
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"versions": versions}})
 	check.NoError(w, err)
-	w.PatchIn(definitions, "", definition.GetName(), string(patch))
+	w.PatchIn(kit.Definitions, "", definition.GetName(), string(patch))
 	w.awaitServed(gvr, served)
 }
 

@@ -24,7 +24,7 @@ import (
 // define creates a definition until the test ends.
 func (w *fixture) define(definition *unstructured.Unstructured) {
 	w.Helper()
-	w.createIn(definitions, "", definition.Object)
+	w.createIn(kit.Definitions, "", definition.Object)
 	w.deleteDefinitionAtEnd(definition.GetName())
 }
 
@@ -33,7 +33,7 @@ func (w *fixture) define(definition *unstructured.Unstructured) {
 func (w *fixture) deleteDefinitionAtEnd(name string) {
 	w.Cleanup(func() {
 		w.Running.Stop()
-		err := w.In(definitions, "").Delete(context.WithoutCancel(w.Ctx), name, metav1.DeleteOptions{})
+		err := w.In(kit.Definitions, "").Delete(context.WithoutCancel(w.Ctx), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			w.Error(err)
 		}
@@ -80,7 +80,7 @@ func TestI6_ADefinitionChangesWhileAReleaseIsLoaded(t *testing.T) {
 	read := w.Proxy.HoldAnswers(getsDefinition(group))
 	w.CreateHelmRelease("app")
 	w.WaitHeld(read, 1)
-	w.PatchIn(definitions, "", definition.GetName(), `{"spec":{"names":{"shortNames":["wg"]}}}`)
+	w.PatchIn(kit.Definitions, "", definition.GetName(), `{"spec":{"names":{"shortNames":["wg"]}}}`)
 	// Changes of definitions are observed in order.
 	w.define(widgetDefinition(later))
 	w.WaitReady("later", 1)

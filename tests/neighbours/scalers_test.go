@@ -18,8 +18,6 @@ import (
 )
 
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-		Resource: "customresourcedefinitions"}
 	scaledObjects = schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}
 	rollouts      = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
 	autoscalers   = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
@@ -53,7 +51,7 @@ spec: {replicas: 3, workloadRef: {apiVersion: apps/v1, kind: Deployment, name: w
 func (w *fixture) defined(gvr schema.GroupVersionResource, kind string) {
 	w.Helper()
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	_, err := w.In(definitions, "").Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
+	_, err := w.In(kit.Definitions, "").Create(w.Ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": gvr.GroupResource().String()},
 		"spec": map[string]any{
